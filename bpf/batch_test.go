@@ -27,12 +27,14 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 	}
 	r.hit(plain, stack)
 	r.Exit(r.thread, base+0x10, &usermode.Registers{}, 0)
-	for i, want := range []wire.Batch{{Thread: 42, Started: 7, Hits: usermode.BatchEvents}, {Thread: 42, Started: 7, Sequence: 1, Hits: usermode.BatchEvents + 1}} {
+	for i, want := range []wire.Batch{{Thread: 42, Started: 7, Hits: usermode.BatchEvents},
+		{Thread: 42, Started: 7, Sequence: 1, Hits: usermode.BatchEvents + 1}} {
 		b, err := wire.ParseBatch(r.Records[i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.Thread != want.Thread || b.Started != want.Started || b.Sequence != want.Sequence || b.Hits != want.Hits || b.Lost != 0 {
+		if b.Thread != want.Thread || b.Started != want.Started || b.Sequence != want.Sequence ||
+			b.Hits != want.Hits || b.Lost != 0 {
 			t.Errorf("batch %d: %+v, want %+v", i, b, want)
 		}
 	}
@@ -42,8 +44,8 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 	}
 }
 
-// TestSignals: where a handler comes is told, and at the end of a thread whether it runs, if no event
-// has come of it.
+// TestSignals: where a handler comes is told, and at the end of a thread whether it runs, if no
+// event has come of it.
 func TestSignals(t *testing.T) {
 	const signal, blocked = 11, 1<<10 | 1<<20
 	comes := append(registers(), wire.MakeInterrupt(0x777))
@@ -59,7 +61,8 @@ func TestSignals(t *testing.T) {
 		blocked uint64
 		want    []wire.Event
 	}{
-		{"in it", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, blocked, slices.Concat(comes, within)},
+		{"in it", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, blocked,
+			slices.Concat(comes, within)},
 		{"in that of the last signal", func(r *rig) {
 			r.Signal(r.thread, base+0x99, &usermode.Registers{}, signal+1, 0)
 			r.Signal(r.thread, base+0x777, &interrupted, signal, 0)
@@ -68,9 +71,15 @@ func TestSignals(t *testing.T) {
 			r.Signal(r.thread, base+0x777, &interrupted, signal, 0)
 			r.Signal(r.thread, outside, &usermode.Registers{}, signal+1, 1<<(signal-1))
 		}, blocked | 1<<signal, slices.Concat(comes, within)},
-		{"after it has returned", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, blocked &^ (1 << (signal - 1)), slices.Concat(comes, ends)},
-		{"where all signals are blocked", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, ^uint64(1<<8 | 1<<18), slices.Concat(comes, ends)},
-		{"in one of code elsewhere", func(r *rig) { r.Signal(r.thread, outside, &interrupted, signal, 0) }, blocked, []wire.Event{wire.MakeEnd(wire.Killed, 0)}},
+		{"after it has returned",
+			func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) },
+			blocked &^ (1 << (signal - 1)), slices.Concat(comes, ends)},
+		{"where all signals are blocked",
+			func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) },
+			^uint64(1<<8 | 1<<18), slices.Concat(comes, ends)},
+		{"in one of code elsewhere",
+			func(r *rig) { r.Signal(r.thread, outside, &interrupted, signal, 0) }, blocked,
+			[]wire.Event{wire.MakeEnd(wire.Killed, 0)}},
 		{"in one of what was called", func(r *rig) {
 			r.Memory.Set(interrupted.General[4], base+0x2000)
 			r.Signal(r.thread, outside, &interrupted, signal, 0)
@@ -98,7 +107,8 @@ func TestSignalBetweenRepeats(t *testing.T) {
 	r.hit(plain, stack)
 	r.Signal(r.thread, base+0x777, &interrupted, 11, 0)
 	r.hit(plain, stack)
-	r.expect(t, slices.Concat([]wire.Event{word, wire.MakeRepeat(1)}, registers(), []wire.Event{wire.MakeInterrupt(0x777), word})...)
+	r.expect(t, slices.Concat([]wire.Event{word, wire.MakeRepeat(1)}, registers(),
+		[]wire.Event{wire.MakeInterrupt(0x777), word})...)
 }
 
 // TestFault: one in other code is told of, between repeats too.
@@ -112,14 +122,15 @@ func TestFault(t *testing.T) {
 	r.expect(t, word, wire.MakeRepeat(1), wire.MakeFault(stack-64), word)
 }
 
-// TestFaulted: of an instruction of the image that has faulted that is said where its handler comes, and
-// where the thread ends by it.
+// TestFaulted: of an instruction of the image that has faulted that is said where its handler
+// comes, and where the thread ends by it.
 func TestFaulted(t *testing.T) {
 	r := newRig(t, false)
 	r.hit(plain, stack)
 	r.Faulted(r.thread, base+0x777, &interrupted)
 	r.Exit(r.thread, base+0x777, &interrupted, 0)
-	r.expect(t, slices.Concat([]wire.Event{wire.MakeHit(plain, 0, stack)}, registers(), []wire.Event{wire.MakeFaulted(wire.MakeInterrupt(0x777))},
+	r.expect(t, slices.Concat([]wire.Event{wire.MakeHit(plain, 0, stack)}, registers(),
+		[]wire.Event{wire.MakeFaulted(wire.MakeInterrupt(0x777))},
 		registers(), []wire.Event{wire.MakeFaulted(wire.MakeEnd(wire.Inside, 0x777))})...)
 }
 
@@ -134,7 +145,8 @@ func TestEndInAHandlerThatSpoke(t *testing.T) {
 	r.hit(first, stack)
 	r.Exit(r.thread, outside, &usermode.Registers{}, 1<<(signal-1))
 	r.expect(t, slices.Concat(registers(), []wire.Event{wire.MakeInterrupt(0x777)}, registers(),
-		[]wire.Event{wire.MakeCaller(wire.Handler, 0x777), wire.MakeHit(first, 0, stack), wire.MakeEnd(wire.Outside, 0)})...)
+		[]wire.Event{wire.MakeCaller(wire.Handler, 0x777), wire.MakeHit(first, 0, stack),
+			wire.MakeEnd(wire.Outside, 0)})...)
 }
 
 // TestNothingIsSentOfNothing: a thread that has said nothing since sends no empty batch.
@@ -159,7 +171,8 @@ func TestRestIsSentOnce(t *testing.T) {
 		name          string
 		first, second func(*usermode.Machine, *usermode.Thread)
 		words         int
-	}{{"drained, then ends", drain, exit, 1}, {"ends, then drained", exit, drain, 1 + len(wire.Registers) + 1}} {
+	}{{"drained, then ends", drain, exit, 1},
+		{"ends, then drained", exit, drain, 1 + len(wire.Registers) + 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
 			other := usermode.New(sites, calls, base, size)
@@ -172,7 +185,8 @@ func TestRestIsSentOnce(t *testing.T) {
 			if len(other.Records) > 0 {
 				t.Errorf("the second sent %d batches while the first was at it", len(other.Records))
 			}
-			if words := r.words(t); len(words) != c.words || words[0] != wire.MakeHit(plain, 0, stack) {
+			if words := r.words(t); len(words) != c.words || words[0] != wire.MakeHit(plain, 0,
+				stack) {
 				t.Errorf("words %v", words)
 			}
 		})
@@ -216,7 +230,8 @@ func TestRestIsKept(t *testing.T) {
 			r.Output, r.Keep, r.Keeping = into(&output, c.room), into(&kept, c.keep), c.keeping
 			r.Exit(r.thread, base+0x10, &usermode.Registers{}, 0)
 			if !slices.Equal(output, c.output) || !slices.Equal(kept, c.kept) {
-				t.Errorf("batches %v in the ring buffer, %v kept: want %v and %v", output, kept, c.output, c.kept)
+				t.Errorf("batches %v in the ring buffer, %v kept: want %v and %v", output, kept,
+					c.output, c.kept)
 			}
 			if lost := r.Metrics[bpf.TracerMetricMETRIC_LOST_HITS]; lost != c.lost {
 				t.Errorf("%d hits lost, want %d", lost, c.lost)
@@ -244,8 +259,10 @@ func TestWordAfterALossStandsAlone(t *testing.T) {
 	r.Drain(r.thread)
 	r.Output = func([]byte) bool { return true }
 	r.hit(first, stack)
-	r.expect(t, wire.MakeResync(wire.Inside, 0x2000), wire.MakeResync(wire.Outside, 0), wire.MakeHit(first, 0, stack))
-	if diff := cmp.Diff(bpf.TracerLoss{Hits: 1, Lost: 1}, r.Losses[42], cmp.Comparer(func(a, b bpf.TracerLoss) bool { return a == b })); diff != "" {
+	r.expect(t, wire.MakeResync(wire.Inside, 0x2000), wire.MakeResync(wire.Outside, 0),
+		wire.MakeHit(first, 0, stack))
+	if diff := cmp.Diff(bpf.TracerLoss{Hits: 1, Lost: 1}, r.Losses[42],
+		cmp.Comparer(func(a, b bpf.TracerLoss) bool { return a == b })); diff != "" {
 		t.Errorf("loss differs (-want +got):\n%s", diff)
 	}
 }
@@ -282,7 +299,8 @@ func TestLossesAddUp(t *testing.T) {
 			next, lost = b.Sequence+1, b.Lost
 			received += b.Received()
 			if received+lost != b.Hits {
-				t.Fatalf("batch %d: %d received + %d lost are not %d hits", b.Sequence, received, lost, b.Hits)
+				t.Fatalf("batch %d: %d received + %d lost are not %d hits", b.Sequence, received,
+					lost, b.Hits)
 			}
 		}
 		if l, ok := r.Losses[42]; ok {

@@ -63,5 +63,6 @@ func (t *CallTable) Taken() (entries []uint32) {
 }
 
 func tooClose(calls int) error {
-	return fmt.Errorf("lay out the return addresses of %d calls: more than %d that are close by the table's hash", calls, TracerCallTableCALL_PROBES)
+	return fmt.Errorf("lay out the return addresses of %d calls: more than %d that are close by "+
+		"the table's hash", calls, TracerCallTableCALL_PROBES)
 }

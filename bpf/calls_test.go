@@ -15,7 +15,8 @@ import (
 // Each call is found where the C looks for it, before an empty entry.
 func TestCallTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		addresses := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 1<<33), 0, 2000, rapid.ID).Draw(t, "addresses")
+		addresses := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 1<<33), 0, 2000, rapid.ID).Draw(t,
+			"addresses")
 		var calls []bpf.TracerCall
 		for i, a := range addresses {
 			calls = append(calls, bpf.TracerCall{Address: a, Depth: uint32(i)})
@@ -52,7 +53,8 @@ func TestCallTableCollisions(t *testing.T) {
 		}
 	}
 	calls = append(calls, bpf.TracerCall{Address: usermode.CallProbes<<32 | 0x1139})
-	if _, err := bpf.NewCallTable(calls, 0); err == nil || !strings.Contains(err.Error(), "lay out the return addresses of 17 calls") {
+	if _, err := bpf.NewCallTable(calls, 0); err == nil || !strings.Contains(err.Error(),
+		"lay out the return addresses of 17 calls") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -37,7 +37,8 @@ func TestChainEndsAtTheFirstCallerThatHasSpoken(t *testing.T) {
 	r.returns(stack+64, base+0x2000)
 	r.returns(stack+112, outside)
 	r.hit(first, stack)
-	r.expect(t, wire.MakeCaller(wire.Inside, 0x1000), wire.MakeCaller(wire.Inside, 0x1000), wire.MakeCaller(wire.Inside, 0x2000), wire.MakeHit(first, 0, stack))
+	r.expect(t, wire.MakeCaller(wire.Inside, 0x1000), wire.MakeCaller(wire.Inside, 0x1000),
+		wire.MakeCaller(wire.Inside, 0x2000), wire.MakeHit(first, 0, stack))
 }
 
 func TestChainIsSentOnce(t *testing.T) {
@@ -59,10 +60,15 @@ func TestChainIsSentAnew(t *testing.T) {
 		then func(r *rig)
 		want []wire.Event
 	}{
-		{"from another caller", func(r *rig) { r.returns(stack, outside) }, []wire.Event{wire.MakeCaller(wire.Outside, 0), word}},
-		{"after a word further out", func(r *rig) { r.hit(plain, up) }, []wire.Event{wire.MakeHit(plain, 0, up), inner, word}},
-		{"after a word of what a handler on a higher stack had interrupted", func(r *rig) { r.hit(plain, in) }, []wire.Event{wire.MakeHit(plain, 0, in), inner, word}},
-		{"for another routine", func(r *rig) { sites[first].Routine = 2 }, []wire.Event{inner, word}},
+		{"from another caller", func(r *rig) { r.returns(stack, outside) },
+			[]wire.Event{wire.MakeCaller(wire.Outside, 0), word}},
+		{"after a word further out", func(r *rig) { r.hit(plain, up) },
+			[]wire.Event{wire.MakeHit(plain, 0, up), inner, word}},
+		{"after a word of what a handler on a higher stack had interrupted",
+			func(r *rig) { r.hit(plain, in) }, []wire.Event{wire.MakeHit(plain, 0, in), inner,
+				word}},
+		{"for another routine", func(r *rig) { sites[first].Routine = 2 },
+			[]wire.Event{inner, word}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer func() { sites[first].Routine = 1 }()
@@ -88,9 +94,20 @@ func TestActivationThatGoesOn(t *testing.T) {
 		run  func(r *rig)
 		want []wire.Event
 	}{
-		{"goes on", func(r *rig) { r.hit(looping, stack, taken); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Event{inner, on, over}},
-		{"may have ended", func(r *rig) { r.hit(looping, stack); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Event{inner, over, outer, over}},
-		{"interrupted by a word further out", func(r *rig) { r.hit(looping, stack, taken); r.hit(plain, up); r.hit(looping, stack) },
+		{"goes on",
+			func(r *rig) {
+				r.hit(looping, stack, taken)
+				r.returns(stack, outside)
+				r.hit(looping, stack)
+			}, []wire.Event{inner, on, over}},
+		{"may have ended",
+			func(r *rig) {
+				r.hit(looping, stack)
+				r.returns(stack, outside)
+				r.hit(looping, stack)
+			}, []wire.Event{inner, over, outer, over}},
+		{"interrupted by a word further out",
+			func(r *rig) { r.hit(looping, stack, taken); r.hit(plain, up); r.hit(looping, stack) },
 			[]wire.Event{inner, on, wire.MakeHit(plain, 0, up), inner, over}},
 		{"another on the same alternate stack", func(r *rig) {
 			r.returns(up, outside)
@@ -98,7 +115,8 @@ func TestActivationThatGoesOn(t *testing.T) {
 			r.hit(staying, stack)
 			r.returns(up, base+0x2000)
 			r.hit(looping, up)
-		}, []wire.Event{outer, wire.MakeHit(looping, 0, up), wire.MakeHit(staying, 0, stack), inner, wire.MakeHit(looping, 0, up)}},
+		}, []wire.Event{outer, wire.MakeHit(looping, 0, up), wire.MakeHit(staying, 0, stack), inner,
+			wire.MakeHit(looping, 0, up)}},
 		{"interrupted by another activation", func(r *rig) {
 			r.hit(looping, stack, taken)
 			r.returns(up, outside)
@@ -147,10 +165,13 @@ func TestHandlerTellsWhatItInterrupted(t *testing.T) {
 		want     wire.Event
 	}{
 		{"inside", movRAX, base + 0x777, 0, wire.MakeCaller(wire.Handler, 0x777)},
-		{"inside, other restorer", movEAX, base + 0x777, base + 0x2000, wire.MakeCaller(wire.Handler, 0x777)},
+		{"inside, other restorer", movEAX, base + 0x777, base + 0x2000,
+			wire.MakeCaller(wire.Handler, 0x777)},
 		{"outside", movRAX, outside, outside, wire.MakeCaller(wire.HandlerOutside, 0)},
-		{"outside, where the stack has no call's return address", movRAX, outside, base + 0x3000, wire.MakeCaller(wire.HandlerOutside, 0)},
-		{"outside, called by the image", movRAX, outside, base + 0x2000, wire.MakeCaller(wire.ReturnsToImage, 0x2000)},
+		{"outside, where the stack has no call's return address", movRAX, outside, base + 0x3000,
+			wire.MakeCaller(wire.HandlerOutside, 0)},
+		{"outside, called by the image", movRAX, outside, base + 0x2000,
+			wire.MakeCaller(wire.ReturnsToImage, 0x2000)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
@@ -184,18 +205,21 @@ func registers() (words []wire.Event) {
 	return words
 }
 
-// TestHandlerAgainInAnotherCall: the same handler on the same stack, with the same registers, is another
-// activation where it has interrupted another call of code in no image. It was taken for the one before.
+// TestHandlerAgainInAnotherCall: the same handler on the same stack, with the same registers, is
+// another activation where it has interrupted another call of code in no image. It was taken for
+// the one before.
 func TestHandlerAgainInAnotherCall(t *testing.T) {
 	r := newRig(t, false)
 	r.Memory.Set(trap, 0x0f0000000fc0c748)
 	r.returns(stack, trap)
 	r.Memory.SetSignalFrame(stack, outside, &interrupted)
 	var want []wire.Event
-	for _, ra := range []uint64{0x1000, 0x1000, 0x2000} { // what restores is not known before the first
+	for _, ra := range []uint64{0x1000, 0x1000, 0x2000} {
+		// what restores is not known before the first
 		r.Memory.Set(interrupted.General[4], base+ra)
 		r.hit(first, stack)
-		want = append(append(want, registers()...), wire.MakeCaller(wire.ReturnsToImage, ra), wire.MakeHit(first, 0, stack))
+		want = append(append(want, registers()...), wire.MakeCaller(wire.ReturnsToImage, ra),
+			wire.MakeHit(first, 0, stack))
 	}
 	r.expect(t, want...)
 }
@@ -210,7 +234,8 @@ func TestHandlerAgainElsewhere(t *testing.T) {
 	for _, ip := range []uint64{0x100, 0x200} {
 		r.Memory.SetSignalFrame(stack, base+ip, &interrupted)
 		r.hit(first, stack)
-		want = append(append(want, registers()...), wire.MakeCaller(wire.Handler, ip), wire.MakeHit(first, 0, stack))
+		want = append(append(want, registers()...), wire.MakeCaller(wire.Handler, ip),
+			wire.MakeHit(first, 0, stack))
 	}
 	r.expect(t, want...)
 }
@@ -222,7 +247,8 @@ func TestResyncSendsAllCallers(t *testing.T) {
 	r.returns(stack+80, outside)
 	r.hit(plain, stack)
 	r.hit(plain, stack+8)
-	r.expect(t, wire.MakeResync(wire.Inside, 0x2000), wire.MakeResync(wire.Inside, 0x1000), wire.MakeResync(wire.Outside, 0),
+	r.expect(t, wire.MakeResync(wire.Inside, 0x2000), wire.MakeResync(wire.Inside, 0x1000),
+		wire.MakeResync(wire.Outside, 0),
 		wire.MakeHit(plain, 0, stack), wire.MakeHit(plain, 0, stack+8))
 }
 
@@ -230,7 +256,8 @@ func TestResyncOfAStackThatCannotBeRead(t *testing.T) {
 	r := newRig(t, true)
 	r.returns(stack, base+0x1000)
 	r.hit(plain, stack)
-	r.expect(t, wire.MakeResync(wire.Inside, 0x1000), wire.MakeResync(wire.Unreadable, 0), wire.MakeHit(plain, 0, stack))
+	r.expect(t, wire.MakeResync(wire.Inside, 0x1000), wire.MakeResync(wire.Unreadable, 0),
+		wire.MakeHit(plain, 0, stack))
 }
 
 func TestResyncOfAnEndlessStack(t *testing.T) {

@@ -1,9 +1,9 @@
 // Package bpf holds the tracer's BPF programs, the structures that they share with Go, and the
-// generated bindings, which are committed: building wpptrace needs no clang. The program that traces
-// (wpptrace.bpf.c) reports which site was hit, with which outcome and in which activation (package
-// wire has the events). It keeps no path, and of the stack only the last activation with its
-// callers, which it reads again wherever these may be others. The other one (family.bpf.c) knows
-// the processes that a traced one has started, and stops each before its first instruction.
+// generated bindings, which are committed: building wpptrace needs no clang. The program that
+// traces (wpptrace.bpf.c) reports which site was hit, with which outcome and in which activation
+// (package wire has the events). It keeps no path, and of the stack only the last activation with
+// its callers, which it reads again wherever these may be others. The other one (family.bpf.c)
+// knows the processes that a traced one has started, and stops each before its first instruction.
 //
 //	arch_x86.h  what is of x86-64: registers, conditions, signal frames
 //	types.h     the structures and events that C and Go share

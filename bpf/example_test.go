@@ -7,7 +7,8 @@ import (
 )
 
 func ExampleNewCallTable() {
-	table, err := bpf.NewCallTable([]bpf.TracerCall{{Address: 0x1139, Depth: 16}, {Address: 0x1150, Depth: 32, Reported: 1}}, 0)
+	table, err := bpf.NewCallTable([]bpf.TracerCall{{Address: 0x1139, Depth: 16},
+		{Address: 0x1150, Depth: 32, Reported: 1}}, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -53,21 +53,29 @@ func site(s bpf.TracerSite) bpf.TracerSite {
 }
 
 var sites = []bpf.TracerSite{
-	plain:   site(bpf.TracerSite{Condition: usermode.ConditionNone}),
-	first:   site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteFirst, Routine: 1}),
-	jump:    site(bpf.TracerSite{Condition: 14}),
-	table:   site(bpf.TracerSite{Condition: 7, Flags: usermode.SiteCase, CaseReg: 6, CaseSize: 4}),
-	pointer: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteCase | usermode.SiteCaseMemory | usermode.SiteCaseTarget, CaseReg: 7, CaseIndex: 1, CaseScale: 8, CaseDisp: 0x20, CaseSize: 8}),
-	global:  site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteCase | usermode.SiteCaseMemory | usermode.SiteCaseRIP, CaseReg: usermode.NoReg, CaseDisp: 0x5000, CaseSize: 1}),
-	framed:  site(bpf.TracerSite{Condition: usermode.ConditionNone, Base: 5, Offset: -8}),
-	slotted: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteSlot, Base: 5, Offset: -24}),
-	valued:  site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteValue | usermode.SiteCaseMemory, CaseReg: 5, CaseDisp: -20, CaseSize: 4}),
-	looping: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteFirst, Routine: 1, Stays: 1 << 1}),
+	plain: site(bpf.TracerSite{Condition: usermode.ConditionNone}),
+	first: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteFirst,
+		Routine: 1}),
+	jump:  site(bpf.TracerSite{Condition: 14}),
+	table: site(bpf.TracerSite{Condition: 7, Flags: usermode.SiteCase, CaseReg: 6, CaseSize: 4}),
+	pointer: site(bpf.TracerSite{Condition: usermode.ConditionNone,
+		Flags: usermode.SiteCase | usermode.SiteCaseMemory | usermode.SiteCaseTarget, CaseReg: 7,
+		CaseIndex: 1, CaseScale: 8, CaseDisp: 0x20, CaseSize: 8}),
+	global: site(bpf.TracerSite{Condition: usermode.ConditionNone,
+		Flags:   usermode.SiteCase | usermode.SiteCaseMemory | usermode.SiteCaseRIP,
+		CaseReg: usermode.NoReg, CaseDisp: 0x5000, CaseSize: 1}),
+	framed: site(bpf.TracerSite{Condition: usermode.ConditionNone, Base: 5, Offset: -8}),
+	slotted: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteSlot,
+		Base: 5, Offset: -24}),
+	valued: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteValue | usermode.SiteCaseMemory,
+		CaseReg: 5, CaseDisp: -20, CaseSize: 4}),
+	looping: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteFirst, Routine: 1,
+		Stays: 1 << 1}),
 	staying: site(bpf.TracerSite{Condition: usermode.ConditionNone, Stays: 1}),
 }
 
-// calls: the one at 0x1000 is made by a caller that may have been without events, the one at 0x2000 by one
-// that has spoken.
+// calls: the one at 0x1000 is made by a caller that may have been without events, the one at 0x2000
+// by one that has spoken.
 var calls = map[uint64]bpf.TracerCall{0x1000: {Depth: 32}, 0x2000: {Depth: 48, Reported: 1}}
 
 // A rig is a machine with one thread.
@@ -138,7 +146,8 @@ func TestOutcomeIsTheConditionOfTheJump(t *testing.T) {
 	r.hit(jump, stack, flags(zf))
 	r.hit(jump, stack)
 	r.hit(plain, stack, flags(^uint64(0)))
-	r.expect(t, wire.MakeHit(jump, 1, stack), wire.MakeHit(jump, 0, stack), wire.MakeHit(plain, 0, stack))
+	r.expect(t, wire.MakeHit(jump, 1, stack), wire.MakeHit(jump, 0, stack),
+		wire.MakeHit(plain, 0, stack))
 }
 
 func TestFrameByRBP(t *testing.T) {
@@ -154,8 +163,8 @@ func TestFrameInASlot(t *testing.T) {
 	r.expect(t, wire.MakeHit(slotted, 0, stack))
 }
 
-// TestFrameInASlotThatCannotBeRead: the hit is lost between the event before it and the event behind
-// it, which stands alone.
+// TestFrameInASlotThatCannotBeRead: the hit is lost between the event before it and the event
+// behind it, which stands alone.
 func TestFrameInASlotThatCannotBeRead(t *testing.T) { loses(t, slotted) }
 
 // TestValueThatCannotBeRead: without it the way from the event to the next would not be known.
@@ -171,7 +180,8 @@ func loses(t *testing.T, site uint32) {
 	r.hit(plain, stack)
 	r.hit(site, stack, register(5, stack-0x100), register(7, stack-0x100))
 	r.hit(plain, stack)
-	r.expect(t, wire.MakeHit(plain, 0, stack), wire.MakeRepeat(1), wire.MakeResync(wire.Outside, 0), wire.MakeHit(plain, 0, stack))
+	r.expect(t, wire.MakeHit(plain, 0, stack), wire.MakeRepeat(1), wire.MakeResync(wire.Outside, 0),
+		wire.MakeHit(plain, 0, stack))
 	if n := r.Metrics[bpf.TracerMetricMETRIC_DROPPED_HITS]; n != 1 {
 		t.Errorf("%d hits counted of which something could not be read", n)
 	}
@@ -186,7 +196,8 @@ func loses(t *testing.T, site uint32) {
 	if diff := cmp.Diff([][]uint64{{2, 4}, {0, 1}}, [][]uint64{hits, lost}); diff != "" {
 		t.Errorf("hits and losses of the batches differ (-want +got):\n%s", diff)
 	}
-	if l := r.Losses[42]; l.Hits != 3 || l.Lost != 1 || r.Metrics[bpf.TracerMetricMETRIC_LOST_HITS] != 1 {
+	if l := r.Losses[42]; l.Hits != 3 || l.Lost != 1 ||
+		r.Metrics[bpf.TracerMetricMETRIC_LOST_HITS] != 1 {
 		t.Errorf("loss %+v, %d lost hits counted", l, r.Metrics[bpf.TracerMetricMETRIC_LOST_HITS])
 	}
 }
@@ -198,7 +209,8 @@ func TestRepeatsAreCounted(t *testing.T) {
 	}
 	r.hit(plain, stack+64)
 	r.hit(plain, stack)
-	r.expect(t, wire.MakeHit(plain, 0, stack), wire.MakeRepeat(999), wire.MakeHit(plain, 0, stack+64), wire.MakeHit(plain, 0, stack))
+	r.expect(t, wire.MakeHit(plain, 0, stack), wire.MakeRepeat(999),
+		wire.MakeHit(plain, 0, stack+64), wire.MakeHit(plain, 0, stack))
 }
 
 func TestRepeatNeedsTheSameCase(t *testing.T) {
@@ -206,7 +218,8 @@ func TestRepeatNeedsTheSameCase(t *testing.T) {
 	for _, v := range []uint64{3, 3, 4} {
 		r.hit(table, stack, register(6, v), flags(1)) // CF: ja is not taken
 	}
-	r.expect(t, wire.MakeCaptured(3), wire.MakeHit(table, 0, stack), wire.MakeRepeat(1), wire.MakeCaptured(4), wire.MakeHit(table, 0, stack))
+	r.expect(t, wire.MakeCaptured(3), wire.MakeHit(table, 0, stack), wire.MakeRepeat(1),
+		wire.MakeCaptured(4), wire.MakeHit(table, 0, stack))
 }
 
 func TestCases(t *testing.T) {
@@ -218,22 +231,35 @@ func TestCases(t *testing.T) {
 		change []func(*usermode.Registers)
 		want   []wire.Event
 	}{
-		{"the low bytes of a register", table, nil, []func(*usermode.Registers){register(6, 0xdeadbeef00000005), flags(below)},
+		{"the low bytes of a register", table, nil,
+			[]func(*usermode.Registers){register(6, 0xdeadbeef00000005), flags(below)},
 			[]wire.Event{wire.MakeCaptured(5), wire.MakeHit(table, 0, stack)}},
-		{"none on the other side of the check", table, nil, []func(*usermode.Registers){register(6, 5), flags(above)},
+		{"none on the other side of the check", table, nil,
+			[]func(*usermode.Registers){register(6, 5), flags(above)},
 			[]wire.Event{wire.MakeHit(table, 1, stack)}},
-		{"a target in memory by base, index and displacement", pointer, map[uint64]uint64{0x9000 + 8*3 + 0x20: base + 0x1234},
-			[]func(*usermode.Registers){register(7, 0x9000), register(1, 3)}, []wire.Event{wire.MakeCaptured(0x1234), wire.MakeHit(pointer, 0, stack)}},
+		{"a target in memory by base, index and displacement", pointer,
+			map[uint64]uint64{0x9000 + 8*3 + 0x20: base + 0x1234},
+			[]func(*usermode.Registers){register(7, 0x9000), register(1, 3)},
+			[]wire.Event{wire.MakeCaptured(0x1234), wire.MakeHit(pointer, 0, stack)}},
 		{"a byte of the image", global, map[uint64]uint64{base + 0x5000: 0xffffffffffffff07}, nil,
 			[]wire.Event{wire.MakeCaptured(7), wire.MakeHit(global, 0, stack)}},
-		{"a value at the end of what can be read", valued, map[uint64]uint64{stack - 0x100 - 24: 0xdeadbeef00000000},
-			[]func(*usermode.Registers){register(5, stack-0x100)}, []wire.Event{wire.MakeCaptured(0xdeadbeef), wire.MakeHit(valued, 0, stack)}},
-		{"a value in the frame", valued, map[uint64]uint64{stack - 0x100 - 24: 0xdeadbeef00000000, stack - 0x100 - 16: 0xffffffffffffffff},
-			[]func(*usermode.Registers){register(5, stack-0x100)}, []wire.Event{wire.MakeCaptured(0xdeadbeef), wire.MakeHit(valued, 0, stack)}},
-		{"a value whatever the outcome", valued, map[uint64]uint64{stack - 0x100 - 24: 5 << 32, stack - 0x100 - 16: 0},
-			[]func(*usermode.Registers){register(5, stack-0x100), flags(1 << 6)}, []wire.Event{wire.MakeCaptured(5), wire.MakeHit(valued, 1, stack)}},
-		{"the low bits of what looks like none", pointer, map[uint64]uint64{0x20: base - 1}, []func(*usermode.Registers){register(7, 0), register(1, 0)},
-			[]wire.Event{wire.MakeCaptured(1<<wire.ValueBits - 1), wire.MakeHit(pointer, 0, stack)}},
+		{"a value at the end of what can be read", valued,
+			map[uint64]uint64{stack - 0x100 - 24: 0xdeadbeef00000000},
+			[]func(*usermode.Registers){register(5, stack-0x100)},
+			[]wire.Event{wire.MakeCaptured(0xdeadbeef), wire.MakeHit(valued, 0, stack)}},
+		{"a value in the frame", valued,
+			map[uint64]uint64{stack - 0x100 - 24: 0xdeadbeef00000000,
+				stack - 0x100 - 16: 0xffffffffffffffff},
+			[]func(*usermode.Registers){register(5, stack-0x100)},
+			[]wire.Event{wire.MakeCaptured(0xdeadbeef), wire.MakeHit(valued, 0, stack)}},
+		{"a value whatever the outcome", valued,
+			map[uint64]uint64{stack - 0x100 - 24: 5 << 32, stack - 0x100 - 16: 0},
+			[]func(*usermode.Registers){register(5, stack-0x100), flags(1 << 6)},
+			[]wire.Event{wire.MakeCaptured(5), wire.MakeHit(valued, 1, stack)}},
+		{"the low bits of what looks like none", pointer, map[uint64]uint64{0x20: base - 1},
+			[]func(*usermode.Registers){register(7, 0), register(1, 0)},
+			[]wire.Event{wire.MakeCaptured(1<<wire.ValueBits - 1),
+				wire.MakeHit(pointer, 0, stack)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)

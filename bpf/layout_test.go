@@ -42,12 +42,15 @@ func TestStructuresHaveOneLayout(t *testing.T) {
 		}
 		seen[f.Struct]++
 		name := strings.ReplaceAll(f.Name, "_", "")
-		member, ok := binding.FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+		member, ok := binding.FieldByNameFunc(func(s string) bool {
+			return strings.EqualFold(s, name)
+		})
 		if !ok {
 			t.Errorf("%s.%s is not in the Go binding", f.Struct, f.Name)
 			continue
 		}
-		got := usermode.Field{Struct: f.Struct, Name: f.Name, Offset: member.Offset, Size: member.Type.Size()}
+		got := usermode.Field{Struct: f.Struct, Name: f.Name, Offset: member.Offset,
+			Size: member.Type.Size()}
 		if diff := cmp.Diff(f, got); diff != "" {
 			t.Errorf("C and Go differ (-C +Go):\n%s", diff)
 		}
@@ -62,7 +65,8 @@ func TestStructuresHaveOneLayout(t *testing.T) {
 func TestBatchHeaderIsWires(t *testing.T) {
 	words, _ := bindings["batch"].FieldByName("Events")
 	if words.Offset != wire.BatchHeader {
-		t.Errorf("the words of a batch begin at %d, wire.BatchHeader is %d", words.Offset, wire.BatchHeader)
+		t.Errorf("the words of a batch begin at %d, wire.BatchHeader is %d", words.Offset,
+			wire.BatchHeader)
 	}
 	if words.Type.Len() != usermode.BatchEvents {
 		t.Errorf("a batch has %d words in Go, %d in C", words.Type.Len(), usermode.BatchEvents)
@@ -88,9 +92,12 @@ func TestLimitsAgree(t *testing.T) {
 
 func TestPlacesAgree(t *testing.T) {
 	for c, ours := range map[bpf.TracerOrigin]wire.Origin{
-		bpf.TracerOriginORIGIN_INSIDE: wire.Inside, bpf.TracerOriginORIGIN_OUTSIDE: wire.Outside, bpf.TracerOriginORIGIN_HANDLER: wire.Handler,
-		bpf.TracerOriginORIGIN_HANDLER_OUTSIDE: wire.HandlerOutside, bpf.TracerOriginORIGIN_UNREADABLE: wire.Unreadable,
-		bpf.TracerOriginORIGIN_TRUNCATED: wire.Truncated, bpf.TracerOriginORIGIN_KILLED: wire.Killed,
+		bpf.TracerOriginORIGIN_INSIDE: wire.Inside, bpf.TracerOriginORIGIN_OUTSIDE: wire.Outside,
+		bpf.TracerOriginORIGIN_HANDLER:          wire.Handler,
+		bpf.TracerOriginORIGIN_HANDLER_OUTSIDE:  wire.HandlerOutside,
+		bpf.TracerOriginORIGIN_UNREADABLE:       wire.Unreadable,
+		bpf.TracerOriginORIGIN_TRUNCATED:        wire.Truncated,
+		bpf.TracerOriginORIGIN_KILLED:           wire.Killed,
 		bpf.TracerOriginORIGIN_RETURNS_TO_IMAGE: wire.ReturnsToImage,
 	} {
 		if c != bpf.TracerOrigin(ours) {
@@ -120,7 +127,8 @@ func TestWordsOfCAreWires(t *testing.T) {
 		}{
 			{"witness", usermode.Hit(site, outcome, value), wire.MakeHit(site, outcome, value)},
 			{"from", usermode.Caller(place, value), wire.MakeCaller(place, value)},
-			{"resync", usermode.Caller(place|wire.Origin(bpf.TracerOriginORIGIN_RESYNC), value), wire.MakeResync(place, value)},
+			{"resync", usermode.Caller(place|wire.Origin(bpf.TracerOriginORIGIN_RESYNC), value),
+				wire.MakeResync(place, value)},
 			{"case", usermode.Captured(value), wire.MakeCaptured(value)},
 			{"repeat", usermode.Repeat(value >> 4), wire.MakeRepeat(value >> 4)},
 			{"end", usermode.End(place, value), wire.MakeEnd(place, value)},

@@ -452,8 +452,8 @@ var found = []struct {
 		.data
 		.quad f
 		.text`},
-	// What was begun anew, when what a call had been left by was caught, was taken for an exception that
-	// led to the call again.
+	// What was begun anew, when what a call had been left by was caught, was taken for an exception
+	// that led to the call again.
 	{"a landing pad that a silent caller's call leads to as well", habits{end: 50, callback: 3, throw: 3, catch: 2}, walkExactly, `
 		call self
 	pad:	ret
@@ -494,7 +494,8 @@ var found = []struct {
 		pop %rbp
 		.cfi_def_cfa 7, 8
 		ret` + last},
-	// On each way the loop's limit was the same distance away, but on one way it could not be followed.
+	// On each way the loop's limit was the same distance away, but on one way it could not be
+	// followed.
 	{"ways that meet before a loop with what they all tell", habits{end: 50}, walkExactly, `
 		cmp $8, %edi
 		jg 1f
@@ -544,8 +545,10 @@ var found = []struct {
 func TestFoundPrograms(t *testing.T) {
 	for _, f := range found {
 		t.Run(f.name, func(t *testing.T) {
-			source := ".text\n.globl f\n.type f, @function\nf: .cfi_startproc\n.cfi_lsda 0x1b, lsda\n" + f.source + "\n.cfi_endproc\n" +
-				".section .gcc_except_table, \"a\"\nlsda: .byte 0xff, 0xff, 1\n.uleb128 2f - 1f\n1:\n"
+			source := ".text\n.globl f\n.type f, @function\nf: .cfi_startproc\n.cfi_lsda 0x1b, " +
+				"lsda\n" + f.source + "\n.cfi_endproc\n" +
+				".section .gcc_except_table, \"a\"\nlsda: .byte 0xff, 0xff, 1\n.uleb128 2f - 1f\n" +
+				"1:\n"
 			if strings.Contains(f.source, "throws:") {
 				source += ".uleb128 throws - f, thrown - throws, pad - f, 0\n"
 			}

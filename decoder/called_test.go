@@ -11,7 +11,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// asm begins a program in assembly: what code is in it is of functions, hidden ones and a handler, on.
+// asm begins a program in assembly: what code is in it is of functions, hidden ones and a handler,
+// on.
 const asm = `
 	.macro function name
 	.globl \name
@@ -45,8 +46,8 @@ const asm = `
 		.cfi_endproc
 	`
 
-// calling calls functions that neither call back nor throw: in length, in the place of length_last's
-// return, and twice in both.
+// calling calls functions that neither call back nor throw: in length, in the place of
+// length_last's return, and twice in both.
 const calling = asm + `
 	function root
 		framed
@@ -74,8 +75,8 @@ const calling = asm + `
 
 // TestInterruptedInWhatIsCalled: a function of a library that neither calls back nor throws faults.
 // Where it was called is known by its return address, if its stack pointer points to that: the
-// thread was said to have returned from all that led there, main included, and then a handler to have
-// come, or nothing was said of what had led there.
+// thread was said to have returned from all that led there, main included, and then a handler to
+// have come, or nothing was said of what had led there.
 func TestInterruptedInWhatIsCalled(t *testing.T) {
 	p, err := assemble(t.TempDir(), calling)
 	if err != nil {
@@ -95,11 +96,15 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 			"enter root, path, enter length, path, #handler, enter on, path, #cut",
 			"enter root, path, enter length, path"},
 		{"called last", behind("root", 19), calledAt - 8,
-			"enter root, path, enter length, path, path, leave, path, enter length_last, path, leave, #handler, enter on, path, #cut",
-			"enter root, path, enter length, path, path, leave, path, enter length_last, path, leave"},
+			"enter root, path, enter length, path, path, leave, path, enter length_last, path, " +
+				"leave, #handler, enter on, path, #cut",
+			"enter root, path, enter length, path, path, leave, path, enter length_last, path, " +
+				"leave"},
 		{"the second of two", behind("both", 14), calledAt - 24,
-			"enter root, path, enter length, path, path, leave, path, enter length_last, path, leave, path, enter both, path, path, #handler, enter on, path, #cut",
-			"enter root, path, enter length, path, path, leave, path, enter length_last, path, leave, path, enter both, path, path"},
+			"enter root, path, enter length, path, path, leave, path, enter length_last, path, " +
+				"leave, path, enter both, path, path, #handler, enter on, path, #cut",
+			"enter root, path, enter length, path, path, leave, path, enter length_last, path, " +
+				"leave, path, enter both, path, path"},
 		{"by another activation, as it seems", behind("length", 9), calledAt - 56,
 			"enter root, path, #cut, #handler, enter on, #cut, path, #cut, #unwind, leave",
 			"enter root, path, #cut, #cut"},
@@ -108,7 +113,8 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 			"enter root, path, #cut, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			words := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
+			words := []wire.Event{wire.MakeCaller(wire.Outside, 0),
+				wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
 			registers := registersAt(c.rsp)
 			for end, want := range map[wire.Event]string{
 				wire.MakeCaller(wire.ReturnsToImage, c.returns): c.handled,
@@ -126,9 +132,9 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 	}
 }
 
-// TestCalledThroughWhatMayCallBack: a function of a library was called with a return address that two
-// ways lead to, or one by what external code has called back. What is not certain was told
-// as if it were, or missing without a mark.
+// TestCalledThroughWhatMayCallBack: a function of a library was called with a return address that
+// two ways lead to, or one by what external code has called back. What is not certain was told as
+// if it were, or missing without a mark.
 func TestCalledThroughWhatMayCallBack(t *testing.T) {
 	const rootAt, handlerAt = 0x7ffc0000, 0x7ff00000
 	for _, c := range []struct {
@@ -137,14 +143,18 @@ func TestCalledThroughWhatMayCallBack(t *testing.T) {
 		rsp            uint64
 		handled, ended string
 	}{
-		{"in one of two calls", "call sched_yield@plt\n call inner\n nop\n call inner\n", "inner", rootAt - 16 - 24,
+		{"in one of two calls", "call sched_yield@plt\n call inner\n nop\n call inner\n", "inner",
+			rootAt - 16 - 24,
 			"enter root, path, #handler, enter on, #cut, path, #cut", "enter root, path, #cut"},
 		{"called back", "call each@plt\n", "back", rootAt - 16 - 24 - 512,
-			"enter root, path, enter back, path, #handler, enter on, path, #cut", "enter root, path, enter back, path"},
-		{"called back, or called", "call each@plt\n call back_silent\n", "back_silent", rootAt - 16 - 24,
+			"enter root, path, enter back, path, #handler, enter on, path, #cut",
+			"enter root, path, enter back, path"},
+		{"called back, or called", "call each@plt\n call back_silent\n", "back_silent",
+			rootAt - 16 - 24,
 			"enter root, path, #handler, enter on, #cut, path, #cut", "enter root, path, #cut"},
 		{"called, not back", "call each@plt\n call inner\n", "inner", rootAt - 16 - 24,
-			"enter root, path, path, enter inner, path, #handler, enter on, path, #cut", "enter root, path, path, enter inner, path"},
+			"enter root, path, path, enter inner, path, #handler, enter on, path, #cut",
+			"enter root, path, path, enter inner, path"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := assemble(t.TempDir(), asm+`
@@ -176,14 +186,20 @@ func TestCalledThroughWhatMayCallBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			returns, registers := placeOf(p, c.returns)+9, faultAt(c.rsp)
-			words := append([]wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}, registers...)
-			if d := cmp.Diff(c.handled, told(t, p, append(words, wire.MakeCaller(wire.ReturnsToImage, returns), wire.MakeHit(firstSite(p, "on"), 0, handlerAt))...)); d != "" {
+			words := append([]wire.Event{wire.MakeCaller(wire.Outside, 0),
+				wire.MakeHit(firstSite(p, "root"), 0, rootAt)}, registers...)
+			if d := cmp.Diff(c.handled,
+				told(t, p, append(words, wire.MakeCaller(wire.ReturnsToImage, returns),
+					wire.MakeHit(firstSite(p, "on"), 0, handlerAt))...)); d != "" {
 				t.Errorf("a handler: %s", d)
 			}
-			if d := cmp.Diff(c.ended, told(t, p, append(words, wire.MakeEnd(wire.ReturnsToImage, returns))...)); d != "" {
+			if d := cmp.Diff(c.ended,
+				told(t, p, append(words, wire.MakeEnd(wire.ReturnsToImage, returns))...)); d != "" {
 				t.Errorf("the end: %s", d)
 			}
-			leftOver := slices.DeleteFunc(append(slices.Clone(words), wire.MakeEnd(wire.ReturnsToImage, returns)), func(w wire.Event) bool { return w.Kind() == wire.Fault })
+			leftOver := slices.DeleteFunc(append(slices.Clone(words),
+				wire.MakeEnd(wire.ReturnsToImage, returns)),
+				func(w wire.Event) bool { return w.Kind() == wire.Fault })
 			want := c.ended
 			if c.returns == "back" {
 				want = "enter root, path, #cut"
@@ -223,20 +239,26 @@ func TestHandlerInWhatIsJumpedTo(t *testing.T) {
 	behindLast, behindMiddle := placeOf(p, "middle")+9, placeOf(p, "root")+9
 	words := []wire.Event{
 		wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt),
-		wire.MakeCaller(wire.Inside, behindLast), wire.MakeCaller(wire.Inside, behindMiddle), wire.MakeHit(firstSite(p, "last"), 0, lastAt),
+		wire.MakeCaller(wire.Inside, behindLast), wire.MakeCaller(wire.Inside, behindMiddle),
+		wire.MakeHit(firstSite(p, "last"), 0, lastAt),
 	}
-	back := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "back"), 0, rootAt-256)}
+	back := []wire.Event{wire.MakeCaller(wire.Outside, 0),
+		wire.MakeHit(firstSite(p, "back"), 0, rootAt-256)}
 	handler := wire.MakeHit(firstSite(p, "on"), 0, rootAt-4096)
-	const want = "enter root, path, enter middle, path, enter last, path, leave, #handler, enter on, path, leave, enter back, path, #cut"
-	for _, from := range [][]wire.Event{append(registersAt(lastAt-8), wire.MakeCaller(wire.ReturnsToImage, behindLast)), {wire.MakeCaller(wire.HandlerOutside, 0)}} {
-		if d := cmp.Diff(want, told(t, p, slices.Concat(words, from, []wire.Event{handler}, back)...)); d != "" {
+	const want = "enter root, path, enter middle, path, enter last, path, leave, #handler, enter " +
+		"on, path, leave, enter back, path, #cut"
+	for _, from := range [][]wire.Event{append(registersAt(lastAt-8),
+		wire.MakeCaller(wire.ReturnsToImage, behindLast)),
+		{wire.MakeCaller(wire.HandlerOutside, 0)}} {
+		if d := cmp.Diff(want,
+			told(t, p, slices.Concat(words, from, []wire.Event{handler}, back)...)); d != "" {
 			t.Errorf("%v: %s", from[len(from)-1], d)
 		}
 	}
 }
 
-// TestBehindAHandler: a handler that has said nothing has come since the last event. It was told, of
-// what came then in external code, that the thread had gone on.
+// TestBehindAHandler: a handler that has said nothing has come since the last event. It was told,
+// of what came then in external code, that the thread had gone on.
 func TestBehindAHandler(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -256,10 +278,13 @@ func TestBehindAHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rootAt = 0x7ffc0000
-	r := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Name == "root" })]
+	r := p.Routines[slices.IndexFunc(p.Routines,
+		func(r *plan.Routine) bool { return r.Name == "root" })]
 	store := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.Lo == r.Addr+9 })
-	words := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
-	words = append(append(words, registersAt(rootAt-16)...), wire.MakeInterrupt(r.Blocks[store].Lo+r.Offset()))
+	words := []wire.Event{wire.MakeCaller(wire.Outside, 0),
+		wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
+	words = append(append(words, registersAt(rootAt-16)...),
+		wire.MakeInterrupt(r.Blocks[store].Lo+r.Offset()))
 	killed := []wire.Event{wire.MakeEnd(wire.Killed, 0)}
 	for _, c := range []struct {
 		name string
@@ -267,22 +292,33 @@ func TestBehindAHandler(t *testing.T) {
 		want string
 	}{
 		{"it is killed", killed, "enter root, path, #cut, #cut"},
-		{"it dies in what the handler calls", append(registersAt(rootAt-4096-24), wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "handler")+9)), "enter root, path, #cut, #cut"},
-		{"it dies in what root calls", append(registersAt(rootAt-16-8), wire.MakeEnd(wire.ReturnsToImage, r.Blocks[store].Hi+r.Offset())), "enter root, path, #cut, path"},
-		{"another handler comes in that, and it is killed", append(append(registersAt(rootAt-4096), wire.MakeInterrupt(1)), killed...), "enter root, path, #cut, #cut"},
-		{"another handler comes, and is killed", append([]wire.Event{wire.MakeCaller(wire.HandlerOutside, 0), wire.MakeHit(firstSite(p, "on"), 0, rootAt-4096)}, killed...),
+		{"it dies in what the handler calls",
+			append(registersAt(rootAt-4096-24),
+				wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "handler")+9)),
+			"enter root, path, #cut, #cut"},
+		{"it dies in what root calls",
+			append(registersAt(rootAt-16-8),
+				wire.MakeEnd(wire.ReturnsToImage, r.Blocks[store].Hi+r.Offset())),
+			"enter root, path, #cut, path"},
+		{"another handler comes in that, and it is killed",
+			append(append(registersAt(rootAt-4096), wire.MakeInterrupt(1)), killed...),
+			"enter root, path, #cut, #cut"},
+		{"another handler comes, and is killed",
+			append([]wire.Event{wire.MakeCaller(wire.HandlerOutside, 0),
+				wire.MakeHit(firstSite(p, "on"), 0, rootAt-4096)}, killed...),
 			"enter root, path, #cut, #handler, enter on, path, leave, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if d := cmp.Diff(c.want, told(t, p, append(slices.Clone(words), c.then...)...)); d != "" {
+			if d := cmp.Diff(c.want,
+				told(t, p, append(slices.Clone(words), c.then...)...)); d != "" {
 				t.Error(d)
 			}
 		})
 	}
 }
 
-// TestCalledBackBehindAHandler: what a handler that has said nothing has called back is interrupted. It
-// was told to have been called back by what had returned before.
+// TestCalledBackBehindAHandler: what a handler that has said nothing has called back is
+// interrupted. It was told to have been called back by what had returned before.
 func TestCalledBackBehindAHandler(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -303,15 +339,19 @@ func TestCalledBackBehindAHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rootAt, backAt = 0x7ffc0000, 0x7ffc0000 - 4096
-	begin := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
+	begin := []wire.Event{wire.MakeCaller(wire.Outside, 0),
+		wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
 	comes := append(registersAt(rootAt-16), wire.MakeInterrupt(placeOf(p, "root")+9))
-	within := append(registersAt(backAt-16), wire.MakeCaller(wire.Handler, placeOf(p, "back")+4), wire.MakeHit(firstSite(p, "on"), 0, rootAt-8192))
+	within := append(registersAt(backAt-16), wire.MakeCaller(wire.Handler, placeOf(p, "back")+4),
+		wire.MakeHit(firstSite(p, "on"), 0, rootAt-8192))
 	for name, c := range map[string]struct {
 		words []wire.Event
 		want  string
 	}{
-		"no handler": {slices.Concat(begin, within), "enter root, path, enter back, path, #cut, #handler, enter on, path, #cut"},
-		"a handler":  {slices.Concat(begin, comes, within), "enter root, path, #handler, enter on, #cut, path, #cut"},
+		"no handler": {slices.Concat(begin, within),
+			"enter root, path, enter back, path, #cut, #handler, enter on, path, #cut"},
+		"a handler": {slices.Concat(begin, comes, within),
+			"enter root, path, #handler, enter on, #cut, path, #cut"},
 	} {
 		if d := cmp.Diff(c.want, told(t, p, c.words...)); d != "" {
 			t.Errorf("%s: %s", name, d)
@@ -328,9 +368,12 @@ func TestMainHasNotRun(t *testing.T) {
 		name, code, want string
 		before           []string // what has spoken, besides start
 	}{
-		{"it alone may have been", "", "enter start, path, enter main, path, enter inner, path", nil},
-		{"behind a constructor", "", "enter start, path, enter before, path, leave, enter main, path, enter inner, path", []string{"before"}},
-		{"or a callback", "function back\n framed\n call inner\n speak\n leave\n", "enter start, path, #cut", nil},
+		{"it alone may have been", "", "enter start, path, enter main, path, enter inner, path",
+			nil},
+		{"behind a constructor", "", "enter start, path, enter before, path, leave, enter main, " +
+			"path, enter inner, path", []string{"before"}},
+		{"or a callback", "function back\n framed\n call inner\n speak\n leave\n",
+			"enter start, path, #cut", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := assemble(t.TempDir(), asm+`
@@ -358,9 +401,11 @@ func TestMainHasNotRun(t *testing.T) {
 			}
 			var words []wire.Event
 			for i, name := range append([]string{"start"}, c.before...) {
-				words = append(words, wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, name), 0, startAt-uint64(128*i)))
+				words = append(words, wire.MakeCaller(wire.Outside, 0),
+					wire.MakeHit(firstSite(p, name), 0, startAt-uint64(128*i)))
 			}
-			words = append(append(words, faultAt(startAt-512-16-24)...), wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "inner")+9))
+			words = append(append(words, faultAt(startAt-512-16-24)...),
+				wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "inner")+9))
 			if d := cmp.Diff(c.want, told(t, p, words...)); d != "" {
 				t.Error(d)
 			}
@@ -393,7 +438,8 @@ func TestCalledOnAStackInAFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rootAt = 0x7ffc0000
-	begin := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
+	begin := []wire.Event{wire.MakeCaller(wire.Outside, 0),
+		wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
 	end := []wire.Event{wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "on_stack")+9)}
 	for at, want := range map[uint64]string{
 		rootAt - 0x1000: "enter root, path, #cut",

@@ -17,7 +17,8 @@ type cpu struct {
 
 // anything is what may be found in a register: loops that begin or end with it are short, often.
 func anything(random *rand.Rand) uint64 {
-	high := []uint64{0, 0, 0, 0, 0x7fff00000000, 0xffffffff00000000, 0xffffffff80000000, 0xabcd567800000000, 0xfffffff0}
+	high := []uint64{0, 0, 0, 0, 0x7fff00000000, 0xffffffff00000000, 0xffffffff80000000,
+		0xabcd567800000000, 0xfffffff0}
 	return 8*random.Uint64N(6) + high[random.IntN(len(high))]
 }
 
@@ -111,7 +112,8 @@ func (c *cpu) step(code []byte, random *rand.Rand) {
 		if !known {
 			b = anything(random)
 		}
-		c.write(to, result(map[x86asm.Op]uint64{x86asm.ADD: a + b, x86asm.SUB: a - b, x86asm.XOR: a ^ b, x86asm.AND: a & b}[in.Op]))
+		c.write(to, result(map[x86asm.Op]uint64{x86asm.ADD: a + b, x86asm.SUB: a - b,
+			x86asm.XOR: a ^ b, x86asm.AND: a & b}[in.Op]))
 	case x86asm.CMP:
 		result(a - b)
 	case x86asm.TEST:

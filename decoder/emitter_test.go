@@ -49,13 +49,14 @@ func TestPathThatWasMetInItsMiddle(t *testing.T) {
 	if first := fmt.Sprint("path ", r.Numbers.Total); !s.is(first, "leave") {
 		t.Errorf("emitted %q, want %s first", s.ops, first)
 	}
-	if p := e.d.partials[0][0]; p.Start != ops.StartResume || p.End != ops.EndReturn || len(p.Blocks) != 1 {
+	if p := e.d.partials[0][0]; p.Start != ops.StartResume || p.End != ops.EndReturn ||
+		len(p.Blocks) != 1 {
 		t.Errorf("the partial path is %+v", p)
 	}
 }
 
-// TestCutPathIsEmittedOnce: what is known of a path is emitted as it is cut off, and nothing is left of
-// it then.
+// TestCutPathIsEmittedOnce: what is known of a path is emitted as it is cut off, and nothing is
+// left of it then.
 func TestCutPathIsEmittedOnce(t *testing.T) {
 	e, s, r := emitterOf(t)
 	f := &frame{activation: activation{r, 0x7f00}}

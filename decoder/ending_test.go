@@ -94,12 +94,13 @@ func told(t *testing.T, p *plan.Plan, words ...wire.Event) string {
 
 // placeOf is where a routine begins.
 func placeOf(p *plan.Plan, name string) uint64 {
-	r := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Name == name })]
+	r := p.Routines[slices.IndexFunc(p.Routines,
+		func(r *plan.Routine) bool { return r.Name == name })]
 	return r.Addr + r.Offset()
 }
 
-// A thread that ends before its first event is taken to have begun in the one function that can lead
-// there, and to be a handler for all that is known.
+// A thread that ends before its first event is taken to have begun in the one function that can
+// lead there, and to be a handler for all that is known.
 func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 	p, err := assemble(t.TempDir(), ended)
 	if err != nil {
@@ -111,8 +112,10 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 		at   uint64
 		want string
 	}{
-		{"in what is called", behind("first", 9), "#cut, enter first, path, enter inner, path, leave"},
-		{"in what that calls", behind("inner", 2), "#cut, enter first, path, enter inner, path, #cut"},
+		{"in what is called", behind("first", 9), "#cut, enter first, path, enter inner, path, " +
+			"leave"},
+		{"in what that calls", behind("inner", 2), "#cut, enter first, path, enter inner, path, " +
+			"#cut"},
 		{"in what two call", behind("both", 2), "#cut"},
 		{"where one begins, and another may have ended", behind("first", 0), "#cut"},
 	} {
@@ -124,7 +127,8 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 	}
 	elsewhere := wire.MakeEnd(wire.Outside, 0)
 	interrupted := "#cut, enter first, path, enter inner, path, #cut"
-	if d := cmp.Diff(interrupted, told(t, p, wire.MakeInterrupt(behind("inner", 2)), elsewhere)); d != "" {
+	if d := cmp.Diff(interrupted,
+		told(t, p, wire.MakeInterrupt(behind("inner", 2)), elsewhere)); d != "" {
 		t.Error(d)
 	}
 	for _, c := range []struct {
@@ -165,7 +169,8 @@ func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
+	site := slices.IndexFunc(p.Sites,
+		func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
 	const rootAt = 0x7ffc0000 // the CFA of what external code calls
 	spoken := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, rootAt)}
 	for _, c := range []struct {
@@ -174,12 +179,16 @@ func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
 		rsp    uint64 // where the handler came
 		want   string
 	}{
-		{"where no silent way leads from its last word", spoken, rootAt - 24, "enter first, path, enter inner, path, leave, path, #cut"},
+		{"where no silent way leads from its last word", spoken, rootAt - 24,
+			"enter first, path, enter inner, path, leave, path, #cut"},
 		{"before the first", nil, rootAt - 24, "#cut, enter first, path, enter inner, path, #cut"},
-		{"that it has called back", spoken, rootAt + 0x400, "enter first, path, enter inner, path, leave, path, enter both, path, leave, path, leave, #cut"},
+		{"that it has called back", spoken, rootAt + 0x400,
+			"enter first, path, enter inner, path, leave, path, enter both, path, leave, path, " +
+				"leave, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			words := append(slices.Concat(c.before, registersAt(c.rsp)), wire.MakeCaller(wire.Handler, placeOf(p, "inner")+2), wire.MakeEnd(wire.Outside, 0))
+			words := append(slices.Concat(c.before, registersAt(c.rsp)),
+				wire.MakeCaller(wire.Handler, placeOf(p, "inner")+2), wire.MakeEnd(wire.Outside, 0))
 			if d := cmp.Diff(c.want, told(t, p, words...)); d != "" {
 				t.Error(d)
 			}
@@ -187,15 +196,17 @@ func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
 	}
 }
 
-// TestCutAfterTheLastPath: where no one way leads to a thread's end, the mark that says so came before
-// the path that ran last.
+// TestCutAfterTheLastPath: where no one way leads to a thread's end, the mark that says so came
+// before the path that ran last.
 func TestCutAfterTheLastPath(t *testing.T) {
 	p, err := assemble(t.TempDir(), ended)
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
-	got := told(t, p, wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, 0x7ffc0000), wire.MakeEnd(wire.Inside, placeOf(p, "second")+4))
+	site := slices.IndexFunc(p.Sites,
+		func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
+	got := told(t, p, wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, 0x7ffc0000),
+		wire.MakeEnd(wire.Inside, placeOf(p, "second")+4))
 	if !strings.HasSuffix(got, "path, #cut") || strings.Contains(got, "#cut, path") {
 		t.Error(got)
 	}

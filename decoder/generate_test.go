@@ -32,29 +32,37 @@ type drawnRoutine struct {
 type drawnFrame struct {
 	name         string
 	enter, leave string
-	known        bool   // where the frame address is at a call is fixed, so that arguments may be pushed
-	place        string // in it
+	// where the frame address is at a call is fixed, so that arguments may be pushed
+	known bool
+	place string // in it
 }
 
 var drawnFrames = []drawnFrame{
 	{"none", "", "", true, "-8(%rsp)"},
-	{"push", "push %rbx\n.cfi_adjust_cfa_offset 8", "pop %rbx\n.cfi_adjust_cfa_offset -8", true, "-8(%rsp)"},
-	{"sub", "sub $24, %rsp\n.cfi_adjust_cfa_offset 24", "add $24, %rsp\n.cfi_adjust_cfa_offset -24", true, "8(%rsp)"},
-	{"rbp", "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rsp, %rbp\n.cfi_def_cfa_register 6\nsub $32, %rsp",
+	{"push", "push %rbx\n.cfi_adjust_cfa_offset 8", "pop %rbx\n.cfi_adjust_cfa_offset -8", true,
+		"-8(%rsp)"},
+	{"sub", "sub $24, %rsp\n.cfi_adjust_cfa_offset 24", "add $24, %rsp\n.cfi_adjust_cfa_offset -24",
+		true, "8(%rsp)"},
+	{"rbp", "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rsp, %rbp\n" +
+		".cfi_def_cfa_register 6\nsub $32, %rsp",
 		"leave\n.cfi_def_cfa 7, 8", false, "-8(%rbp)"},
-	{"alloca", "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rsp, %rbp\n.cfi_def_cfa_register 6\nsub %rax, %rsp\nand $-16, %rsp",
+	{"alloca", "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rsp, %rbp\n" +
+		".cfi_def_cfa_register 6\nsub %rax, %rsp\nand $-16, %rsp",
 		"leave\n.cfi_def_cfa 7, 8", false, "-8(%rbp)"},
 }
 
 // fillers are instructions of each class: emulated, single-stepped, never probed; and stores to the
 // frame and elsewhere. Neither they nor the questions ask for all of rax, or for rdx, as landing
 // pads do that no call returns to.
-var fillers = []string{"mov %eax, %ecx", "nop", "vpxor %xmm0, %xmm0, %xmm0", "mov %eax, PLACE", "mov %al, 2+PLACE", "mov %rcx, 16(%rdi)", "mov %eax, 4+PLACE", "add $8, %r11d"}
+var fillers = []string{"mov %eax, %ecx", "nop", "vpxor %xmm0, %xmm0, %xmm0", "mov %eax, PLACE",
+	"mov %al, 2+PLACE", "mov %rcx, 16(%rdi)", "mov %eax, 4+PLACE", "add $8, %r11d"}
 
 // questions are what jumps ask, of a place in the frame or of a register, one list each.
 var questions = [][]string{
-	{"cmpl $3, PLACE", "mov PLACE, %eax\nand $2, %eax\ntest %eax, %eax", "mov PLACE, %esi\nshr $1, %esi\nand $3, %esi\ncmp $2, %esi", "testb $1, PLACE"},
-	{"cmp $16, %r11d", "test $8, %r11b", "mov %r11d, %eax\nand $24, %eax\ncmp $8, %eax", "test %r11d, %r11d", "mov %r11d, %esi\nshr $4, %esi\ncmp $2, %esi"},
+	{"cmpl $3, PLACE", "mov PLACE, %eax\nand $2, %eax\ntest %eax, %eax",
+		"mov PLACE, %esi\nshr $1, %esi\nand $3, %esi\ncmp $2, %esi", "testb $1, PLACE"},
+	{"cmp $16, %r11d", "test $8, %r11b", "mov %r11d, %eax\nand $24, %eax\ncmp $8, %eax",
+		"test %r11d, %r11d", "mov %r11d, %esi\nshr $4, %esi\ncmp $2, %esi"},
 }
 
 // drawProgram draws a program.
@@ -63,7 +71,8 @@ func drawProgram(t *rapid.T) string {
 	for i := range d.routines {
 		d.routine(i)
 	}
-	return ".text\n" + d.text.String() + ".section .data.rel.ro, \"aw\"\n" + d.data.String() + ".section .gcc_except_table, \"a\"\n" + d.lsda.String()
+	return ".text\n" + d.text.String() + ".section .data.rel.ro, \"aw\"\n" + d.data.String() +
+		".section .gcc_except_table, \"a\"\n" + d.lsda.String()
 }
 
 func (d *drawing) line(format string, args ...any) { fmt.Fprintf(&d.text, format+"\n", args...) }
@@ -79,7 +88,8 @@ func (d *drawing) pick(what string, n int) int { return rapid.IntRange(0, n-1).D
 func (d *drawing) rarely(what string, n int) bool { return d.pick(what, n) == n-1 }
 
 func (d *drawing) routine(id int) {
-	r := &drawnRoutine{id: id, frame: drawnFrames[d.pick("frame", len(drawnFrames))], blocks: 1 + d.pick("blocks", 9)}
+	r := &drawnRoutine{id: id, frame: drawnFrames[d.pick("frame", len(drawnFrames))],
+		blocks: 1 + d.pick("blocks", 9)}
 	d.r = r
 	switch linkage := d.pick("linkage", 3); {
 	case id == 0 || linkage == 1:
@@ -87,7 +97,8 @@ func (d *drawing) routine(id int) {
 	case linkage == 2:
 		fmt.Fprintf(&d.data, ".quad r%d\n", id)
 	}
-	d.line(".type r%d, @function\nr%d:\nentry%d: .cfi_startproc\n.cfi_lsda 0x1b, lsda%d", id, id, id, id)
+	d.line(".type r%d, @function\nr%d:\nentry%d: .cfi_startproc\n.cfi_lsda 0x1b, lsda%d", id, id,
+		id, id)
 	if r.frame.enter != "" {
 		d.line("%s", r.frame.enter)
 	}
@@ -96,7 +107,8 @@ func (d *drawing) routine(id int) {
 		d.block(b == r.blocks-1)
 	}
 	d.line(".cfi_endproc\n.size r%d, .-r%d", id, id)
-	fmt.Fprintf(&d.lsda, "lsda%d: .byte 0xff, 0xff, 1\n.uleb128 end%d - begin%d\nbegin%d:\n%send%d:\n", id, id, id, id, strings.Join(r.sites, ""), id)
+	fmt.Fprintf(&d.lsda, "lsda%d: .byte 0xff, 0xff, 1\n.uleb128 end%d - begin%d\nbegin%d:\n"+
+		"%send%d:\n", id, id, id, id, strings.Join(r.sites, ""), id)
 }
 
 func (d *drawing) target() string {
@@ -171,11 +183,17 @@ func (d *drawing) ask() {
 
 // counters are what may be counted with: how it begins, what each round adds and how it ends.
 var (
-	beginnings = []string{"", "xor %r8d, %r8d", "mov $16, %r9d", "lea 32(%r8), %r9", "lea (%r8,%r10,4), %r9", "mov %r10d, %r10d\nlea (%r8,%r10,8), %r9", "mov %r9, %r8",
-		"mov %r11, %r8\nadd $8, %r8", "mov %r10d, %r8d", "shl $2, %r10\nmov %r10, %r9\nadd %r8, %r9", "mov 8(%rdi), %r8",
-		"lea 24(%rsp), %r9\nmov %rdi, -8(%rsp)\nmov %rsp, %r8", "lea (%r10,%r11), %r8\nmov %rdi, -8(%rsp)\nlea 16(%r10,%r11), %r9"}
-	steps    = []string{"movslq %r10d, %r9\nadd $1, %r8", "add $1, %r8", "add $8, %r8", "sub $4, %r8", "lea 4(%r8), %r8", "inc %r8d", "dec %r9d", "add $4, %r8d", "mov %r8, %r11\nadd $1, %r8"}
-	endings  = []string{"cmp %r9, %r8", "cmp %r8, %r9", "cmp %r9d, %r8d", "test %r8, %r8", "testb $1, (%r8)", "cmp $32, %r8", "cmp $0, %r8d", "test %r9d, %r9d"}
+	beginnings = []string{"", "xor %r8d, %r8d", "mov $16, %r9d", "lea 32(%r8), %r9",
+		"lea (%r8,%r10,4), %r9", "mov %r10d, %r10d\nlea (%r8,%r10,8), %r9", "mov %r9, %r8",
+		"mov %r11, %r8\nadd $8, %r8", "mov %r10d, %r8d",
+		"shl $2, %r10\nmov %r10, %r9\nadd %r8, %r9", "mov 8(%rdi), %r8",
+		"lea 24(%rsp), %r9\nmov %rdi, -8(%rsp)\nmov %rsp, %r8",
+		"lea (%r10,%r11), %r8\nmov %rdi, -8(%rsp)\nlea 16(%r10,%r11), %r9"}
+	steps = []string{"movslq %r10d, %r9\nadd $1, %r8", "add $1, %r8", "add $8, %r8",
+		"sub $4, %r8", "lea 4(%r8), %r8", "inc %r8d", "dec %r9d", "add $4, %r8d",
+		"mov %r8, %r11\nadd $1, %r8"}
+	endings = []string{"cmp %r9, %r8", "cmp %r8, %r9", "cmp %r9d, %r8d", "test %r8, %r8",
+		"testb $1, (%r8)", "cmp $32, %r8", "cmp $0, %r8d", "test %r9d, %r9d"}
 	repeated = []string{"ne", "ne", "ne", "e", "b", "ge"}
 )
 
@@ -251,7 +269,8 @@ func (d *drawing) call(callee string) {
 	if !push && d.rarely("pad", 6) {
 		pad = fmt.Sprintf("%s - r%d", d.target(), d.r.id)
 	}
-	d.r.sites = append(d.r.sites, fmt.Sprintf(".uleb128 call%d_%d - r%d, back%d_%d - call%d_%d, %s, 0\n", d.r.id, n, d.r.id, d.r.id, n, d.r.id, n, pad))
+	d.r.sites = append(d.r.sites, fmt.Sprintf(".uleb128 call%d_%d - r%d, back%d_%d - call%d_%d, "+
+		"%s, 0\n", d.r.id, n, d.r.id, d.r.id, n, d.r.id, n, pad))
 	if push {
 		d.line("add $8, %%rsp\n.cfi_adjust_cfa_offset -8")
 	}
@@ -267,7 +286,8 @@ func (d *drawing) tableJump() {
 	} else {
 		d.line("cmp $%d, %%edi\nja %s", n-1, d.target())
 	}
-	d.line("mov %%edi, %%eax\nlea %s(%%rip), %%rdx\nmovslq (%%rdx,%%rax,4), %%rax\nadd %%rdx, %%rax\njmp *%%rax", table)
+	d.line("mov %%edi, %%eax\nlea %s(%%rip), %%rdx\nmovslq (%%rdx,%%rax,4), %%rax\nadd %%rdx, "+
+		"%%rax\njmp *%%rax", table)
 	d.line(".section .rodata\n.balign 4\n%s:", table)
 	for range n {
 		d.line(".long %s - %s", d.target(), table)

@@ -9,9 +9,9 @@ import (
 	"wpptrace/bpf/wire"
 )
 
-// TestHandlersAtOnce: an instruction faults, and more signals come before the handler of that has run
-// its first instruction: the last one's handler runs first. With three, the instructions behind the one
-// that had faulted were said to have run, up to a call of external code.
+// TestHandlersAtOnce: an instruction faults, and more signals come before the handler of that has
+// run its first instruction: the last one's handler runs first. With three, the instructions behind
+// the one that had faulted were said to have run, up to a call of external code.
 func TestHandlersAtOnce(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -44,13 +44,18 @@ func TestHandlersAtOnce(t *testing.T) {
 	}
 	handled := func(name string, registers []wire.Event, interrupted, cfa uint64) []wire.Event {
 		return slices.Concat(registers,
-			[]wire.Event{wire.MakeCaller(wire.Handler, interrupted), wire.MakeHit(firstSite(p, name), 1, cfa)})
+			[]wire.Event{wire.MakeCaller(wire.Handler, interrupted),
+				wire.MakeHit(firstSite(p, name), 1, cfa)})
 	}
-	faulted := slices.Concat(registersAt(rootAt-16), []wire.Event{wire.MakeFaulted(wire.MakeInterrupt(store))})
+	faulted := slices.Concat(registersAt(rootAt-16),
+		[]wire.Event{wire.MakeFaulted(wire.MakeInterrupt(store))})
 	atStore := handled("onfault", registersAt(rootAt-16), store, rootAt-frame)
 	second := handled("on", beginning(rootAt-frame), onfault, rootAt-2*frame)
 	third := handled("on", beginning(rootAt-2*frame), on, rootAt-3*frame)
-	comes := func(cfa, at uint64) []wire.Event { return append(beginning(cfa), wire.MakeInterrupt(at)) }
+	comes := func(cfa,
+		at uint64) []wire.Event {
+		return append(beginning(cfa), wire.MakeInterrupt(at))
+	}
 	const ran = "#handler, enter on, path, leave, "
 	for name, c := range map[string]struct {
 		words []wire.Event
@@ -58,9 +63,11 @@ func TestHandlersAtOnce(t *testing.T) {
 	}{
 		"one": {slices.Concat(faulted, atStore), ""},
 		"two": {slices.Concat(faulted, comes(rootAt-frame, onfault), second, atStore), ran},
-		"three": {slices.Concat(faulted, comes(rootAt-frame, onfault), comes(rootAt-2*frame, on), third, second, atStore),
+		"three": {slices.Concat(faulted, comes(rootAt-frame, onfault), comes(rootAt-2*frame, on),
+			third, second, atStore),
 			ran + ran},
-		"a fourth in between": {slices.Concat(faulted, comes(rootAt-frame, onfault), comes(rootAt-2*frame, on),
+		"a fourth in between": {slices.Concat(faulted, comes(rootAt-frame, onfault),
+			comes(rootAt-2*frame, on),
 			third, comes(rootAt-2*frame, on), third, second, atStore), ran + ran + ran},
 	} {
 		words := slices.Concat(begun(p, "root", rootAt), c.words)

@@ -15,7 +15,8 @@ import (
 
 // kernelSite turns a site of the plan into the kernel's, as loader/attach does.
 func kernelSite(s *plan.Site) bpf.TracerSite {
-	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: usermode.NoReg, CaseIndex: usermode.NoReg}
+	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base,
+		Condition: s.Condition, CaseReg: usermode.NoReg, CaseIndex: usermode.NoReg}
 	flag := func(on bool, f uint8) {
 		if on {
 			k.Flags |= f
@@ -83,7 +84,8 @@ func (s *process) hit(f *frame, site *plan.Site) {
 	}
 	s.hits++
 	f.spoken, f.landed = true, false
-	cookie, _ := slices.BinarySearchFunc(s.plan.Sites, site.Addr, func(o plan.Site, addr uint64) int { return cmp.Compare(o.Addr, addr) })
+	cookie, _ := slices.BinarySearchFunc(s.plan.Sites, site.Addr,
+		func(o plan.Site, addr uint64) int { return cmp.Compare(o.Addr, addr) })
 	s.machine.Hit(s.thread, uint32(cookie), &regs)
 }
 
@@ -115,7 +117,8 @@ func holds(condition uint8, flags uint64) bool {
 }
 
 // tell puts the case of a switch where the site looks for it.
-func (s *process) tell(f *frame, site *plan.Site, c *plan.Capture, regs *usermode.Registers, taken bool) {
+func (s *process) tell(f *frame, site *plan.Site, c *plan.Capture, regs *usermode.Registers,
+	taken bool) {
 	if taken != c.Taken {
 		return
 	}

@@ -33,7 +33,8 @@ type habits struct {
 	handler  int // a signal handler interrupts a block, or external code
 	altStack int // the handler runs on a stack of its own
 	kill     int // a call of external code ends the thread
-	end      int // the code that began the thread ends it, and does not call once more; 0: as soon as it can
+	// the code that began the thread ends it, and does not call once more; 0: as soon as it can
+	end int
 }
 
 // An event is what happened: an instruction ran (its link-time address), an activation began
@@ -84,16 +85,21 @@ type process struct {
 	truth     []event
 	handlers  map[int]bool // the events with which signal handlers begin
 	hits      int
-	stayers   []*plan.Routine // those of rootable that end by returning: what a handler that has not been heard of did, nobody can know
-	midRun    bool            // it is met in the middle
-	dead      bool
-	unknown   bool // it died in a handler that nobody had heard of: for all that can be known, what that interrupted died there
-	rootable  []*plan.Routine
-	trouble   error // the CFG contradicts itself
+	// those of rootable that end by returning: what a handler that has not been heard of did,
+	// nobody can know
+	stayers []*plan.Routine
+	midRun  bool // it is met in the middle
+	dead    bool
+	// it died in a handler that nobody had heard of: for all that can be known, what that
+	// interrupted died there
+	unknown  bool
+	rootable []*plan.Routine
+	trouble  error // the CFG contradicts itself
 }
 
 func newProcess(p *plan.Plan, h habits, seed uint64) *process {
-	s := &process{plan: p, habits: h, random: rand.New(rand.NewPCG(seed, 1)), handlers: map[int]bool{}}
+	s := &process{plan: p, habits: h, random: rand.New(rand.NewPCG(seed, 1)),
+		handlers: map[int]bool{}}
 	sites := make([]bpf.TracerSite, len(p.Sites))
 	for i := range p.Sites {
 		sites[i] = kernelSite(&p.Sites[i])
@@ -119,7 +125,8 @@ func newProcess(p *plan.Plan, h habits, seed uint64) *process {
 		if p.Program.AddressTaken(r.Addr) && r.Addr != p.Program.Image.Entry {
 			s.rootable = append(s.rootable, r)
 			if !slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool {
-				return b.End == cfg.Trap || b.End == cfg.Tail || b.End == cfg.TailInd || b.End == cfg.Jcc && b.Succ[0] < 0
+				return b.End == cfg.Trap || b.End == cfg.Tail || b.End == cfg.TailInd ||
+					b.End == cfg.Jcc && b.Succ[0] < 0
 			}) {
 				s.stayers = append(s.stayers, r)
 			}
@@ -284,7 +291,8 @@ func (s *process) runBlock(f *frame) {
 	interrupted := s.mayInterrupt()
 	if interrupted {
 		stop = f.insn + s.dice(stop-f.insn+1)
-		interrupted = stop < len(block.Insns) && (block.End != cfg.Trap || stop < len(block.Insns)-1)
+		interrupted = stop < len(block.Insns) &&
+			(block.End != cfg.Trap || stop < len(block.Insns)-1)
 	}
 	site := f.r.Site(f.block)
 	for ; f.insn < stop; f.insn++ {
@@ -349,7 +357,8 @@ func (s *process) call(f *frame, block *cfg.Block) {
 		f.jumps = append(f.jumps, f.block)
 	}
 	s.goTo(f, cfa, ra)
-	if callee := s.top(); callee.r == nil && f.r.ReturnsTwice(f.block) { // setjmp itself does nothing but return
+	if callee := s.top(); callee.r == nil && f.r.ReturnsTwice(f.block) {
+		// setjmp itself does nothing but return
 		callee.harmless = true
 	}
 }
@@ -360,7 +369,8 @@ func (s *process) goTo(f *frame, cfa, ra uint64) {
 	switch {
 	case kind == plan.Known:
 		s.begin(callee, cfa, ra)
-	case kind == plan.Unknown && f.r.Blocks[f.block].End != cfg.NoReturn && len(s.rootable) > 0 && s.dice(4) > 0:
+	case kind == plan.Unknown && f.r.Blocks[f.block].End != cfg.NoReturn && len(s.rootable) > 0 &&
+		s.dice(4) > 0:
 		s.begin(s.rootable[s.dice(len(s.rootable))], cfa, ra)
 	default:
 		s.beginOutside(cfa, ra).harmless = kind == plan.Harmless
@@ -418,13 +428,15 @@ func (s *process) runOutside(f *frame) {
 		return
 	}
 	switch {
-	case len(s.frames) == 1 && s.habits.end > 0 && !s.chance(s.habits.end) && len(s.rootable) > 0, s.chance(s.habits.callback) && len(s.rootable) > 0:
+	case len(s.frames) == 1 && s.habits.end > 0 && !s.chance(s.habits.end) && len(s.rootable) > 0,
+		s.chance(s.habits.callback) && len(s.rootable) > 0:
 		s.callBack(s.rootable[s.dice(len(s.rootable))])
 		return
 	case s.mayInterrupt():
 		s.signal(f.sp-0x2000, outsideCode+0x77)
 		return
-	case s.chance(s.habits.throw) && s.throw(), s.chance(s.habits.catch) && s.catch(), s.chance(s.habits.jump) && s.jump():
+	case s.chance(s.habits.throw) && s.throw(), s.chance(s.habits.catch) &&
+		s.catch(), s.chance(s.habits.jump) && s.jump():
 		return
 	case s.chance(s.habits.kill):
 		s.kill()
@@ -559,7 +571,8 @@ func (s *process) otherStack() uint64 {
 		base = mainStack
 	}
 	top := base + uint64(1+s.dice(usual))*stackStride
-	if slices.ContainsFunc(s.frames, func(f *frame) bool { return f.cfa <= top && f.cfa > top-stackStride }) {
+	if slices.ContainsFunc(s.frames,
+		func(f *frame) bool { return f.cfa <= top && f.cfa > top-stackStride }) {
 		s.stacks++
 		top = base + uint64(usual+s.stacks)*stackStride
 	}

@@ -14,22 +14,33 @@ import (
 // walksPerProgram is how often a program drawn at random is walked.
 const walksPerProgram = 8
 
-// TestRandomPrograms draws programs, proves their plans and walks them: what the events tell is what
-// ran, or marked as not known.
+// TestRandomPrograms draws programs, proves their plans and walks them: what the events tell is
+// what ran, or marked as not known.
 func TestRandomPrograms(t *testing.T) {
 	for name, walk := range map[string]func(t *rapid.T, p *plan.Plan) *process{
-		"plain": func(t *rapid.T, p *plan.Plan) *process { return walkExactly(t, p, habits{end: 50}) },
+		"plain": func(t *rapid.T,
+			p *plan.Plan) *process {
+			return walkExactly(t, p, habits{end: 50})
+		},
 		"callbacks": func(t *rapid.T, p *plan.Plan) *process {
 			return walkExactly(t, p, habits{end: 50, callback: 3, kill: once(t, "kill", 20, 200)})
 		},
 		"throws": func(t *rapid.T, p *plan.Plan) *process {
-			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), throw: 3, catch: once(t, "catch", 2, 5), jump: once(t, "jump", 2, 5)})
+			return walkExactly(t, p,
+				habits{end: 50, callback: once(t, "callback", 2, 8), throw: 3,
+					catch: once(t, "catch", 2, 5), jump: once(t, "jump", 2, 5)})
 		},
 		"handlers": func(t *rapid.T, p *plan.Plan) *process {
-			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), handler: rapid.IntRange(10, 200).Draw(t, "handler"), altStack: once(t, "altStack", 1, 3)})
+			return walkExactly(t, p,
+				habits{end: 50, callback: once(t, "callback", 2, 8),
+					handler: rapid.IntRange(10, 200).Draw(t, "handler"), altStack: once(t,
+						"altStack", 1, 3)})
 		},
 		"throws beside handlers": func(t *rapid.T, p *plan.Plan) *process {
-			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), throw: once(t, "throw", 2, 5), jump: once(t, "jump", 2, 5), handler: rapid.IntRange(10, 200).Draw(t, "handler")})
+			return walkExactly(t, p,
+				habits{end: 50, callback: once(t, "callback", 2, 8), throw: once(t, "throw", 2, 5),
+					jump: once(t, "jump", 2, 5), handler: rapid.IntRange(10, 200).Draw(t,
+						"handler")})
 		},
 		"middle": func(t *rapid.T, p *plan.Plan) *process {
 			return walkFromTheMiddle(t, p, habits{end: 50, callback: once(t, "callback", 2, 8)})
@@ -67,7 +78,8 @@ func TestRandomPrograms(t *testing.T) {
 					steps += len(walk(t, p).truth)
 				}
 			})
-			t.Logf("%d programs, %d jumps told by values, the rounds of %d loops by registers, %d steps", programs, told, counted, steps)
+			t.Logf("%d programs, %d jumps told by values, the rounds of %d loops by registers, "+
+				"%d steps", programs, told, counted, steps)
 		})
 	}
 }

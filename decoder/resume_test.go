@@ -9,9 +9,9 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// TestMetInAHandler: a thread is met in a signal handler, and what that has interrupted, whose first
-// event comes after it, stands in its middle: the handler came in it or in what it had called. Events
-// were said not to fit the program, or a path from the routine's entry was made up.
+// TestMetInAHandler: a thread is met in a signal handler, and what that has interrupted, whose
+// first event comes after it, stands in its middle: the handler came in it or in what it had
+// called. Events were said not to fit the program, or a path from the routine's entry was made up.
 func TestMetInAHandler(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root

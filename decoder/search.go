@@ -98,7 +98,8 @@ type entered struct {
 // elsewhere is a return address that leads out of the image.
 const elsewhere = 1
 
-// mostEntered bounds how many are looked at: what leads further cannot be distinguished from other ways.
+// mostEntered bounds how many are looked at: what leads further cannot be distinguished from other
+// ways.
 const mostEntered = 1 << 12
 
 // A result is what a search has found from where a thread stands.

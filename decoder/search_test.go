@@ -6,8 +6,8 @@ import (
 	"wpptrace/bpf/wire"
 )
 
-// TestSearchForExternalCode: what external code has called, and which can return, has returned to it;
-// what stands at its call, which cannot have returned, has not.
+// TestSearchForExternalCode: what external code has called, and which can return, has returned to
+// it; what stands at its call, which cannot have returned, has not.
 func TestSearchForExternalCode(t *testing.T) {
 	e, _, r := emitterOf(t)
 	for _, c := range []struct {
@@ -21,7 +21,8 @@ func TestSearchForExternalCode(t *testing.T) {
 	} {
 		s := &stack{hasRun: true}
 		s.push(&frame{
-			activation: activation{r, 0x7f00}, pos: r.AtEntry(), caller: c.caller, fromExternal: c.from,
+			activation: activation{r, 0x7f00}, pos: r.AtEntry(), caller: c.caller,
+			fromExternal: c.from,
 		})
 		g := &signals{d: e.d, stack: s}
 		found := g.search(location{outside: true}).run()
@@ -29,7 +30,8 @@ func TestSearchForExternalCode(t *testing.T) {
 			t.Errorf("%s: %d ways, want %d", c.name, found.ways.n, c.want)
 			continue
 		}
-		if c.want == one && (found.frame != 0 || !found.ways.ends || found.ways.way[0].kind != stepReturn) {
+		if c.want == one && (found.frame != 0 || !found.ways.ends ||
+			found.ways.way[0].kind != stepReturn) {
 			t.Errorf("%s: found %+v, want its return", c.name, found)
 		}
 	}
@@ -39,7 +41,8 @@ func TestSearchForExternalCode(t *testing.T) {
 func TestSearchBeforeTheFirstEvent(t *testing.T) {
 	e, _, _ := emitterOf(t)
 	g := &signals{d: e.d, stack: &stack{}}
-	if found := g.search(location{outside: true}).run(); found.ways.n != several || found.frame != -1 {
+	if found := g.search(location{outside: true}).run(); found.ways.n != several ||
+		found.frame != -1 {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -68,7 +68,8 @@ func (r *recorder) newPath(id int, number uint64) {
 		}
 		if i == 0 {
 			if p.Skip > len(insns) {
-				r.err = fmt.Errorf("path %d of %s begins after its end: %+v", number, r.plan.Routines[id].Name, p)
+				r.err = fmt.Errorf("path %d of %s begins after its end: %+v", number,
+					r.plan.Routines[id].Name, p)
 				return
 			}
 			insns = insns[p.Skip:]
@@ -92,7 +93,8 @@ type session struct {
 
 func newSession(p *plan.Plan) (*session, error) {
 	s := &session{}
-	d, err := decoder.New(p, slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	d, err := decoder.New(p, slog.New(slog.NewTextHandler(&s.log,
+		&slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +157,8 @@ func place(p *plan.Plan, e event) string {
 				if s := p.Routines[r.ID].Site(b); s != nil && s.Insn == k {
 					site = fmt.Sprintf(" site first=%v cond=%d", s.First, s.Condition)
 				}
-				return fmt.Sprintf("%x %s block %d insn %d/%d end %d%s", uint64(e), r.Name, b, k, len(r.Blocks[b].Insns), r.Blocks[b].End, site)
+				return fmt.Sprintf("%x %s block %d insn %d/%d end %d%s", uint64(e), r.Name, b, k,
+					len(r.Blocks[b].Insns), r.Blocks[b].End, site)
 			}
 		}
 	}
@@ -187,8 +190,10 @@ func makePlan(path string, o planner.Options) (*plan.Plan, error) {
 
 // programs are those of the zoo to walk in, each as the compiler makes it at one level.
 var programs = map[string]string{
-	"alloca": "-O2", "atexit": "-O2", "callbacks": "-O0", "cold": "-O2", "computed_goto": "-O2", "exception_callbacks": "-O2", "leaves": "-O2", "longjmp": "-O0",
-	"machine": "-O2", "mutual": "-O2", "noreturn": "-O0", "setjmp_again": "-O0", "switch_dense": "-O2", "switch_sparse": "-O0", "tailcalls": "-O2", "virtuals": "-O2",
+	"alloca": "-O2", "atexit": "-O2", "callbacks": "-O0", "cold": "-O2", "computed_goto": "-O2",
+	"exception_callbacks": "-O2", "leaves": "-O2", "longjmp": "-O0",
+	"machine": "-O2", "mutual": "-O2", "noreturn": "-O0", "setjmp_again": "-O0",
+	"switch_dense": "-O2", "switch_sparse": "-O0", "tailcalls": "-O2", "virtuals": "-O2",
 }
 
 // forEachProgram runs a test on the plan of each program.
@@ -224,7 +229,8 @@ var planAll = sync.OnceValues(func() (map[string]*plan.Plan, error) {
 		if !ok {
 			continue
 		}
-		path, err := b.Build(context.Background(), program, zoo.Flavour{Compiler: "gcc", Opt: opt, PIE: true})
+		path, err := b.Build(context.Background(), program,
+			zoo.Flavour{Compiler: "gcc", Opt: opt, PIE: true})
 		if err != nil {
 			return nil, err
 		}
@@ -252,18 +258,21 @@ func TestWalksAreDecodedExactly(t *testing.T) {
 func TestCallbacksThrowsAndJumpsAreDecodedExactly(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
 		rapid.Check(t, func(t *rapid.T) {
-			walkExactly(t, p, habits{callback: once(t, "callback", 2, 8), throw: once(t, "throw", 2, 10), catch: once(t, "catch", 2, 10), jump: once(t, "jump", 2, 10), kill: once(t, "kill", 20, 200)})
+			walkExactly(t, p, habits{callback: once(t, "callback", 2, 8),
+				throw: once(t, "throw", 2, 10), catch: once(t, "catch", 2, 10), jump: once(t,
+					"jump", 2, 10), kill: once(t, "kill", 20, 200)})
 		})
 	})
 }
 
 // TestHandlersAreDecodedApart: what a handler interrupts, be it at any instruction, and the handler
-// are each whole; the place between them is exact where one probe-free route leads to it, else as exact
-// as events are.
+// are each whole; the place between them is exact where one probe-free route leads to it, else as
+// exact as events are.
 func TestHandlersAreDecodedApart(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
 		rapid.Check(t, func(t *rapid.T) {
-			walkExactly(t, p, habits{handler: rapid.IntRange(10, 200).Draw(t, "handler"), altStack: once(t, "altStack", 1, 3), callback: once(t, "callback", 2, 8)})
+			walkExactly(t, p, habits{handler: rapid.IntRange(10, 200).Draw(t, "handler"),
+				altStack: once(t, "altStack", 1, 3), callback: once(t, "callback", 2, 8)})
 		})
 	})
 }
@@ -272,14 +281,18 @@ func TestHandlersAreDecodedApart(t *testing.T) {
 // decoded.
 func TestWalksMetInTheMiddle(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
-		rapid.Check(t, func(t *rapid.T) { walkFromTheMiddle(t, p, habits{callback: once(t, "callback", 2, 8)}) })
+		rapid.Check(t,
+			func(t *rapid.T) {
+				walkFromTheMiddle(t, p, habits{callback: once(t, "callback", 2, 8)})
+			})
 	})
 }
 
 // TestWalksWithLosses: between losses contiguous parts are decoded.
 func TestWalksWithLosses(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
-		rapid.Check(t, func(t *rapid.T) { walkWithLosses(t, p, habits{callback: once(t, "callback", 2, 8)}) })
+		rapid.Check(t,
+			func(t *rapid.T) { walkWithLosses(t, p, habits{callback: once(t, "callback", 2, 8)}) })
 	})
 }
 
@@ -287,7 +300,8 @@ func TestWalksWithLosses(t *testing.T) {
 // what ran.
 func walkFromTheMiddle(t *rapid.T, p *plan.Plan, h habits) *process {
 	s := drawProcess(t, p, h)
-	s.meetInTheMiddle(t, rapid.IntRange(0, 500).Draw(t, "blocks before"), rapid.IntRange(1, 1000).Draw(t, "blocks"))
+	s.meetInTheMiddle(t, rapid.IntRange(0, 500).Draw(t, "blocks before"),
+		rapid.IntRange(1, 1000).Draw(t, "blocks"))
 	return s
 }
 
@@ -411,7 +425,8 @@ func demand(t *rapid.T, d *session, what string, got, want []event) {
 	if i == len(got) && i >= known {
 		return
 	}
-	t.Fatalf("%s: event %d of %d differs (%d decoded, %d known, marks %v)\n%s", what, i, len(want), len(got), known, d.marks, difference(d.plan, got, want, i))
+	t.Fatalf("%s: event %d of %d differs (%d decoded, %d known, marks %v)\n%s", what, i, len(want),
+		len(got), known, d.marks, difference(d.plan, got, want, i))
 }
 
 // silenced is events without the remark which of them spoke.
@@ -440,7 +455,8 @@ func demandPieces(t *rapid.T, d *session, s *process) {
 			}
 		}
 		if k+len(piece) > len(ran) {
-			t.Fatalf("a piece of %d events is no part of what ran after event %d; marks %v\n%s", len(piece), at, d.marks, difference(d.plan, piece, ran[best:], i))
+			t.Fatalf("a piece of %d events is no part of what ran after event %d; marks %v\n%s",
+				len(piece), at, d.marks, difference(d.plan, piece, ran[best:], i))
 		}
 		at = k + len(piece)
 	}

@@ -9,8 +9,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// decoderOfOne decodes a program of one routine of one block, which returns: its activations can come
-// to their ends.
+// decoderOfOne decodes a program of one routine of one block, which returns: its activations can
+// come to their ends.
 func decoderOfOne(t *testing.T) *Decoder {
 	t.Helper()
 	r := &cfg.Routine{Symbol: "main", Blocks: []cfg.Block{{End: cfg.Ret}}}
@@ -53,7 +53,8 @@ func TestFindGoesByTheChainOfCallers(t *testing.T) {
 	}{
 		{"no chain", nil, 2},
 		{"its caller", []wire.Event{wire.MakeCaller(wire.Inside, 0x1002)}, 2},
-		{"its callers", []wire.Event{wire.MakeCaller(wire.Inside, 0x1002), wire.MakeCaller(wire.Inside, 0x1001)}, 2},
+		{"its callers", []wire.Event{wire.MakeCaller(wire.Inside, 0x1002),
+			wire.MakeCaller(wire.Inside, 0x1001)}, 2},
 		{"another caller", []wire.Event{wire.MakeCaller(wire.Inside, 0x1999)}, -1},
 	} {
 		if got := s.find(a, c.chain); got != c.want {

@@ -168,8 +168,8 @@ func (t *Thread) hit(e wire.Event) {
 	t.signals.pending = nil
 }
 
-// come lets an activation come to a site: the innermost by its route, others by what is known of the
-// stack.
+// come lets an activation come to a site: the innermost by its route, others by what is known of
+// the stack.
 func (t *Thread) come(a activation, s *plan.Site, outcome int) {
 	b := s.Block
 	if n := len(t.stack.frames); n > 0 && len(t.evidence.callers) == 0 {

@@ -74,13 +74,17 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 			return append(begun(p, "root", unseenAt), wire.MakeEnd(wire.Killed, 0))
 		}, "enter root, path, #cut, #cut"},
 		"behind what a library has thrown and caught": {thrown, func(p *plan.Plan) []wire.Event {
-			return slices.Concat(calledBack(p), faultAt(unseenAt-40), []wire.Event{wire.MakeEnd(wire.ReturnsToImage, helps(p))})
+			return slices.Concat(calledBack(p), faultAt(unseenAt-40),
+				[]wire.Event{wire.MakeEnd(wire.ReturnsToImage, helps(p))})
 		}, "enter root, path, enter back, path, #cut"},
 		"and a handler comes": {thrown, func(p *plan.Plan) []wire.Event {
-			return slices.Concat(calledBack(p), faultAt(unseenAt-40), []wire.Event{wire.MakeCaller(wire.ReturnsToImage, helps(p)), wire.MakeHit(firstSite(p, "on"), 0, unseenAt-4096)})
+			return slices.Concat(calledBack(p), faultAt(unseenAt-40),
+				[]wire.Event{wire.MakeCaller(wire.ReturnsToImage, helps(p)),
+					wire.MakeHit(firstSite(p, "on"), 0, unseenAt-4096)})
 		}, "enter root, path, enter back, path, #handler, enter on, #cut, path, #cut"},
 		"met in what has been called back": {thrown, func(p *plan.Plan) []wire.Event {
-			return slices.Concat([]wire.Event{wire.MakeResync(wire.Outside, 0), wire.MakeHit(firstSite(p, "back"), 0, unseenAt-128)},
+			return slices.Concat([]wire.Event{wire.MakeResync(wire.Outside, 0),
+				wire.MakeHit(firstSite(p, "back"), 0, unseenAt-128)},
 				faultAt(unseenAt-40), []wire.Event{wire.MakeEnd(wire.ReturnsToImage, helps(p))})
 		}, "#resume, path, #cut"},
 		"its handler dies": {`
@@ -93,7 +97,9 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 		call nothing@plt
 		leave
 	` + handler, func(p *plan.Plan) []wire.Event {
-			return slices.Concat(begun(p, "root", unseenAt), []wire.Event{wire.MakeFault(unseenAt - 24)}, registersAt(unseenAt-4096-8), []wire.Event{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
+			return slices.Concat(begun(p, "root", unseenAt),
+				[]wire.Event{wire.MakeFault(unseenAt - 24)}, registersAt(unseenAt-4096-8),
+				[]wire.Event{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
 		}, "enter root, path, #cut"},
 		"its handler dies in what has been called": {`
 	function root
@@ -112,8 +118,11 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 		leave
 	` + handler, func(p *plan.Plan) []wire.Event {
 			return slices.Concat(begun(p, "root", unseenAt),
-				[]wire.Event{wire.MakeCaller(wire.Inside, placeOf(p, "root")+14), wire.MakeHit(firstSite(p, "work"), 0, unseenAt-16), wire.MakeFault(unseenAt - 40)},
-				registersAt(unseenAt-4096-8), []wire.Event{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
+				[]wire.Event{wire.MakeCaller(wire.Inside, placeOf(p, "root")+14),
+					wire.MakeHit(firstSite(p, "work"), 0, unseenAt-16),
+					wire.MakeFault(unseenAt - 40)},
+				registersAt(unseenAt-4096-8),
+				[]wire.Event{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
 		}, "enter root, path, path, enter work, path, #cut, #cut"},
 		"it has said nothing but that it faults": {handler, func(p *plan.Plan) []wire.Event {
 			return []wire.Event{wire.MakeFault(unseenAt - 24), wire.MakeEnd(wire.Killed, 0)}
@@ -131,8 +140,8 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 	}
 }
 
-// TestLeftOutDies: a routine that is left out faults, called without an event. Its caller was told to have gone
-// on, and returned.
+// TestLeftOutDies: a routine that is left out faults, called without an event. Its caller was told
+// to have gone on, and returned.
 func TestLeftOutDies(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -157,17 +166,20 @@ func TestLeftOutDies(t *testing.T) {
 	}
 	registers := registersAt(unseenAt - 64)
 	for name, words := range map[string][]wire.Event{
-		"there":                            append(registers, wire.MakeEnd(wire.Inside, odd.Addr+7)),
-		"in a handler that has come there": append(registers, wire.MakeCaller(wire.Handler, odd.Addr+7), wire.MakeEnd(wire.Outside, 0)),
+		"there": append(registers,
+			wire.MakeEnd(wire.Inside, odd.Addr+7)),
+		"in a handler that has come there": append(registers,
+			wire.MakeCaller(wire.Handler, odd.Addr+7), wire.MakeEnd(wire.Outside, 0)),
 	} {
-		if d := cmp.Diff("enter root, path, #cut, #cut", told(t, p, append(begun(p, "root", unseenAt), words...)...)); d != "" {
+		if d := cmp.Diff("enter root, path, #cut, #cut",
+			told(t, p, append(begun(p, "root", unseenAt), words...)...)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
 }
 
-// TestCalledBackAndLeft: what is called back faults before its first event, and a handler of a library
-// jumps out of it, to the library. It was missing without a mark.
+// TestCalledBackAndLeft: what is called back faults before its first event, and a handler of a
+// library jumps out of it, to the library. It was missing without a mark.
 func TestCalledBackAndLeft(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -184,7 +196,8 @@ func TestCalledBackAndLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "root" && !s.First })
+	last := slices.IndexFunc(p.Sites,
+		func(s plan.Site) bool { return p.Routines[s.Routine].Name == "root" && !s.First })
 	words := slices.Concat(begun(p, "root", unseenAt), registersAt(unseenAt-128-16),
 		[]wire.Event{wire.MakeInterrupt(placeOf(p, "back") + 4), wire.MakeHit(last, 0, unseenAt)})
 	if d := cmp.Diff("enter root, path, #cut, path, #cut", told(t, p, words...)); d != "" {
@@ -192,10 +205,11 @@ func TestCalledBackAndLeft(t *testing.T) {
 	}
 }
 
-// TestLeftByAHandlerOfAHandler: a function that has called setjmp calls free without an event, which aborts; the
-// handler faults before its first event, and the handler of that, a library's, jumps back to setjmp.
-// Several ways lead to what has faulted from the function's caller as well, so that the function was
-// taken to have returned: the decoder panicked at the second return of its setjmp.
+// TestLeftByAHandlerOfAHandler: a function that has called setjmp calls free without an event,
+// which aborts; the handler faults before its first event, and the handler of that, a library's,
+// jumps back to setjmp. Several ways lead to what has faulted from the function's caller as well,
+// so that the function was taken to have returned: the decoder panicked at the second return of its
+// setjmp.
 func TestLeftByAHandlerOfAHandler(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -221,18 +235,26 @@ func TestLeftByAHandlerOfAHandler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "attempt" })
-	said := func(site, outcome int) wire.Event { return wire.MakeHit(first+site, outcome, unseenAt-16) }
+	first := slices.IndexFunc(p.Sites,
+		func(s plan.Site) bool { return p.Routines[s.Routine].Name == "attempt" })
+	said := func(site,
+		outcome int) wire.Event {
+		return wire.MakeHit(first+site, outcome, unseenAt-16)
+	}
 	words := slices.Concat(begun(p, "root", unseenAt),
-		[]wire.Event{wire.MakeCaller(wire.Inside, placeOf(p, "root")+14), said(0, 0), said(1, 0), said(2, 1)},
-		registersAt(unseenAt-4096-8), []wire.Event{wire.MakeInterrupt(placeOf(p, "handler") + 1), said(1, 1)})
-	if d := cmp.Diff("enter root, path, path, enter attempt, path, path, #cut, path, #cut", told(t, p, words...)); d != "" {
+		[]wire.Event{wire.MakeCaller(wire.Inside, placeOf(p, "root")+14), said(0, 0), said(1, 0),
+			said(2, 1)},
+		registersAt(unseenAt-4096-8), []wire.Event{wire.MakeInterrupt(placeOf(p, "handler") + 1),
+			said(1, 1)})
+	if d := cmp.Diff("enter root, path, path, enter attempt, path, path, #cut, path, #cut",
+		told(t, p, words...)); d != "" {
 		t.Error(d)
 	}
 }
 
-// TestFaultedJump: a tail jump through a pointer in memory faults, after its hit. It was told to have
-// been made, behind the handler that came for it or without a mark, where the process ended by that.
+// TestFaultedJump: a tail jump through a pointer in memory faults, after its hit. It was told to
+// have been made, behind the handler that came for it or without a mark, where the process ended by
+// that.
 func TestFaultedJump(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -242,23 +264,29 @@ func TestFaultedJump(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jump := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Blocks[s.Block].End == cfg.TailInd })
+	jump := slices.IndexFunc(p.Sites,
+		func(s plan.Site) bool { return p.Routines[s.Routine].Blocks[s.Block].End == cfg.TailInd })
 	if jump < 0 {
 		t.Fatal("the jump has no probe")
 	}
 	at := p.Sites[jump].Addr
 	begun, registers := begun(p, "root", unseenAt), registersAt(unseenAt-8)
-	handled := slices.Concat(begun, registers, []wire.Event{wire.MakeFaulted(wire.MakeInterrupt(at))},
-		registers, []wire.Event{wire.MakeCaller(wire.Handler, at), wire.MakeHit(firstSite(p, "on"), 0, unseenAt-4096)})
+	handled := slices.Concat(begun, registers,
+		[]wire.Event{wire.MakeFaulted(wire.MakeInterrupt(at))},
+		registers, []wire.Event{wire.MakeCaller(wire.Handler, at),
+			wire.MakeHit(firstSite(p, "on"), 0, unseenAt-4096)})
 	end := wire.MakeEnd(wire.Outside, 0)
 	for name, c := range map[string]struct {
 		words []wire.Event
 		want  string
 	}{
-		"the process dies":  {slices.Concat(begun, registers, []wire.Event{wire.MakeFaulted(wire.MakeEnd(wire.Inside, at))}), "enter root"},
-		"it has jumped":     {slices.Concat(begun, []wire.Event{end}), "enter root, path, leave"},
-		"a handler ends it": {slices.Concat(handled, []wire.Event{end}), "enter root, #handler, enter on, path, leave"},
-		"it runs again":     {slices.Concat(handled, []wire.Event{begun[1], end}), "enter root, #handler, enter on, path, leave, path, leave"},
+		"the process dies": {slices.Concat(begun, registers,
+			[]wire.Event{wire.MakeFaulted(wire.MakeEnd(wire.Inside, at))}), "enter root"},
+		"it has jumped": {slices.Concat(begun, []wire.Event{end}), "enter root, path, leave"},
+		"a handler ends it": {slices.Concat(handled, []wire.Event{end}),
+			"enter root, #handler, enter on, path, leave"},
+		"it runs again": {slices.Concat(handled, []wire.Event{begun[1], end}),
+			"enter root, #handler, enter on, path, leave, path, leave"},
 	} {
 		if d := cmp.Diff(c.want, told(t, p, c.words...)); d != "" {
 			t.Errorf("%s: %s", name, d)
@@ -266,8 +294,8 @@ func TestFaultedJump(t *testing.T) {
 	}
 }
 
-// TestKilledAtAHit: a thread is killed where a single-stepped probe has been hit, as it is most of the
-// time in such a loop. It was told to have gone round once more.
+// TestKilledAtAHit: a thread is killed where a single-stepped probe has been hit, as it is most of
+// the time in such a loop. It was told to have gone round once more.
 func TestKilledAtAHit(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	.macro dispatch
@@ -302,7 +330,8 @@ func TestKilledAtAHit(t *testing.T) {
 	if around < 0 {
 		t.Fatal("no loop with a probe that is single-stepped")
 	}
-	words := slices.Concat(begun(p, "root", unseenAt), []wire.Event{wire.MakeHit(around, 0, unseenAt)},
+	words := slices.Concat(begun(p, "root", unseenAt),
+		[]wire.Event{wire.MakeHit(around, 0, unseenAt)},
 		registersAt(unseenAt-16), []wire.Event{wire.MakeEnd(wire.Inside, p.Sites[around].Addr)})
 	if d := cmp.Diff("enter root, path, path, #cut, path, #cut", told(t, p, words...)); d != "" {
 		t.Error(d)

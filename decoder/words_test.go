@@ -55,7 +55,8 @@ __attribute__((noinline)) int sum(const unsigned char *p, const unsigned char *e
 	return s;
 }
 jmp_buf env;
-__attribute__((noinline)) int guarded(const unsigned char *p, const unsigned char *end) { return setjmp(env) ? 1 : sum(p, end) + 1; }
+__attribute__((noinline)) int guarded(const unsigned char *p, const unsigned char *end) {
+	return setjmp(env) ? 1 : sum(p, end) + 1; }
 int (*volatile summation)(const unsigned char *, const unsigned char *) = guarded;
 int (*volatile comparison)(const char *, const char *) = compare;
 int main(int argc, char **argv)
@@ -118,16 +119,22 @@ func FuzzWords(f *testing.F) {
 		f.Add(b)
 	}
 	seed()
-	seed(wire.MakeCaller(wire.Outside, 0), wire.MakeHit(0, 0, stack), wire.MakeRepeat(5), wire.MakeEnd(wire.Outside, 0))
-	seed(wire.MakeResync(wire.Inside, p.Sites[0].Addr+5), wire.MakeResync(wire.Truncated, 0), wire.MakeHit(1, 1, stack))
-	seed(wire.MakeCaptured(1<<60-1), wire.MakeHit(len(p.Sites)-1, 0, stack), wire.MakeCaptured(3), wire.MakeRepeat(2))
-	seed(wire.MakeHit(wire.MaxSites-1, 1, 0), wire.MakeCaller(wire.Handler, p.Sites[1].Addr), wire.MakeHit(0, 0, stack-64))
-	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
+	seed(wire.MakeCaller(wire.Outside, 0), wire.MakeHit(0, 0, stack), wire.MakeRepeat(5),
+		wire.MakeEnd(wire.Outside, 0))
+	seed(wire.MakeResync(wire.Inside, p.Sites[0].Addr+5), wire.MakeResync(wire.Truncated, 0),
+		wire.MakeHit(1, 1, stack))
+	seed(wire.MakeCaptured(1<<60-1), wire.MakeHit(len(p.Sites)-1, 0, stack), wire.MakeCaptured(3),
+		wire.MakeRepeat(2))
+	seed(wire.MakeHit(wire.MaxSites-1, 1, 0), wire.MakeCaller(wire.Handler, p.Sites[1].Addr),
+		wire.MakeHit(0, 0, stack-64))
+	reads := slices.IndexFunc(p.Sites,
+		func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
 	if reads < 0 {
 		f.Fatal("no word carries what tells the rounds of a loop")
 	}
 	outside, rounds := wire.MakeCaller(wire.Outside, 0), wire.MakeCaptured(1<<39)
-	seed(outside, rounds, wire.MakeHit(reads, 0, stack), outside, rounds, wire.MakeHit(reads, 1, stack), wire.MakeRepeat(9), outside, wire.MakeHit(0, 0, stack))
+	seed(outside, rounds, wire.MakeHit(reads, 0, stack), outside, rounds,
+		wire.MakeHit(reads, 1, stack), wire.MakeRepeat(9), outside, wire.MakeHit(0, 0, stack))
 	blocks := 0
 	for _, r := range p.Routines {
 		blocks += len(r.Blocks)
@@ -144,7 +151,8 @@ func FuzzWords(f *testing.F) {
 		for n := 0; len(data) >= 8 && n < most; n++ {
 			w := wire.Event(binary.LittleEndian.Uint64(data))
 			data = data[8:]
-			if w.Kind() == wire.Repeat && w.Value() > most { // it stands for as many hits, which take their time
+			if w.Kind() == wire.Repeat && w.Value() > most {
+				// it stands for as many hits, which take their time
 				w = wire.MakeRepeat(w.Value() % most)
 			}
 			if hits++; w.Kind() == wire.Repeat {
@@ -167,7 +175,8 @@ func FuzzWords(f *testing.F) {
 // earlier one.
 func TestWordWithoutItsReading(t *testing.T) {
 	p, d := decodeSmall(t)
-	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
+	reads := slices.IndexFunc(p.Sites,
+		func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
 	const stack = 0x7ffc0000
 	rec := &recorder{decoder: d, plan: p}
 	thread := d.Thread(rec, true)
@@ -190,7 +199,8 @@ func TestWordWithoutItsReading(t *testing.T) {
 func TestJumpOutBySomethingUnseen(t *testing.T) {
 	p, d := decodeSmall(t)
 	const stack = 0x7ffc0000
-	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
+	reads := slices.IndexFunc(p.Sites,
+		func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
 	begin := firstSite(p, "guarded")
 	r := p.Routines[p.Sites[begin].Routine]
 	call := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool {
@@ -207,7 +217,8 @@ func TestJumpOutBySomethingUnseen(t *testing.T) {
 		words = append(words, wire.MakeHit(begin, 0, stack))
 	}
 	words = append(words, wire.MakeHit(again, 1-toCall, stack),
-		wire.MakeCaller(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeCaptured(1000), wire.MakeHit(reads, 0, stack-uint64(r.Blocks[call].Depth)),
+		wire.MakeCaller(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeCaptured(1000),
+		wire.MakeHit(reads, 0, stack-uint64(r.Blocks[call].Depth)),
 		wire.MakeHit(again, toCall, stack))
 	for _, w := range words {
 		thread.Take(w)
@@ -215,7 +226,8 @@ func TestJumpOutBySomethingUnseen(t *testing.T) {
 	if a, m := d.Anomalies(); a != 0 || m != 0 || rec.err != nil {
 		t.Errorf("%d anomalies, %d ambiguities, %v", a, m, rec.err)
 	}
-	if len(rec.events) > 100 || !slices.ContainsFunc(rec.marks, func(m mark) bool { return m.kind == ops.Cut }) {
+	if len(rec.events) > 100 || !slices.ContainsFunc(rec.marks,
+		func(m mark) bool { return m.kind == ops.Cut }) {
 		t.Errorf("%d events, marks %v", len(rec.events), rec.marks)
 	}
 }
@@ -241,19 +253,24 @@ func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 	const stack, other, further = 0x7ffc0000, 0x7ff00000, 0x7fe00000
 	main, depth := firstSite(p, "main"), firstSite(p, "depth")
 	r := p.Routines[p.Sites[depth].Routine]
-	call := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.End == cfg.Call && b.Target == r.Addr })
-	home := slices.Index(r.Blocks[p.Sites[depth].Block].Succ, call) // the outcome 1 leads to the first
+	call := slices.IndexFunc(r.Blocks,
+		func(b cfg.Block) bool { return b.End == cfg.Call && b.Target == r.Addr })
+	// the outcome 1 leads to the first
+	home := slices.Index(r.Blocks[p.Sites[depth].Block].Succ, call)
 	compare := firstSite(p, "compare")
 	s := &p.Sites[compare]
-	toCall := slices.IndexFunc(p.Routines[s.Routine].Blocks[s.Block].Succ, func(b int) bool { return p.Routines[s.Routine].Blocks[b].End == cfg.Call })
+	toCall := slices.IndexFunc(p.Routines[s.Routine].Blocks[s.Block].Succ,
+		func(b int) bool { return p.Routines[s.Routine].Blocks[b].End == cfg.Call })
 
 	for _, c := range []struct {
 		name  string
 		first wire.Event
 		from  wire.Event // of the second
 	}{
-		{"nothing known leads to the second", wire.MakeHit(depth, home, other), wire.MakeCaller(wire.Handler, 1)},
-		{"the first was in its call or had returned", wire.MakeHit(compare, 1-toCall, other), wire.MakeCaller(wire.HandlerOutside, 0)},
+		{"nothing known leads to the second", wire.MakeHit(depth, home, other),
+			wire.MakeCaller(wire.Handler, 1)},
+		{"the first was in its call or had returned", wire.MakeHit(compare, 1-toCall, other),
+			wire.MakeCaller(wire.HandlerOutside, 0)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, _ := d.Anomalies()
@@ -264,7 +281,8 @@ func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 				wire.MakeCaller(wire.Handler, 1), c.first,
 				c.from, wire.MakeHit(depth, 1-home, further),
 				wire.MakeCaller(wire.Handler, 1), wire.MakeHit(depth, home, other),
-				wire.MakeCaller(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeHit(depth, home, further-uint64(r.Blocks[call].Depth)),
+				wire.MakeCaller(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeHit(depth,
+					home, further-uint64(r.Blocks[call].Depth)),
 			} {
 				thread.Take(w)
 			}
@@ -312,7 +330,8 @@ func TestEventsSayWhatWasHit(t *testing.T) {
 	}{
 		{"what goes with a hit", wire.MakeCaller(wire.Outside, 0), decoder.Hits{}},
 		{"a hit", hit, decoder.Hits{Count: 1, Site: site, Stepped: p.Sites[site].Stepped}},
-		{"no site", wire.MakeHit(len(p.Sites), 0, stack), decoder.Hits{Count: 1, Site: len(p.Sites)}},
+		{"no site", wire.MakeHit(len(p.Sites), 0, stack),
+			decoder.Hits{Count: 1, Site: len(p.Sites)}},
 		{"repeats", wire.MakeRepeat(3), decoder.Hits{Count: 3, Site: len(p.Sites)}},
 		{"the end", wire.MakeEnd(wire.Outside, 0), decoder.Hits{}},
 	} {
@@ -330,7 +349,8 @@ func TestEventsSayWhatWasHit(t *testing.T) {
 
 // firstSite is the first site that may be the first of a routine's activations.
 func firstSite(p *plan.Plan, name string) int {
-	return slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.First && p.Routines[s.Routine].Symbol == name })
+	return slices.IndexFunc(p.Sites,
+		func(s plan.Site) bool { return s.First && p.Routines[s.Routine].Symbol == name })
 }
 
 func ExampleDecoder() {

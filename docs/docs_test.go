@@ -33,7 +33,8 @@ func read(t *testing.T, path string) string {
 // A promise is worth what its test is: each that a document names is there, in the package that it
 // names.
 func TestNamedTestsExist(t *testing.T) {
-	named := regexp.MustCompile("`([a-z][a-z0-9/-]*)`[^:`]{0,30}: ((?:[\\s,]|and|in|`make soak`|(?:Test|Fuzz)[A-Z]\\w*)+)")
+	named := regexp.MustCompile("`([a-z][a-z0-9/-]*)`[^:`]{0,30}: ((?:[\\s,]|and|in|`make " +
+		"soak`|(?:Test|Fuzz)[A-Z]\\w*)+)")
 	n := 0
 	for _, path := range documents(t) {
 		for _, m := range named.FindAllStringSubmatch(read(t, path), -1) {
@@ -77,7 +78,8 @@ func TestNamedFilesExist(t *testing.T) {
 		t.Fatalf("%q, %v", packages, err)
 	}
 	for _, p := range packages {
-		if name := filepath.ToSlash(filepath.Dir(p))[len("../"):]; !strings.Contains(text, "`"+name+"`") {
+		if name := filepath.ToSlash(filepath.Dir(p))[len("../"):]; !strings.Contains(text,
+			"`"+name+"`") {
 			t.Errorf("the architecture does not name %s", name)
 		}
 	}
@@ -107,7 +109,9 @@ func hasHeading(text, anchor string) bool {
 	signs := regexp.MustCompile("[^a-z0-9 _-]")
 	for line := range strings.Lines(text) {
 		title := strings.TrimLeft(line, "#")
-		if title != line && strings.ReplaceAll(signs.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-") == anchor {
+		if title != line &&
+			strings.ReplaceAll(signs.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)),
+				""), " ", "-") == anchor {
 			return true
 		}
 	}

@@ -100,7 +100,8 @@ func attachInMidRun(t *testing.T, path string, libraries []string, mode truth.Mo
 			t.Errorf("%d events lost, %d anomalies", r.Stat.Lost, r.Stat.Anomalies)
 		}
 		// What a thread was in the middle of is not reported.
-		if got, least := r.Stat.Instructions, uint64(want.Total()/(midRunCycles()+2)*3/5); got < least {
+		if got, least := r.Stat.Instructions, uint64(want.Total()/(midRunCycles()+2)*3/5); got <
+			least {
 			t.Errorf("%d instructions of one round recorded, of %d in all", got, want.Total())
 		}
 	}
@@ -109,7 +110,8 @@ func attachInMidRun(t *testing.T, path string, libraries []string, mode truth.Mo
 }
 
 // recordRound records what the server does for a line.
-func (s *server) recordRound(t *testing.T, ctx context.Context, line string, libraries []string) *exact.Record {
+func (s *server) recordRound(t *testing.T, ctx context.Context, line string,
+	libraries []string) *exact.Record {
 	t.Helper()
 	pristine := s.text(t)
 	file := filepath.Join(t.TempDir(), "server.wpp")
@@ -209,7 +211,8 @@ func (s *server) text(t *testing.T) []byte {
 	}
 	defer mem.Close()
 	for line := range strings.Lines(string(maps)) {
-		if !strings.Contains(line, "r-xp") || !strings.HasSuffix(strings.TrimSpace(line), s.cmd.Path) {
+		if !strings.Contains(line, "r-xp") || !strings.HasSuffix(strings.TrimSpace(line),
+			s.cmd.Path) {
 			continue
 		}
 		var from, to int64

@@ -97,7 +97,8 @@ func report(b *testing.B, c *contender, base time.Duration) {
 	took := medianOf(c.took)
 	per := float64(took-base) / float64(c.events)
 	b.Logf("%-22s %5d probes %9d events  %6.1f times slower (%v, %v untraced) %7.0f ns an event",
-		c.name, c.probes, c.events, float64(took)/float64(base), took.Round(time.Millisecond), base.Round(time.Millisecond), per)
+		c.name, c.probes, c.events, float64(took)/float64(base), took.Round(time.Millisecond),
+		base.Round(time.Millisecond), per)
 	unit := strings.NewReplacer(",", "", " ", "-").Replace(c.name)
 	b.ReportMetric(per, "ns/event:"+unit)
 	b.ReportMetric(float64(took)/float64(base), "x:"+unit)
@@ -207,7 +208,8 @@ const mostBpftrace = 400
 // probes stand; nil if they are too many.
 func startBpftrace(b *testing.B, name, path string, addresses []uint64) *contender {
 	if len(addresses) > mostBpftrace {
-		b.Logf("%-22s %5d probes: left out, bpftrace takes minutes to take more than %d out", name, len(addresses), mostBpftrace)
+		b.Logf("%-22s %5d probes: left out, bpftrace takes minutes to take more than %d out", name,
+			len(addresses), mostBpftrace)
 		return nil
 	}
 	var script strings.Builder
@@ -229,24 +231,27 @@ func startBpftrace(b *testing.B, name, path string, addresses []uint64) *contend
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() }) // should the benchmark end before it is closed
+	// should the benchmark end before it is closed
+	b.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	out := bufio.NewReader(pipe)
 	for line := ""; line != "ready\n"; { // which is printed when all probes stand
 		if line, err = out.ReadString('\n'); err != nil {
 			b.Fatalf("%s: not ready: %v", name, errors.Join(err, cmd.Wait()))
 		}
 	}
-	return &contender{name: name, path: path, probes: len(addresses), close: func() (events uint64) {
-		err := cmd.Process.Signal(unix.SIGINT)
-		text, e := io.ReadAll(out)
-		if err := errors.Join(err, e, cmd.Wait()); err != nil {
-			b.Fatalf("%s: %v", name, err)
-		}
-		if _, err := fmt.Sscanf(strings.TrimSpace(string(text)), "@events: %d", &events); err != nil {
-			b.Fatalf("%s: no count in %q: %v", name, text, err)
-		}
-		return events
-	}}
+	return &contender{name: name, path: path, probes: len(addresses),
+		close: func() (events uint64) {
+			err := cmd.Process.Signal(unix.SIGINT)
+			text, e := io.ReadAll(out)
+			if err := errors.Join(err, e, cmd.Wait()); err != nil {
+				b.Fatalf("%s: %v", name, err)
+			}
+			if _, err := fmt.Sscanf(strings.TrimSpace(string(text)), "@events: %d",
+				&events); err != nil {
+				b.Fatalf("%s: no count in %q: %v", name, text, err)
+			}
+			return events
+		}}
 }
 
 func copyProgram(b *testing.B, from, to string) string {

@@ -21,7 +21,8 @@ func TestFollowingIsExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flavours := []zoo.Flavour{{Compiler: "gcc", Opt: "-O2", PIE: true}, {Compiler: "gcc", Opt: "-O0"}}
+	flavours := []zoo.Flavour{{Compiler: "gcc", Opt: "-O2", PIE: true},
+		{Compiler: "gcc", Opt: "-O0"}}
 	for i, c := range []struct {
 		program string
 		became  [][]string // with which arguments it executes itself
@@ -44,7 +45,8 @@ func TestFollowingIsExact(t *testing.T) {
 				}
 				want := []exact.Target{{Path: path, Env: zoo.Env(), Dir: t.TempDir()}}
 				for _, args := range c.became {
-					want = append(want, exact.Target{Path: path, Args: args, Env: zoo.Env(), Dir: want[0].Dir})
+					want = append(want,
+						exact.Target{Path: path, Args: args, Env: zoo.Env(), Dir: want[0].Dir})
 				}
 				for _, other := range c.others {
 					want = append(want, exact.Target{Path: other, Env: zoo.Env(), Dir: want[0].Dir})
@@ -69,7 +71,8 @@ func followed(t *testing.T, targets []exact.Target, execs bool, born int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(outcome.Stdout) != string(bare.Stdout) || string(outcome.Stderr) != string(bare.Stderr) || outcome.Exit != bare.Exit {
+	if string(outcome.Stdout) != string(bare.Stdout) ||
+		string(outcome.Stderr) != string(bare.Stderr) || outcome.Exit != bare.Exit {
 		t.Errorf("followed it ended with %+v, alone with %+v", outcome, bare)
 	}
 	if len(records) != len(targets)+born {
@@ -88,7 +91,8 @@ func followed(t *testing.T, targets []exact.Target, execs bool, born int) {
 	}
 	for _, r := range records {
 		if r.Stat.Lost != 0 || r.Stat.Anomalies != 0 || r.Stat.Instructions == 0 {
-			t.Errorf("of process %d: %d instructions, %d lost, %d anomalies", r.Stat.PID, r.Stat.Instructions, r.Stat.Lost, r.Stat.Anomalies)
+			t.Errorf("of process %d: %d instructions, %d lost, %d anomalies", r.Stat.PID,
+				r.Stat.Instructions, r.Stat.Lost, r.Stat.Anomalies)
 		}
 	}
 }
@@ -104,9 +108,12 @@ func isRunOf(r *exact.Record, argv []string) bool {
 }
 
 // compareAlone compares a record with the truth of a target that is run by itself.
-func compareAlone(t *testing.T, ctx context.Context, r *exact.Record, target exact.Target, execs bool) {
+func compareAlone(t *testing.T, ctx context.Context, r *exact.Record, target exact.Target,
+	execs bool) {
 	t.Helper()
-	want, err := truth.Run(ctx, truth.Options{Path: target.Path, Args: target.Args, Env: target.Env, Dir: target.Dir, Limit: most})
+	want, err := truth.Run(ctx,
+		truth.Options{Path: target.Path, Args: target.Args, Env: target.Env, Dir: target.Dir,
+			Limit: most})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,13 +134,17 @@ const forker = `
 #include <sys/wait.h>
 #include <unistd.h>
 static volatile int sink;
-__attribute__((noinline)) static int work(int n) { int r = 1; for (int i = 0; i < n; i++) r = r % 3 ? r * 2 + i : r / 3 + n; return r; }
-__attribute__((noinline)) static int inner(int alone) { sink = work(11); return alone ? 0 : fork(); }
-__attribute__((noinline)) static int outer(int alone) { sink = work(7); int child = inner(alone); sink = work(child ? 5 : 23); return child; }
+__attribute__((noinline)) static int work(int n) { int r = 1;
+	for (int i = 0; i < n; i++) r = r % 3 ? r * 2 + i : r / 3 + n; return r; }
+__attribute__((noinline)) static int inner(int alone) { sink = work(11);
+	return alone ? 0 : fork(); }
+__attribute__((noinline)) static int outer(int alone) { sink = work(7);
+	int child = inner(alone); sink = work(child ? 5 : 23); return child; }
 int main(int c, char **v) {
 	for (int i = 0; i < 3; i++) sink = work(i);
 	int child = outer(c > 1);
-	if (child) { int status; waitpid(child, &status, 0); sink = work(3); return WEXITSTATUS(status); }
+	if (child) { int status; waitpid(child, &status, 0); sink = work(3);
+		return WEXITSTATUS(status); }
 	for (int i = 10; i < 20; i++) sink = work(i);
 	_exit(sink & 15);
 }`
@@ -146,7 +157,8 @@ func TestForksAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, opt := range []string{"-O2", "-O0"} {
-		if out, err := exec.Command("gcc", opt, "-o", path, path+".c").CombinedOutput(); err != nil {
+		if out, err := exec.Command("gcc", opt, "-o", path,
+			path+".c").CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		records, _, err := tracer.Follow(t.Context(), exact.Target{Path: path, Env: zoo.Env()})
@@ -156,17 +168,22 @@ func TestForksAreExact(t *testing.T) {
 		if len(records) != 2 {
 			t.Fatalf("%s: %d records, want 2", opt, len(records))
 		}
-		alone, err := truth.Run(t.Context(), truth.Options{Path: path, Args: []string{"alone"}, Env: zoo.Env(), Limit: most})
+		alone, err := truth.Run(t.Context(),
+			truth.Options{Path: path, Args: []string{"alone"}, Env: zoo.Env(), Limit: most})
 		if err != nil {
 			t.Fatal(err)
 		}
 		child := records[1]
-		if err := truth.Compare(child.Streams, alone, child.Routines, truth.Contiguous); err != nil {
+		if err := truth.Compare(child.Streams, alone, child.Routines,
+			truth.Contiguous); err != nil {
 			t.Errorf("%s: %v", opt, err)
 		}
 		// What comes before is less than half of all.
-		if got, least := child.Stat.Instructions, uint64(truth.Cover(alone, child.Routines).Observed)/2; got < least || child.Stat.Lost != 0 || child.Stat.Anomalies != 0 {
-			t.Errorf("%s: %d instructions, want %d or more; %d lost, %d anomalies", opt, got, least, child.Stat.Lost, child.Stat.Anomalies)
+		if got, least := child.Stat.Instructions, uint64(truth.Cover(alone,
+			child.Routines).Observed)/2; got < least || child.Stat.Lost != 0 ||
+			child.Stat.Anomalies != 0 {
+			t.Errorf("%s: %d instructions, want %d or more; %d lost, %d anomalies", opt, got, least,
+				child.Stat.Lost, child.Stat.Anomalies)
 		}
 		compareAlone(t, t.Context(), records[0], exact.Target{Path: path, Env: zoo.Env()}, false)
 	}

@@ -12,12 +12,12 @@ import (
 	"wpptrace/query"
 )
 
-// BenchmarkHitsPerPath tells how many hits a path takes and how many of them are single-stepped: in real
-// programs, each with two inputs, with static frequencies, with ones measured on the other input and, as
-// a bound, on the same one; in the programs of the zoo, each in one flavour, with static frequencies and
-// with those measured in the same run; and in all of these together. Medians are those of the programs,
-// over both of their inputs, and of all recordings. The numbers are the same in every run of the same
-// binaries.
+// BenchmarkHitsPerPath tells how many hits a path takes and how many of them are single-stepped: in
+// real programs, each with two inputs, with static frequencies, with ones measured on the other
+// input and, as a bound, on the same one; in the programs of the zoo, each in one flavour, with
+// static frequencies and with those measured in the same run; and in all of these together. Medians
+// are those of the programs, over both of their inputs, and of all recordings. The numbers are the
+// same in every run of the same binaries.
 func BenchmarkHitsPerPath(b *testing.B) {
 	var all tallies
 	b.Run("real", func(b *testing.B) { all.addReals(b) })
@@ -46,7 +46,8 @@ func (t *tallies) addReals(b *testing.B) {
 				b.ReportMetric(static[i].HitsPerPath, "static-"+input)
 				b.ReportMetric(measured[i].HitsPerPath, "measured-"+input)
 				b.ReportMetric(own[i].HitsPerPath, "own-"+input)
-				b.ReportMetric(percentStepped(static[i].HitsSingleStepped, static[i].Hits), "%stepped-"+input)
+				b.ReportMetric(percentStepped(static[i].HitsSingleStepped, static[i].Hits),
+					"%stepped-"+input)
 			}
 			reals.add(static[:], measured[:])
 			t.add(static[:], measured[:])
@@ -75,7 +76,8 @@ func (t *tallies) addZoo(b *testing.B) {
 				file := filepath.Join(b.TempDir(), "static")
 				target := targetOf(c, path, b.TempDir())
 				static = record(b, target, c.Program.Exit, file)
-				measured = record(b, target, c.Program.Exit, filepath.Join(b.TempDir(), "measured"), "--weights", file)
+				measured = record(b, target, c.Program.Exit, filepath.Join(b.TempDir(), "measured"),
+					"--weights", file)
 			}
 			b.ReportMetric(static.HitsPerPath, "static")
 			b.ReportMetric(measured.HitsPerPath, "measured")
@@ -123,8 +125,8 @@ func percentStepped(stepped, hits uint64) float64 {
 	return 100 * float64(stepped) / float64(max(hits, 1))
 }
 
-// recordPair records a real program with its two inputs: with static frequencies, with those measured
-// on the other, and on the same.
+// recordPair records a real program with its two inputs: with static frequencies, with those
+// measured on the other, and on the same.
 func recordPair(b *testing.B, pair [2]zoo.Real) (static, measured, own [2]query.Stat) {
 	dir := b.TempDir()
 	file := func(i int) string { return filepath.Join(dir, "AB"[i:i+1]) }
@@ -145,7 +147,9 @@ func recordReal(b *testing.B, real zoo.Real, file string, flags ...string) query
 	if err != nil {
 		testenv.Missing(b, err)
 	}
-	target := exact.Target{Path: path, Args: real.Args, Env: append(zoo.Env(), "PYTHONHASHSEED=0", "PERL_HASH_SEED=0"), Stdin: []byte(real.Stdin), FixedAddresses: true}
+	target := exact.Target{Path: path, Args: real.Args,
+		Env: append(zoo.Env(), "PYTHONHASHSEED=0", "PERL_HASH_SEED=0"), Stdin: []byte(real.Stdin),
+		FixedAddresses: true}
 	return record(b, target, 0, file, flags...)
 }
 

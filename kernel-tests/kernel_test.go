@@ -30,7 +30,8 @@ func TestCheck(t *testing.T) {
 	}
 	out, err := exec.CommandContext(t.Context(), tracer.Path(), "check").Output()
 	t.Logf("\n%s", out)
-	if err != nil || !strings.Contains(string(out), want) || strings.Count(string(out), "\n") != strings.Count("\n"+string(out), "\nok ") {
+	if err != nil || !strings.Contains(string(out), want) || strings.Count(string(out),
+		"\n") != strings.Count("\n"+string(out), "\nok ") {
 		t.Errorf("check: %v; all is to be ok, and probes to be %s", err, want)
 	}
 }
@@ -47,16 +48,19 @@ func TestManyProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	record := func(flags ...string) (string, error) {
-		args := append(append([]string{"-o", filepath.Join(t.TempDir(), "x.wpp")}, flags...), "--", path)
+		args := append(append([]string{"-o", filepath.Join(t.TempDir(), "x.wpp")}, flags...), "--",
+			path)
 		cmd := exec.CommandContext(t.Context(), tracer.Path(), append(args, real.Args...)...)
 		cmd.Env = append(os.Environ(), zoo.Env()...)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := record(); err == nil || !strings.Contains(out, ": select routines of it with -F") {
+	if out, err := record(); err == nil ||
+		!strings.Contains(out, ": select routines of it with -F") {
 		t.Errorf("%s whole: %v\n%s", real.Name, err, out)
 	}
-	if out, err := record("-F", "^xmalloc$", "--overhead", "5"); err == nil || !strings.Contains(out, ": leave --overhead out") {
+	if out, err := record("-F", "^xmalloc$", "--overhead", "5"); err == nil ||
+		!strings.Contains(out, ": leave --overhead out") {
 		t.Errorf("in windows: %v\n%s", err, out)
 	}
 	const some = "^xmalloc$"

@@ -18,7 +18,9 @@ func libraryCases() (cases []zoo.Case) {
 	for i, opt := range []string{"-O2", "-O0"} {
 		for j, p := range zoo.Programs() {
 			if matrix() || (i+j)%8 == 0 && p.Tags&(zoo.Long|zoo.Longest) == 0 {
-				cases = append(cases, zoo.Case{Program: p, Flavour: zoo.Flavour{Compiler: "gcc", Opt: opt, Shared: true}})
+				cases = append(cases,
+					zoo.Case{Program: p,
+						Flavour: zoo.Flavour{Compiler: "gcc", Opt: opt, Shared: true}})
 			}
 		}
 	}
@@ -63,9 +65,11 @@ func TestCrossingLibrariesIsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := newTable(t)
-	flavours := []zoo.Flavour{{Compiler: "gcc", Opt: "-O2"}, {Compiler: "gcc", Opt: "-O1", Extra: "-fno-plt"}}
+	flavours := []zoo.Flavour{{Compiler: "gcc", Opt: "-O2"},
+		{Compiler: "gcc", Opt: "-O1", Extra: "-fno-plt"}}
 	if matrix() {
-		flavours = append(flavours, zoo.Flavour{Compiler: "gcc", Opt: "-O0"}, zoo.Flavour{Compiler: "gcc", Opt: "-O3", Extra: "-fcf-protection=full"})
+		flavours = append(flavours, zoo.Flavour{Compiler: "gcc", Opt: "-O0"},
+			zoo.Flavour{Compiler: "gcc", Opt: "-O3", Extra: "-fcf-protection=full"})
 	}
 	for _, f := range flavours {
 		t.Run(f.String(), func(t *testing.T) {
@@ -75,11 +79,14 @@ func TestCrossingLibrariesIsExact(t *testing.T) {
 				t.Fatal(err)
 			}
 			sets := [][]string{libraries, libraries[:1]}
-			if f.Extra != "-fno-plt" { // what jumps into code that is not observed by a call that is not announced may be taken for what comes after it in its place
+			if f.Extra != "-fno-plt" {
+				// what jumps into code that is not observed by a call that is not announced may be
+				// taken for what comes after it in its place
 				sets = append(sets, libraries[1:])
 			}
 			for _, observed := range sets {
-				target := exact.Target{Path: path, Env: zoo.Env(), Dir: t.TempDir(), Libraries: observed}
+				target := exact.Target{Path: path, Env: zoo.Env(), Dir: t.TempDir(),
+					Libraries: observed}
 				prove(t, table, target, exact.Expect{Cut: true, Limit: most}, 0, 0)
 			}
 		})
@@ -98,7 +105,9 @@ func TestRealLibrariesAreExact(t *testing.T) {
 		{"sqlite3", "libsqlite3.so.0", []string{":memory:", "select 3 union select 1 order by 1;"}},
 		{"true", "libc.so.6", nil},
 	}
-	if matrix() { // side by side with the other: the kernel looks at all that map the library for each probe of either
+	if matrix() {
+		// side by side with the other: the kernel looks at all that map the library for each probe
+		// of either
 		calls = append(calls, call{"gzip", "libc.so.6", []string{"-cn", "/etc/shells"}})
 	}
 	for _, c := range calls {
@@ -108,11 +117,14 @@ func TestRealLibrariesAreExact(t *testing.T) {
 			if err != nil {
 				testenv.Missing(t, err)
 			}
-			library, err := filepath.EvalSymlinks(filepath.Join("/usr/lib/x86_64-linux-gnu", c.library))
+			library, err := filepath.EvalSymlinks(filepath.Join("/usr/lib/x86_64-linux-gnu",
+				c.library))
 			if err != nil {
 				testenv.Missing(t, err)
 			}
-			target := exact.Target{Path: path, Args: c.args, Env: append(zoo.Env(), "HOME=/nonexistent"), Dir: t.TempDir(), FixedAddresses: true, Libraries: []string{filepath.Base(library)}}
+			target := exact.Target{Path: path, Args: c.args,
+				Env: append(zoo.Env(), "HOME=/nonexistent"), Dir: t.TempDir(), FixedAddresses: true,
+				Libraries: []string{filepath.Base(library)}}
 			prove(t, table, target, exact.Expect{Limit: 10 * most}, 0, 0)
 		})
 	}

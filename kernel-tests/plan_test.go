@@ -54,7 +54,8 @@ func TestPlansOfRealPrograms(t *testing.T) {
 					t.Fatal(err)
 				}
 				if share := p.Share(); share < c.least {
-					t.Errorf("%v: %d of %d routines observed, %.2f %%, not %.0f %%", c.flags, p.Observed, p.Total, 100*share, 100*c.least)
+					t.Errorf("%v: %d of %d routines observed, %.2f %%, not %.0f %%", c.flags,
+						p.Observed, p.Total, 100*share, 100*c.least)
 				}
 			}
 		})
@@ -79,7 +80,8 @@ func TestProbesStandSoon(t *testing.T) {
 		attach()
 		rusage(t, &after)
 	})
-	took := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
+	took := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() -
+		before.Stime.Nano())
 	if per := 10_000 * took / time.Duration(probes); per > most {
 		t.Errorf("%d probes took %v, %v for 10,000", probes, took, per)
 	}

@@ -16,8 +16,8 @@ type routineIdentity struct {
 	entry   uint64
 }
 
-// A nthRoutine numbers, from 1, the routines of one snapshot that have the same identity, because their
-// entries, which are not known, are 0.
+// A nthRoutine numbers, from 1, the routines of one snapshot that have the same identity, because
+// their entries, which are not known, are 0.
 type nthRoutine struct {
 	routineIdentity
 	nth int
@@ -47,8 +47,9 @@ type alphabet struct {
 	cost   []uint64    // by number: instructions; 0 for marks
 	isMark []bool
 	first  []Place // by number: where it is met first
-	alone  []bool  // by number: the other snapshot does not have its image, or leaves its routine out
-	differ bool    // there are such
+	// by number: the other snapshot does not have its image, or leaves its routine out
+	alone  []bool
+	differ bool // there are such
 }
 
 func newAlphabet(a, b *wpp.Snapshot) *alphabet {
@@ -67,7 +68,8 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 			p, next := &s.Symbols[sym], uint32(len(x.cost))
 			n := next
 			if !p.IsMark {
-				id := identity{path: p.Path, routine: routineOf[i][p.Routine], skip: uint32(p.Skip), cut: uint32(p.Cut), start: p.Start, end: p.End}
+				id := identity{path: p.Path, routine: routineOf[i][p.Routine], skip: uint32(p.Skip),
+					cut: uint32(p.Cut), start: p.Start, end: p.End}
 				if r := &s.Routines[p.Routine]; p.Path >= r.Paths && len(r.Blocks) > 0 {
 					id.path, id.partial = r.Paths, numberOf(partial, blocksOf(r, p))
 				}
@@ -82,7 +84,10 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 				x.cost = append(x.cost, s.SymbolCost(uint32(sym)))
 				x.isMark = append(x.isMark, p.IsMark)
 				x.first = append(x.first, Place{i, uint32(sym)})
-				x.alone = append(x.alone, !p.IsMark && (leftOut[1-i][routineOf[i][p.Routine]] || !hasBuild(both[1-i], s.Images[s.Routines[p.Routine].Image].BuildID)))
+				x.alone = append(x.alone,
+					!p.IsMark &&
+						(leftOut[1-i][routineOf[i][p.Routine]] ||
+							!hasBuild(both[1-i], s.Images[s.Routines[p.Routine].Image].BuildID)))
 			}
 		}
 	}
@@ -93,11 +98,14 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 // isUnseen reports whether one of the snapshots may have run some paths unseen: it does not observe
 // one of them or, where there are several, something that the other one has between paths.
 func (x *alphabet) isUnseen(symbols []uint32) bool {
-	return len(symbols) > 1 && x.differ || slices.ContainsFunc(symbols, func(sym uint32) bool { return x.alone[sym] })
+	return len(symbols) > 1 && x.differ || slices.ContainsFunc(symbols,
+		func(sym uint32) bool { return x.alone[sym] })
 }
 
-// numberRoutines numbers the identities of a snapshot's routines, and says which of them it leaves out.
-func numberRoutines(routines map[nthRoutine]uint32, s *wpp.Snapshot) (routineOf []uint32, leftOut map[uint32]bool) {
+// numberRoutines numbers the identities of a snapshot's routines, and says which of them it leaves
+// out.
+func numberRoutines(routines map[nthRoutine]uint32,
+	s *wpp.Snapshot) (routineOf []uint32, leftOut map[uint32]bool) {
 	routineOf, leftOut = make([]uint32, len(s.Routines)), make(map[uint32]bool)
 	met := make(map[routineIdentity]int)
 	for k := range s.Routines {
@@ -113,7 +121,8 @@ func numberRoutines(routines map[nthRoutine]uint32, s *wpp.Snapshot) (routineOf 
 
 // hasBuild reports whether a snapshot has an image of this build id, or there is none to go by.
 func hasBuild(s *wpp.Snapshot, id []byte) bool {
-	return len(id) == 0 || slices.ContainsFunc(s.Images, func(im wpp.Image) bool { return bytes.Equal(im.BuildID, id) })
+	return len(id) == 0 || slices.ContainsFunc(s.Images,
+		func(im wpp.Image) bool { return bytes.Equal(im.BuildID, id) })
 }
 
 // paths are the sequences of one path.

@@ -23,7 +23,8 @@ func BenchmarkHotKinds(b *testing.B) {
 				}
 				return fmt.Sprint(r.Found, r.Subpaths)
 			}
-			querytest.Compare(b, 4, ask, func(s *wpp.Snapshot) string { return ask(querytest.FlatOf(s)) })
+			querytest.Compare(b, 4, ask,
+				func(s *wpp.Snapshot) string { return ask(querytest.FlatOf(s)) })
 		})
 	}
 }

@@ -12,15 +12,15 @@ type reader interface {
 	// begin says that what is pushed next, of the expansion of a rule, does not follow what was
 	// pushed before. It occurs weight times.
 	begin(weight uint64)
-	// push says that the last terminal of the line was added. Up to margin+1 terminals before it are there
-	// yet, but only those pushed since begin count. The reader may change their ranks. The last
-	// inside terminals, if any, come from one symbol of the rule that is read: the reader has seen what
-	// they hold, when it read the rule that this symbol names. allInside says so of all since
-	// begin.
+	// push says that the last terminal of the line was added. Up to margin+1 terminals before it
+	// are there yet, but only those pushed since begin count. The reader may change their ranks.
+	// The last inside terminals, if any, come from one symbol of the rule that is read: the reader
+	// has seen what they hold, when it read the rule that this symbol names. allInside says so of
+	// all since begin.
 	push(line []terminal, inside int)
-	// settle hands out terminals that are more than margin away from both edges of a rule's expansion,
-	// whose ranks no rule above can change, once for all derivations of the rule, of which there
-	// are weight.
+	// settle hands out terminals that are more than margin away from both edges of a rule's
+	// expansion, whose ranks no rule above can change, once for all derivations of the rule, of
+	// which there are weight.
 	settle(weight uint64, terminals []terminal)
 }
 
@@ -29,16 +29,19 @@ const allInside = math.MaxInt
 // A terminal is a symbol of a rule's expansion. Its rank is the reader's; it begins as noPattern.
 type terminal struct{ symbol, rank uint32 }
 
-// ruleBoundaries reads a forest from the rules that use no others upwards. What crosses into a rule from
-// outside reaches at most margin symbols into it; so of each rule only the edges are kept for the
-// rules above.
+// ruleBoundaries reads a forest from the rules that use no others upwards. What crosses into a rule
+// from outside reaches at most margin symbols into it; so of each rule only the edges are kept for
+// the rules above.
 type ruleBoundaries struct {
 	forest *forest
 	reader reader
 	margin int
-	edges  [][]terminal // rule -> its whole expansion, or its first and last margin terminals where it has more than both
-	unread []int        // rule -> uses of its edges yet to come
-	line   []terminal   // of the rule being read: its first margin terminals, then those not settled yet
+	// rule -> its whole expansion, or its first and last margin terminals where it has more than
+	// both
+	edges  [][]terminal
+	unread []int // rule -> uses of its edges yet to come
+	// of the rule being read: its first margin terminals, then those not settled yet
+	line []terminal
 }
 
 // readBoundaries takes time and memory in proportion to the right-hand sides times margin+1, the
@@ -46,7 +49,8 @@ type ruleBoundaries struct {
 func readBoundaries(all *forests, margin int, r reader) {
 	var segments [][]terminal // edges of their start rules
 	for f := range all.each() {
-		s := &ruleBoundaries{forest: f, reader: r, margin: margin, edges: make([][]terminal, len(f.begin)), unread: make([]int, len(f.begin))}
+		s := &ruleBoundaries{forest: f, reader: r, margin: margin,
+			edges: make([][]terminal, len(f.begin)), unread: make([]int, len(f.begin))}
 		if f.joins {
 			for i, edges := range segments {
 				s.edges[i+1], s.unread[i+1] = edges, 1
@@ -68,7 +72,9 @@ func (s *ruleBoundaries) isTop(rule uint32) bool {
 }
 
 // isWide reports whether the middle of a rule's expansion is left out of its edges.
-func (s *ruleBoundaries) isWide(rule uint32) bool { return s.forest.length[rule] > 2*uint64(s.margin) }
+func (s *ruleBoundaries) isWide(rule uint32) bool {
+	return s.forest.length[rule] > 2*uint64(s.margin)
+}
 
 func (s *ruleBoundaries) read(rule uint32) {
 	s.line = s.line[:0]

@@ -14,7 +14,8 @@ import (
 
 // A Neighbour is what ran directly before or after executions of a path.
 type Neighbour struct {
-	Symbols []uint32 // in the order in which they ran; fewer than asked for at the beginning or the end of a thread
+	// in the order in which they ran; fewer than asked for at the beginning or the end of a thread
+	Symbols []uint32
 	Count   uint64
 }
 
@@ -29,14 +30,15 @@ type Context struct {
 // MostNeighbours is the greatest number of symbols of a context, to each side.
 const MostNeighbours = 1000
 
-// ContextOf finds the dynamic context of what a name as in a rules.FindQuery stands for (Larus 1999,
-// section 3.3): the sequences of k symbols, paths and marks, that ran directly before and directly
-// after it in the threads with these ids, or in all, and how often each did. Time is in proportion
-// to k times the right-hand sides, memory to what it finds, of which there is a limit.
+// ContextOf finds the dynamic context of what a name as in a rules.FindQuery stands for (Larus
+// 1999, section 3.3): the sequences of k symbols, paths and marks, that ran directly before and
+// directly after it in the threads with these ids, or in all, and how often each did. Time is in
+// proportion to k times the right-hand sides, memory to what it finds, of which there is a limit.
 func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (c *Context, err error) {
 	defer wpp.Recover(&err)
 	if k < 1 || k > MostNeighbours {
-		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", names.Printable(name), k, MostNeighbours)
+		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d",
+			names.Printable(name), k, MostNeighbours)
 	}
 	threads, err := Threads(s, tids)
 	if err != nil {
@@ -62,7 +64,8 @@ func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (c *Context, er
 		x.readEnds(t.Grammar)
 	}
 	if x.tooMany {
-		return nil, fmt.Errorf("context of %s: there are more than %d different ones: ask for fewer paths to each side, or of a path that is rarer", names.Printable(name), x.most)
+		return nil, fmt.Errorf("context of %s: there are more than %d different ones: ask for "+
+			"fewer paths to each side, or of a path that is rarer", names.Printable(name), x.most)
 	}
 	c.Before, c.After = x.before.list(), x.after.list()
 	return c, nil
@@ -74,7 +77,8 @@ var mostShortContexts = 1 << 20
 
 // mostContexts bounds the memory for contexts of a length, that for long ones to 256 MB.
 func mostContexts(k int) int {
-	const bytes, eachContext, eachSymbol = 256 << 20, 100, 8 // while they are counted, and when they are listed
+	// while they are counted, and when they are listed
+	const bytes, eachContext, eachSymbol = 256 << 20, 100, 8
 	return min(mostShortContexts, bytes/(eachContext+eachSymbol*k))
 }
 

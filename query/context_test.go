@@ -17,7 +17,8 @@ func TestContextOfFigure5(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Context{Name: "b", Count: 6, Before: []Neighbour{{[]uint32{0}, 3}, {[]uint32{1}, 3}}, After: []Neighbour{{[]uint32{1}, 3}, {[]uint32{2}, 3}}}
+	want := &Context{Name: "b", Count: 6, Before: []Neighbour{{[]uint32{0}, 3}, {[]uint32{1}, 3}},
+		After: []Neighbour{{[]uint32{1}, 3}, {[]uint32{2}, 3}}}
 	if diff := gocmp.Diff(want, c); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}

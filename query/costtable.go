@@ -46,7 +46,8 @@ func ReadCosts(r io.Reader, column string) (*CostTable, error) {
 	}
 	path, before := slices.Index(header, "path"), slices.Index(header, "before")
 	if path < 0 {
-		return fail(fmt.Errorf(`the header %q names no column "path"`, names.Printable(strings.Join(header, ","))))
+		return fail(fmt.Errorf(`the header %q names no column "path"`,
+			names.Printable(strings.Join(header, ","))))
 	}
 	at, err := costColumn(header, column)
 	if err != nil {
@@ -67,14 +68,17 @@ func ReadCosts(r io.Reader, column string) (*CostTable, error) {
 		}
 		line, _ := lines.FieldPos(at)
 		if known[row] {
-			return fail(fmt.Errorf("line %d: there is a row for %s before", line, names.Printable(strings.Trim(row.before+" "+row.path, " "))))
+			return fail(fmt.Errorf("line %d: there is a row for %s before", line,
+				names.Printable(strings.Trim(row.before+" "+row.path, " "))))
 		}
 		known[row] = true
 		if row.cost, err = strconv.ParseUint(fields[at], 10, 64); err != nil {
-			return fail(fmt.Errorf("line %d: %q is no whole number: multiply averages by a thousand", line, names.Printable(fields[at])))
+			return fail(fmt.Errorf("line %d: %q is no whole number: multiply averages by a "+
+				"thousand", line, names.Printable(fields[at])))
 		}
 		if row.cost > mostCost {
-			return fail(fmt.Errorf("line %d: a cost of %d is more than %d: divide all by a thousand", line, row.cost, uint64(mostCost)))
+			return fail(fmt.Errorf("line %d: a cost of %d is more than %d: divide all by a "+
+				"thousand", line, row.cost, uint64(mostCost)))
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -92,7 +96,8 @@ func costColumn(header []string, name string) (int, error) {
 		name = costs[0]
 	}
 	if !slices.Contains(costs, name) {
-		return 0, fmt.Errorf("no column of costs %q: name one of %s", names.Printable(name), names.Printable(strings.Join(costs, ", ")))
+		return 0, fmt.Errorf("no column of costs %q: name one of %s", names.Printable(name),
+			names.Printable(strings.Join(costs, ", ")))
 	}
 	return slices.Index(header, name), nil
 }
@@ -136,7 +141,9 @@ func (c *costs) read(s *wpp.Snapshot, t *CostTable) error {
 		if row.before == "" {
 			for _, sym := range paths.of(row.path) {
 				if known[sym] && c.of[sym] != row.cost {
-					return fmt.Errorf("table of costs: %s is named by another row too, which says that it costs %d: leave out one of them", names.Printable(row.path), c.of[sym])
+					return fmt.Errorf("table of costs: %s is named by another row too, which "+
+						"says that it costs %d: leave out one of them", names.Printable(row.path),
+						c.of[sym])
 				}
 				c.of[sym], known[sym] = row.cost, true
 			}
@@ -153,7 +160,9 @@ func (c *costs) read(s *wpp.Snapshot, t *CostTable) error {
 				known[path] = true
 				p := pair{b, path}
 				if cost, ok := costs[p]; ok && cost != row.cost {
-					return fmt.Errorf("table of costs: %s behind %s is named by another row too, which says that it costs %d: leave out one of them", names.Printable(row.path), names.Printable(row.before), cost)
+					return fmt.Errorf("table of costs: %s behind %s is named by another row too, "+
+						"which says that it costs %d: leave out one of them",
+						names.Printable(row.path), names.Printable(row.before), cost)
 				}
 				costs[p] = row.cost
 				c.split(p, row.cost, len(s.Symbols))
@@ -216,7 +225,8 @@ func newPathNames(s *wpp.Snapshot) *pathNames {
 		if p.IsMark {
 			continue
 		}
-		number, full, short := "#"+strconv.FormatUint(p.Path, 10), n.names.Routine(p.Routine), names.Plain(&s.Routines[p.Routine])
+		number, full, short := "#"+strconv.FormatUint(p.Path,
+			10), n.names.Routine(p.Routine), names.Plain(&s.Routines[p.Routine])
 		n.known[full+number] = append(n.known[full+number], uint32(i))
 		if short != full {
 			n.known[short+number] = append(n.known[short+number], uint32(i))

@@ -39,18 +39,23 @@ func TestHotByCostTable(t *testing.T) {
 		total uint64
 		want  []string // what ran before, in brackets; the subpath; count and cost
 	}{
-		{"by path", []string{"abcabc"}, []string{"a=1", "b=10"}, 22, []string{"ab 2 22", "bc 2 20"}},
-		{"behind a path", []string{"abcbab"}, []string{"b=1", "ab=10"}, 21, []string{"ab 2 20", "[a]bc 1 10"}},
+		{"by path", []string{"abcabc"}, []string{"a=1", "b=10"}, 22,
+			[]string{"ab 2 22", "bc 2 20"}},
+		{"behind a path", []string{"abcbab"}, []string{"b=1", "ab=10"}, 21,
+			[]string{"ab 2 20", "[a]bc 1 10"}},
 		{"nothing ran before", []string{"bab", "b"}, []string{"ab=10"}, 10, []string{"ab 1 10"}},
 		{"a mark was before", []string{"a#bab"}, []string{"ab=10"}, 10, []string{"ab 1 10"}},
 		{"behind itself", []string{"aaaa"}, []string{"a=1", "aa=7"}, 22, []string{"[a]aa 2 28"}},
-		{"dearer by nothing", []string{"abab"}, []string{"b=10", "ab=10"}, 20, []string{"ab 2 20", "ba 1 10"}},
-		{"free behind a path", []string{"abacb"}, []string{"b=10", "ab=0"}, 10, []string{"cb 1 10"}},
+		{"dearer by nothing", []string{"abab"}, []string{"b=10", "ab=10"}, 20,
+			[]string{"ab 2 20", "ba 1 10"}},
+		{"free behind a path", []string{"abacb"}, []string{"b=10", "ab=0"}, 10,
+			[]string{"cb 1 10"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := querytest.Letters(tt.texts...)
-			r, err := Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 10, Table: readCosts(t, tt.costs...)})
+			r, err := Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 10,
+				Table: readCosts(t, tt.costs...)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,10 +65,13 @@ func TestHotByCostTable(t *testing.T) {
 				if len(p.Before) > 0 {
 					before = "[" + querytest.Spell(s, p.Before) + "]"
 				}
-				got = append(got, fmt.Sprint(before, querytest.Spell(s, p.Symbols), " ", p.Count, " ", p.Cost))
+				got = append(got,
+					fmt.Sprint(before, querytest.Spell(s, p.Symbols), " ", p.Count, " ", p.Cost))
 			}
-			if diff := gocmp.Diff(tt.want, got); diff != "" || r.Total != tt.total || r.Query.Metric != "misses" {
-				t.Errorf("total %d %s, want %d; want -, got +:\n%s", r.Total, r.Query.Metric, tt.total, diff)
+			if diff := gocmp.Diff(tt.want, got); diff != "" || r.Total != tt.total ||
+				r.Query.Metric != "misses" {
+				t.Errorf("total %d %s, want %d; want -, got +:\n%s", r.Total, r.Query.Metric,
+					tt.total, diff)
 			}
 		})
 	}
@@ -81,7 +89,9 @@ func TestHotByCostTableEqualsBruteForce(t *testing.T) {
 				names = append(names, s.Routines[i].Name+"#0")
 			}
 			for range rapid.IntRange(0, 20).Draw(t, "rows") {
-				row := costRow{path: rapid.SampledFrom(names[1:]).Draw(t, "path"), before: rapid.SampledFrom(names).Draw(t, "before"), cost: rapid.Uint64Range(0, 9).Draw(t, "cost")}
+				row := costRow{path: rapid.SampledFrom(names[1:]).Draw(t, "path"),
+					before: rapid.SampledFrom(names).Draw(t, "before"), cost: rapid.Uint64Range(0,
+						9).Draw(t, "cost")}
 				if k := [2]string{row.before, row.path}; !known[k] {
 					known[k], table.rows = true, append(table.rows, row)
 				}
@@ -162,7 +172,8 @@ func bruteContexts(s *wpp.Snapshot, table *CostTable) ([][]uint32, *costs) {
 			}
 			p := pair{text[i-1], text[i]}
 			if !slices.Contains(c.pairs, p) {
-				c.pairs, c.of, c.isMark = append(c.pairs, p), append(c.of, cost), append(c.isMark, false)
+				c.pairs, c.of, c.isMark = append(c.pairs, p), append(c.of, cost), append(c.isMark,
+					false)
 			}
 			text[i] = uint32(len(s.Symbols) + slices.Index(c.pairs, p))
 		}
@@ -177,7 +188,8 @@ func sortSubpaths(list []Subpath) {
 		list[i].Cumulative = 0
 	}
 	slices.SortFunc(list, func(a, b Subpath) int {
-		return slices.Compare(slices.Concat(a.Symbols, []uint32{nothing}, a.Before), slices.Concat(b.Symbols, []uint32{nothing}, b.Before))
+		return slices.Compare(slices.Concat(a.Symbols, []uint32{nothing}, a.Before),
+			slices.Concat(b.Symbols, []uint32{nothing}, b.Before))
 	})
 }
 
@@ -188,15 +200,21 @@ func TestCostTableRefuses(t *testing.T) {
 		{"path,before\n", "", `no column of costs "": name one of `},
 		{"path,cycles,misses\n", "", `no column of costs "": name one of cycles, misses`},
 		{"path,cycles,misses\n", "hits", `no column of costs "hits": name one of cycles, misses`},
-		{"path,cycles\nf#1,2.5\n", "", `line 2: "2.5" is no whole number: multiply averages by a thousand`},
-		{"path,cycles\nf#1,-1\n", "cycles", `line 2: "-1" is no whole number: multiply averages by a thousand`},
-		{"path,cycles\nf#1,1844674407370955\nf#2,1844674407370956\n", "", `line 3: a cost of 1844674407370956 is more than 1844674407370955: divide all by a thousand`},
+		{"path,cycles\nf#1,2.5\n", "",
+			`line 2: "2.5" is no whole number: multiply averages by a thousand`},
+		{"path,cycles\nf#1,-1\n", "cycles",
+			`line 2: "-1" is no whole number: multiply averages by a thousand`},
+		{"path,cycles\nf#1,1844674407370955\nf#2,1844674407370956\n", "",
+			`line 3: a cost of 1844674407370956 is more than 1844674407370955: divide all by a thousand`},
 		{"path,cycles\nf#1,1\nf#1,2\n", "", `line 3: there is a row for f#1 before`},
-		{"path,before,cycles\nf#1,g#0,1\nf#1,g#0,1\n", "", `line 3: there is a row for g#0 f#1 before`},
-		{"path,cycles\nf(int, int)#1,1\n", "", `record on line 2: wrong number of fields: put names with commas in double quotes`},
+		{"path,before,cycles\nf#1,g#0,1\nf#1,g#0,1\n", "",
+			`line 3: there is a row for g#0 f#1 before`},
+		{"path,cycles\nf(int, int)#1,1\n", "",
+			`record on line 2: wrong number of fields: put names with commas in double quotes`},
 	}
 	for _, tt := range tests {
-		if _, err := ReadCosts(strings.NewReader(tt.text), tt.column); err == nil || err.Error() != "read costs: "+tt.want {
+		if _, err := ReadCosts(strings.NewReader(tt.text), tt.column); err == nil ||
+			err.Error() != "read costs: "+tt.want {
 			t.Errorf("%q: error %v, want %s", tt.text, err, tt.want)
 		}
 	}
@@ -224,7 +242,8 @@ main#9,1,main#1
 	for _, p := range r.Subpaths {
 		got = append(got, fmt.Sprint(p.Before, p.Symbols, " ", p.Cost/p.Count))
 	}
-	if want := []string{"[14] [2] 20", "[] [1] 10", "[] [2] 1"}; !slices.Equal(got, want) || r.Unused != 2 {
+	if want := []string{"[14] [2] 20", "[] [1] 10", "[] [2] 1"}; !slices.Equal(got, want) ||
+		r.Unused != 2 {
 		t.Errorf("costs %q, %d rows unused, want %q, 2", got, r.Unused, want)
 	}
 }
@@ -235,9 +254,11 @@ func TestRowsThatNameTheSamePath(t *testing.T) {
 	s.Routines[1].Name = "a"
 	entry := fmt.Sprintf("%x", s.Routines[0].Entry)
 	for text, want := range map[string]string{
-		"path,n\na#0,1\na@" + entry + "#0,2\n":                        "a@" + entry + "#0 is named by another row too, which says that it costs 1",
-		"path,n\na#0,1\na@" + entry + "#0,1\n":                        "",
-		"path,before,n\na#0,c#0,1\na@" + entry + "#0,c#0,2\nc#0,,1\n": "a@" + entry + "#0 behind c#0 is named by another row too, which says that it costs 1",
+		"path,n\na#0,1\na@" + entry + "#0,2\n": "a@" + entry +
+			"#0 is named by another row too, which says that it costs 1",
+		"path,n\na#0,1\na@" + entry + "#0,1\n": "",
+		"path,before,n\na#0,c#0,1\na@" + entry + "#0,c#0,2\nc#0,,1\n": "a@" + entry +
+			"#0 behind c#0 is named by another row too, which says that it costs 1",
 	} {
 		table, err := ReadCosts(strings.NewReader(text), "n")
 		if err != nil {

@@ -46,7 +46,8 @@ func (c *counter) begin(weight uint64) { c.state, c.weight = 0, weight }
 
 func (c *counter) push(line []terminal, inside int) {
 	c.state = c.matcher.next(c.state, line[len(line)-1].symbol)
-	for m := c.matcher.match[c.state]; m != 0 && int(c.matcher.depth[m]) > inside; m = c.matcher.match[c.matcher.fail[m]] {
+	for m := c.matcher.match[c.state]; m != 0 &&
+		int(c.matcher.depth[m]) > inside; m = c.matcher.match[c.matcher.fail[m]] {
 		c.total[c.matcher.rank[m]] = saturating.Add(c.total[c.matcher.rank[m]], c.weight)
 	}
 }
@@ -71,7 +72,8 @@ type group struct {
 }
 
 func newTrieCounter(f *forest, patterns [][]uint32) *trieCounter {
-	x := &trieCounter{walker: newWalker(f), patterns: patterns, counts: make([]uint64, len(patterns)), groupOf: make([]uint32, f.symbols)}
+	x := &trieCounter{walker: newWalker(f), patterns: patterns,
+		counts: make([]uint64, len(patterns)), groupOf: make([]uint32, f.symbols)}
 	for i := range patterns {
 		x.order = append(x.order, i)
 	}

@@ -18,8 +18,10 @@ func TestBlockCounts(t *testing.T) {
 		image           int
 		blocks, entries counts
 	}{
-		{"of the program", 0, counts{0x1000: 1, 0x1009: 100, 0x100d: 2, 0x2000: 400, 0x2004: 101, 0x200b: 100}, counts{0x1000: 1, 0x2000: 100}},
-		{"of a library", 1, counts{0x3000: 1}, counts{0x3000: 2}}, // entered once more, and cut before a block ran
+		{"of the program", 0, counts{0x1000: 1, 0x1009: 100, 0x100d: 2, 0x2000: 400, 0x2004: 101,
+			0x200b: 100}, counts{0x1000: 1, 0x2000: 100}},
+		// entered once more, and cut before a block ran
+		{"of a library", 1, counts{0x3000: 1}, counts{0x3000: 2}},
 		{"of no image", 2, counts{}, counts{}},
 	} {
 		blocks, entries, err := BlockCounts(querytest.Compressor(), test.image)
@@ -57,7 +59,8 @@ func TestBlockCountsSaturate(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Threads[0].Grammar = g
-	if blocks, entries, err := BlockCounts(s, 0); err != nil || blocks[0x1000] != math.MaxUint64 || entries[0x1000] != math.MaxUint64 {
+	if blocks, entries, err := BlockCounts(s, 0); err != nil || blocks[0x1000] != math.MaxUint64 ||
+		entries[0x1000] != math.MaxUint64 {
 		t.Errorf("blocks %v, entries %v, error %v", blocks, entries, err)
 	}
 }

@@ -19,7 +19,8 @@ func coverage(f *forests, patterns [][]uint32, cost []uint64) []uint64 {
 	for _, p := range patterns {
 		longest = max(longest, len(p))
 	}
-	c := &cover{matcher: newMatcher(patterns, f.symbols), cost: cost, total: make([]uint64, len(patterns))}
+	c := &cover{matcher: newMatcher(patterns, f.symbols), cost: cost,
+		total: make([]uint64, len(patterns))}
 	readBoundaries(f, longest-1, c)
 	for i := 1; i < len(c.total); i++ {
 		c.total[i] = saturating.Add(c.total[i], c.total[i-1])
@@ -37,13 +38,14 @@ type cover struct {
 
 func (c *cover) begin(uint64) { c.state = 0 }
 
-// push ranks the terminals that a match covers by the best of the matches that cover them: the longest
-// first, which reach farthest back, and of the shorter ones those that are better than all longer
-// ones.
+// push ranks the terminals that a match covers by the best of the matches that cover them: the
+// longest first, which reach farthest back, and of the shorter ones those that are better than all
+// longer ones.
 func (c *cover) push(line []terminal, inside int) {
 	c.state = c.matcher.next(c.state, line[len(line)-1].symbol)
 	best, from := uint32(noPattern), len(line)
-	for m := c.matcher.match[c.state]; m != 0 && int(c.matcher.depth[m]) > inside; m = c.matcher.match[c.matcher.fail[m]] {
+	for m := c.matcher.match[c.state]; m != 0 &&
+		int(c.matcher.depth[m]) > inside; m = c.matcher.match[c.matcher.fail[m]] {
 		if c.matcher.rank[m] < best {
 			begin := len(line) - int(c.matcher.depth[m])
 			lower(line[min(from, begin):begin], best)
@@ -62,7 +64,8 @@ func lower(terminals []terminal, rank uint32) {
 func (c *cover) settle(weight uint64, terminals []terminal) {
 	for _, x := range terminals {
 		if x.rank != noPattern {
-			c.total[x.rank] = saturating.Add(c.total[x.rank], saturating.Mul(weight, c.cost[x.symbol]))
+			c.total[x.rank] = saturating.Add(c.total[x.rank],
+				saturating.Mul(weight, c.cost[x.symbol]))
 		}
 	}
 }
@@ -110,7 +113,8 @@ func nearestShifts(sequence []uint32) []int {
 			continue
 		}
 		twice := slices.Concat(sequence[:d], sequence)
-		between := slices.ContainsFunc(shifts, func(e int) bool { return slices.Equal(twice[e:e+len(sequence)], sequence) })
+		between := slices.ContainsFunc(shifts,
+			func(e int) bool { return slices.Equal(twice[e:e+len(sequence)], sequence) })
 		if !between {
 			shifts = append(shifts, d)
 		}

@@ -22,14 +22,18 @@ const (
 	Gone   Change = "gone"   // it ran only in the first
 	Hotter Change = "hotter" // it cost more in the second
 	Colder Change = "colder" // it cost less in the second
-	Unseen Change = "unseen" // it ran in one; the other does not observe all of it, or what came between
+	// it ran in one; the other does not observe all of it, or what came between
+	Unseen Change = "unseen"
 )
 
 // A DiffQuery says what of two snapshots is compared.
 type DiffQuery struct {
-	Hot   HotQuery // which subpaths: those that are hot in one of them; Metric counts for paths too, "": Instructions if both know them; Top, TIDs and Table are not used
-	Share bool     // compare shares of the cost of all, not costs: of runs that were not equally long
-	Top   int      // keep so many paths and subpaths, those whose cost changed most; 0: all
+	// which subpaths: those that are hot in one of them; Metric counts for paths too, "":
+	// Instructions if both know them; Top, TIDs and Table are not used
+	Hot HotQuery
+	// compare shares of the cost of all, not costs: of runs that were not equally long
+	Share bool
+	Top   int // keep so many paths and subpaths, those whose cost changed most; 0: all
 }
 
 // A Difference is a path or subpath that changed.
@@ -38,7 +42,8 @@ type Difference struct {
 	Paths  []Place // those of a path that both have are the first's
 	CountA uint64
 	CountB uint64
-	CostA  uint64 // of what ran within it, each execution of a path counted once, as Subpath.Covered
+	// of what ran within it, each execution of a path counted once, as Subpath.Covered
+	CostA  uint64
 	CostB  uint64
 	ShareA float64 // of all that ran
 	ShareB float64
@@ -58,7 +63,8 @@ type DiffReport struct {
 }
 
 // ErrOtherBuild says that two snapshots are of different programs.
-var ErrOtherBuild = errors.New("the snapshots are of different builds, whose paths cannot be compared")
+var ErrOtherBuild = errors.New("the snapshots are of different builds, whose paths cannot be " +
+	"compared")
 
 // Diff compares what all threads of two snapshots of the same build ran: the paths, and the
 // subpaths that are hot in one of them, each with its exact count and cost in both. Paths are the
@@ -116,10 +122,12 @@ func sameBuild(a, b *wpp.Snapshot) error {
 				continue
 			}
 			if !bytes.Equal(x.BuildID, y.BuildID) {
-				return fmt.Errorf("compare %s: %w: build ids %x and %x", names.Printable(x.Base()), ErrOtherBuild, x.BuildID, y.BuildID)
+				return fmt.Errorf("compare %s: %w: build ids %x and %x", names.Printable(x.Base()),
+					ErrOtherBuild, x.BuildID, y.BuildID)
 			}
 			if len(x.BuildID) == 0 {
-				return fmt.Errorf("compare %s: %w: it has no build id", names.Printable(x.Base()), ErrOtherBuild)
+				return fmt.Errorf("compare %s: %w: it has no build id", names.Printable(x.Base()),
+					ErrOtherBuild)
 			}
 			common++
 		}
@@ -173,11 +181,13 @@ func newOperand(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*operand, erro
 func newOperands(a, b *wpp.Snapshot, x *alphabet, q HotQuery) (operands [2]*operand, err error) {
 	snapshots := [2]*wpp.Snapshot{a, b}
 	var errs [2]error
-	ofBoth(a.InSegments() || b.InSegments(), func(i int) { operands[i], errs[i] = newOperand(snapshots[i], x, q, i) })
+	ofBoth(a.InSegments() || b.InSegments(),
+		func(i int) { operands[i], errs[i] = newOperand(snapshots[i], x, q, i) })
 	return operands, cmp.Or(errs[0], errs[1])
 }
 
-// ofBoth does something for both operands: at once, but for segments, which take memory and may fail.
+// ofBoth does something for both operands: at once, but for segments, which take memory and may
+// fail.
 func ofBoth(segments bool, do func(i int)) {
 	if segments {
 		do(0)
@@ -198,7 +208,8 @@ func (d *operand) countAll(sequences [][]uint32) []uint64 {
 	for i, s := range sequences {
 		if len(s) == 1 {
 			counts[i] = d.forests.count()[s[0]]
-		} else if at, ok := slices.BinarySearchFunc(d.hot, s, func(p Subpath, s []uint32) int { return slices.Compare(p.Symbols, s) }); ok {
+		} else if at, ok := slices.BinarySearchFunc(d.hot, s,
+			func(p Subpath, s []uint32) int { return slices.Compare(p.Symbols, s) }); ok {
 			counts[i] = d.hot[at].Count
 		} else {
 			other, of = append(other, s), append(of, i)
@@ -214,23 +225,27 @@ func (d *operand) countAll(sequences [][]uint32) []uint64 {
 func (d *operand) weigh(sequences [][]uint32, cost []uint64) []Subpath {
 	list := make([]Subpath, len(sequences))
 	for i, n := range d.countAll(sequences) {
-		list[i] = Subpath{Symbols: sequences[i], Count: n, Cost: saturating.Mul(n, costOf(sequences[i], cost))}
+		list[i] = Subpath{Symbols: sequences[i], Count: n,
+			Cost: saturating.Mul(n, costOf(sequences[i], cost))}
 	}
 	coverEach(d.forests, list, cost, d.total)
 	return list
 }
 
 // compare lists the sequences that changed, and how many there are of them.
-func (r *DiffReport) compare(x *alphabet, operands [2]*operand, sequences [][]uint32) (list []Difference, found int) {
+func (r *DiffReport) compare(x *alphabet, operands [2]*operand,
+	sequences [][]uint32) (list []Difference, found int) {
 	cost := x.cost
 	if r.Query.Hot.Metric == Executions {
 		cost = slices.Repeat([]uint64{1}, len(x.cost))
 	}
 	var both [2][]Subpath
-	ofBoth(operands[0].forests.whole == nil || operands[1].forests.whole == nil, func(i int) { both[i] = operands[i].weigh(sequences, cost) })
+	ofBoth(operands[0].forests.whole == nil || operands[1].forests.whole == nil,
+		func(i int) { both[i] = operands[i].weigh(sequences, cost) })
 	for i, symbols := range sequences {
 		a, b := &both[0][i], &both[1][i]
-		d := Difference{CountA: a.Count, CountB: b.Count, CostA: a.Covered, CostB: b.Covered, symbols: symbols}
+		d := Difference{CountA: a.Count, CountB: b.Count, CostA: a.Covered, CostB: b.Covered,
+			symbols: symbols}
 		d.ShareA, d.ShareB = Share(d.CostA, r.TotalA), Share(d.CostB, r.TotalB)
 		if d.Change = r.change(x, &d); d.Change != "" {
 			list = append(list, d)

@@ -15,10 +15,12 @@ import (
 )
 
 func TestDiff(t *testing.T) {
-	a, b := querytest.BuildOf(querytest.Letters("abcabcx", "ab"), "1"), querytest.BuildOf(querytest.Letters("bcbcbcxdd"), "1")
+	a, b := querytest.BuildOf(querytest.Letters("abcabcx", "ab"),
+		"1"), querytest.BuildOf(querytest.Letters("bcbcbcxdd"), "1")
 	// Letters are numbered, and their routines stand, as they come; entries tell them.
 	both := [2]*wpp.Snapshot{a, b}
-	r, err := Diff(a, b, DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4, Metric: Instructions}})
+	r, err := Diff(a, b, DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4,
+		Metric: Instructions}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,8 @@ func TestDiff(t *testing.T) {
 // What one snapshot does not observe was told to be gone, or new: a routine that it leaves out, a
 // library that is none of its images.
 func TestDiffOfUnobserved(t *testing.T) {
-	a, b := querytest.BuildOf(querytest.Letters("xabcabc"), "1"), querytest.BuildOf(querytest.Letters("xadada"), "1")
+	a, b := querytest.BuildOf(querytest.Letters("xabcabc"),
+		"1"), querytest.BuildOf(querytest.Letters("xadada"), "1")
 	b.Routines = append(b.Routines, wpp.Routine{Name: "b", Entry: 0x2000, LeftOut: "not selected"})
 	a.Images = append(a.Images, wpp.Image{Name: "/lib/libc.so", BuildID: []byte("2")})
 	a.Routines[3].Image = 1 // c
@@ -44,8 +47,10 @@ func TestDiffOfUnobserved(t *testing.T) {
 		first, second   *wpp.Snapshot
 		paths, subpaths []string
 	}{
-		{a, b, []string{"unseen b 2 0", "unseen c 2 0", "new d 0 2", "hotter a 2 3"}, []string{"unseen ab 2 0", "unseen ad 0 2", "unseen bc 2 0", "unseen da 0 2"}},
-		{b, a, []string{"gone d 2 0", "unseen b 0 2", "unseen c 0 2", "colder a 3 2"}, []string{"unseen ad 2 0", "unseen ab 0 2", "unseen da 2 0", "unseen bc 0 2"}},
+		{a, b, []string{"unseen b 2 0", "unseen c 2 0", "new d 0 2", "hotter a 2 3"},
+			[]string{"unseen ab 2 0", "unseen ad 0 2", "unseen bc 2 0", "unseen da 0 2"}},
+		{b, a, []string{"gone d 2 0", "unseen b 0 2", "unseen c 0 2", "colder a 3 2"},
+			[]string{"unseen ad 2 0", "unseen ab 0 2", "unseen da 2 0", "unseen bc 0 2"}},
 	} {
 		both := [2]*wpp.Snapshot{c.first, c.second}
 		r, err := Diff(c.first, c.second, q)
@@ -83,7 +88,8 @@ func TestDiffRefuses(t *testing.T) {
 	other := querytest.BuildOf(querytest.Letters("a"), "1")
 	other.Images[0].Name = "/usr/bin/digits"
 	for name, pair := range map[string][2]*wpp.Snapshot{
-		"another build":   {querytest.BuildOf(querytest.Letters("a"), "1"), querytest.BuildOf(querytest.Letters("a"), "2")},
+		"another build": {querytest.BuildOf(querytest.Letters("a"), "1"),
+			querytest.BuildOf(querytest.Letters("a"), "2")},
 		"no build id":     {querytest.Letters("a"), querytest.Letters("a")},
 		"another program": {querytest.BuildOf(querytest.Letters("a"), "1"), other},
 	} {
@@ -114,19 +120,22 @@ func TestDiffOfTraces(t *testing.T) {
 		return s
 	}
 	both := [2]*wpp.Snapshot{trace("one.raw", "abab"), trace("two.raw", "bababac")}
-	r, err := Diff(both[0], both[1], DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4}})
+	r, err := Diff(both[0], both[1],
+		DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"hotter a 2 3", "hotter b 2 3", "new c 0 1"}
-	if got := differences(r.Paths, both); !slices.Equal(got, want) || r.TotalA != 4 || r.TotalB != 7 || r.Query.Hot.Metric != Executions {
+	if got := differences(r.Paths, both); !slices.Equal(got, want) || r.TotalA != 4 ||
+		r.TotalB != 7 || r.Query.Hot.Metric != Executions {
 		t.Errorf("paths %q, want %q; %+v", got, want, r)
 	}
 	want = []string{"hotter ba 1 3"}
 	if got := differences(r.Subpaths, both); !slices.Equal(got, want) {
 		t.Errorf("subpaths %q, want %q", got, want)
 	}
-	if _, err := Diff(trace("one.raw", "a"), trace("two.raw", "b"), DiffQuery{Hot: DefaultHotQuery()}); !errors.Is(err, ErrOtherBuild) {
+	if _, err := Diff(trace("one.raw", "a"), trace("two.raw", "b"),
+		DiffQuery{Hot: DefaultHotQuery()}); !errors.Is(err, ErrOtherBuild) {
 		t.Errorf("nothing in common: error %v", err)
 	}
 }
@@ -160,13 +169,18 @@ func TestDiffOfItself(t *testing.T) {
 func TestDiffEqualsBruteForce(t *testing.T) {
 	type numbers struct{ Counts, Costs [2]uint64 }
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := querytest.BuildOf(querytest.DrawSnapshot(t), "1"), querytest.BuildOf(querytest.DrawSnapshot(t), "1")
+		a, b := querytest.BuildOf(querytest.DrawSnapshot(t),
+			"1"), querytest.BuildOf(querytest.DrawSnapshot(t), "1")
 		for i := range b.Routines { // the same program
 			if i < len(a.Routines) {
-				b.Routines[i], b.Symbols[querytest.Letter(b, rune(b.Routines[i].Name[0]))] = a.Routines[i], a.Symbols[querytest.Letter(a, rune(b.Routines[i].Name[0]))]
+				b.Routines[i], b.Symbols[querytest.Letter(b,
+					rune(b.Routines[i].Name[0]))] = a.Routines[i], a.Symbols[querytest.Letter(a,
+					rune(b.Routines[i].Name[0]))]
 			}
 		}
-		q := DiffQuery{Hot: drawHotQuery(t, rapid.SampledFrom([]HotKind{Minimal, Maximal}).Draw(t, "kind")), Share: rapid.Bool().Draw(t, "share")}
+		q := DiffQuery{Hot: drawHotQuery(t,
+			rapid.SampledFrom([]HotKind{Minimal, Maximal}).Draw(t, "kind")),
+			Share: rapid.Bool().Draw(t, "share")}
 		got, err := Diff(a, b, q)
 		if err != nil {
 			t.Fatal(err)
@@ -191,10 +205,12 @@ func TestDiffEqualsBruteForce(t *testing.T) {
 		}{{single, got.Paths}, {hot, got.Subpaths}} {
 			want := map[string]numbers{}
 			for text := range part.texts {
-				counts, costs, shares := [2]uint64{bruteCount(a, text), bruteCount(b, text)}, [2]uint64{}, [2]float64{}
+				counts, costs, shares := [2]uint64{bruteCount(a, text),
+					bruteCount(b, text)}, [2]uint64{}, [2]float64{}
 				for i, s := range []*wpp.Snapshot{a, b} {
 					if counts[i] > 0 {
-						costs[i] = bruteCover(querytest.Streams(s), symbolCosts(s, q.Hot.Metric), [][]uint32{unspell(s, text)})
+						costs[i] = bruteCover(querytest.Streams(s), symbolCosts(s, q.Hot.Metric),
+							[][]uint32{unspell(s, text)})
 						shares[i] = Share(costs[i], [2]uint64{got.TotalA, got.TotalB}[i])
 					}
 				}
@@ -271,11 +287,13 @@ func TestRoutinesWithoutEntries(t *testing.T) {
 		return s
 	}
 	both := [2]*wpp.Snapshot{twins("abb"), twins("aaaabb")}
-	r, err := Diff(both[0], both[1], DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, Metric: Executions}})
+	r, err := Diff(both[0], both[1],
+		DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, Metric: Executions}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Paths) != 1 || r.Paths[0].CountA != 1 || r.Paths[0].CountB != 4 || nameOf(&r.Paths[0], both) != "f@0" {
+	if len(r.Paths) != 1 || r.Paths[0].CountA != 1 || r.Paths[0].CountB != 4 ||
+		nameOf(&r.Paths[0], both) != "f@0" {
 		t.Errorf("%+v", r.Paths)
 	}
 }

@@ -18,7 +18,8 @@ func ExampleBlockCounts() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("entered", entries[0x1000], "times; its blocks ran", blocks[0x1000], "and", blocks[0x1008], "times")
+	fmt.Println("entered", entries[0x1000], "times; its blocks ran", blocks[0x1000], "and",
+		blocks[0x1008], "times")
 	// Output:
 	// entered 1 times; its blocks ran 5 and 2 times
 }
@@ -59,7 +60,8 @@ func ExampleReadCosts() {
 		return
 	}
 	s := querytest.TracedLoop()
-	found, err := query.Hot(s, query.HotQuery{MinLength: 2, MaxLength: 2, MinShare: 0.05, Table: table})
+	found, err := query.Hot(s,
+		query.HotQuery{MinLength: 2, MaxLength: 2, MinShare: 0.05, Table: table})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -71,7 +71,8 @@ func (x *figure7) run() []Subpath {
 	var suffix [][]uint32
 	for f := range x.all.each() {
 		rules := len(f.begin)
-		x.forest, x.prefix, x.suffix, x.unread = f, make([]limited, rules), make([][]uint32, rules), make([]int, rules)
+		x.forest, x.prefix, x.suffix, x.unread = f, make([]limited, rules), make([][]uint32,
+			rules), make([]int, rules)
 		if f.joins {
 			copy(x.prefix[1:], prefix)
 			copy(x.suffix[1:], suffix)
@@ -88,7 +89,8 @@ func (x *figure7) run() []Subpath {
 	subpaths := make([]Subpath, len(x.found))
 	for i, symbols := range x.found {
 		n := counts[i]
-		subpaths[i] = Subpath{Symbols: symbols, Count: n, Cost: saturating.Mul(n, costOf(symbols, x.cost))}
+		subpaths[i] = Subpath{Symbols: symbols, Count: n,
+			Cost: saturating.Mul(n, costOf(symbols, x.cost))}
 	}
 	return subpaths
 }
@@ -141,7 +143,8 @@ func (x *figure7) append(sym uint32) {
 		x.front.covers = false
 	}
 	x.lengthen(sym)
-	if len(x.subpath) < x.minLength || saturating.Mul(x.expense, x.forest.derived[x.rule]) < x.minCost {
+	if len(x.subpath) < x.minLength || saturating.Mul(x.expense,
+		x.forest.derived[x.rule]) < x.minCost {
 		return
 	}
 	x.report()

@@ -38,8 +38,10 @@ func Growth(g *wpp.Grammar, points int) (list []GrowthPoint, err error) {
 			list = append(list, GrowthPoint{due, now.Rules, now.Symbols})
 		}
 	}
-	type place struct{ rule, at int } // of a rule on the way down, and of the symbol that is next in it
-	var met []bool                    // of the rules up to the highest that has been: how many a file declares is not believed
+	// of a rule on the way down, and of the symbol that is next in it
+	type place struct{ rule, at int }
+	// of the rules up to the highest that has been: how many a file declares is not believed
+	var met []bool
 	way := []place{{}}
 	for len(way) > 0 {
 		top := &way[len(way)-1]
@@ -77,10 +79,11 @@ type HotCount struct {
 	Subpaths  int
 }
 
-// HotByLength counts minimal hot subpaths by the greatest length and the least cost, which are those
-// of figure 9 of Larus 1999: up to 10, 20 and so on to 100 paths, 10,000 and 100,000 instructions,
-// or paths where no instructions are known. Whether a subpath is minimal depends on what it begins
-// with alone, so that one search a cost finds those of all lengths: see Hot for its time.
+// HotByLength counts minimal hot subpaths by the greatest length and the least cost, which are
+// those of figure 9 of Larus 1999: up to 10, 20 and so on to 100 paths, 10,000 and 100,000
+// instructions, or paths where no instructions are known. Whether a subpath is minimal depends on
+// what it begins with alone, so that one search a cost finds those of all lengths: see Hot for its
+// time.
 func HotByLength(s *wpp.Snapshot) (list []HotCount, err error) {
 	defer wpp.Recover(&err)
 	const shortest, longest = 10, 100

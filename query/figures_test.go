@@ -49,7 +49,8 @@ func TestGrowthEqualsBruteForce(t *testing.T) {
 				}
 			}
 			// What lies within a rule that was met before is met with its beginning.
-			if p.Rules < len(met) || p.Symbols < symbols || i == len(got)-1 && (p.Rules != len(met) || p.Symbols != symbols) {
+			if p.Rules < len(met) || p.Symbols < symbols ||
+				i == len(got)-1 && (p.Rules != len(met) || p.Symbols != symbols) {
 				t.Fatalf("%+v, want %d rules, %d symbols", p, len(met), symbols)
 			}
 		}
@@ -76,14 +77,16 @@ func bruteMeet(g *wpp.Grammar, rule int, met map[int]bool, left, symbols *int) {
 
 func TestGrowthOfEndless(t *testing.T) {
 	got, err := Growth(querytest.Doubling(t).Threads[0].Grammar, 4)
-	if err != nil || len(got) != 4 || got[0].Position != 1<<58 || got[3].Position != 1<<60+1 || got[3].Rules != 61 {
+	if err != nil || len(got) != 4 || got[0].Position != 1<<58 || got[3].Position != 1<<60+1 ||
+		got[3].Rules != 61 {
 		t.Errorf("%v", got)
 	}
 }
 
 // Figure 9 counts what Hot finds with each of its limits.
 func TestFigure9(t *testing.T) {
-	s := querytest.Letters(strings.Repeat("abcdefghijklmnopqrstuvwxyz", 800) + strings.Repeat("xy", 900))
+	s := querytest.Letters(strings.Repeat("abcdefghijklmnopqrstuvwxyz", 800) + strings.Repeat("xy",
+		900))
 	got, err := HotByLength(s)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +94,8 @@ func TestFigure9(t *testing.T) {
 	var want []HotCount
 	for _, cost := range []uint64{10_000, 100_000} {
 		for length := 10; length <= 100; length += 10 {
-			r, err := Hot(s, HotQuery{MinLength: 10, MaxLength: length, MinCost: cost, Metric: Instructions})
+			r, err := Hot(s, HotQuery{MinLength: 10, MaxLength: length, MinCost: cost,
+				Metric: Instructions})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,8 +26,8 @@ type forests struct {
 var mostAtOnce = 1 << 22
 
 // roomAtOnce is how many symbols may be laid out at once in the memory that the process is to keep
-// to (debug.SetMemoryLimit): one takes some 50 bytes of that in a search, and as much again while it
-// grows.
+// to (debug.SetMemoryLimit): one takes some 50 bytes of that in a search, and as much again while
+// it grows.
 func roomAtOnce() int {
 	const symbol = 128
 	return int(min(debug.SetMemoryLimit(-1)/symbol, math.MaxInt))

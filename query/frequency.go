@@ -28,7 +28,8 @@ func NewFrequencies(s *wpp.Snapshot, tids ...int) (f *Frequencies, err error) {
 	f = &Frequencies{forests: all, count: all.count()}
 	if w := all.whole; w != nil {
 		f.walker = newWalker(w)
-		f.terminals = newPostings(w.body, w.symbols, func(v uint32) (uint32, bool) { return v, !wpp.IsRule(v) })
+		f.terminals = newPostings(w.body, w.symbols,
+			func(v uint32) (uint32, bool) { return v, !wpp.IsRule(v) })
 	}
 	return f, nil
 }

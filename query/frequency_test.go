@@ -18,7 +18,8 @@ func TestFrequenciesOfFigure5(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]uint64{
-		"a": 3, "b": 6, "c": 3, "ab": 3, "bb": 3, "bc": 3, "ca": 2, "abbc": 3, "bcab": 2, "cabbcab": 1, "abbcabbcabbc": 1, "abbcabbcabbca": 0, "cb": 0,
+		"a": 3, "b": 6, "c": 3, "ab": 3, "bb": 3, "bc": 3, "ca": 2, "abbc": 3, "bcab": 2,
+		"cabbcab": 1, "abbcabbcabbc": 1, "abbcabbcabbca": 0, "cb": 0,
 	} {
 		var symbols []uint32
 		for _, c := range text {
@@ -42,8 +43,10 @@ func TestFrequenciesEqualBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sequence := rapid.SliceOfN(rapid.Uint32Range(0, uint32(len(s.Symbols)-1)), 1, 6).Draw(t, "sequence")
-		if all := slices.Concat(querytest.Streams(s)...); len(all) > 0 && rapid.Bool().Draw(t, "taken from the stream") {
+		sequence := rapid.SliceOfN(rapid.Uint32Range(0, uint32(len(s.Symbols)-1)), 1, 6).Draw(t,
+			"sequence")
+		if all := slices.Concat(querytest.Streams(s)...); len(all) > 0 && rapid.Bool().Draw(t,
+			"taken from the stream") {
 			from := rapid.IntRange(0, len(all)-1).Draw(t, "from")
 			sequence = all[from:min(len(all), from+rapid.IntRange(1, 20).Draw(t, "length"))]
 		}
@@ -92,7 +95,8 @@ func TestFrequenciesSaturate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Subpaths) != 1 || report.Total != math.MaxUint64 || report.Subpaths[0].Cumulative != math.MaxUint64 {
+	if len(report.Subpaths) != 1 || report.Total != math.MaxUint64 ||
+		report.Subpaths[0].Cumulative != math.MaxUint64 {
 		t.Errorf("hot subpaths of an endless grammar: %+v", report)
 	}
 }

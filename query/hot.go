@@ -26,23 +26,28 @@ type HotKind string
 
 // The kinds.
 const (
-	Minimal HotKind = "minimal" // of which no proper prefix of MinLength or more is hot: all of them
-	Maximal HotKind = "maximal" // that no path before or behind makes longer, up to MaxLength, without making them rarer: all of them
-	Larus   HotKind = "larus"   // those that the greedy algorithm of Larus 1999, figure 7, reports
+	// of which no proper prefix of MinLength or more is hot: all of them
+	Minimal HotKind = "minimal"
+	// that no path before or behind makes longer, up to MaxLength, without making them rarer: all
+	// of them
+	Maximal HotKind = "maximal"
+	Larus   HotKind = "larus" // those that the greedy algorithm of Larus 1999, figure 7, reports
 )
 
 // A HotQuery says which subpaths are hot: Larus's L, C and minimum length (1999, section 4.2 and
 // figure 7).
 type HotQuery struct {
-	MinLength int        // in paths, at least 1
-	MaxLength int        // in paths, at most 10,000
-	MinCost   uint64     // least cost of a hot subpath; where it is 0, MinShare counts
-	MinShare  float64    // least cost of a hot subpath as a share of the cost of all that ran, 0 to 1
-	Metric    Metric     // "": Instructions, or Executions where the snapshot does not say what paths consist of
-	Table     *CostTable // not nil: what paths cost; Metric becomes its Column
-	Kind      HotKind    // "": Minimal
-	Top       int        // keep so many, the hottest; 0: all
-	TIDs      []int      // threads; nil: all
+	MinLength int    // in paths, at least 1
+	MaxLength int    // in paths, at most 10,000
+	MinCost   uint64 // least cost of a hot subpath; where it is 0, MinShare counts
+	// least cost of a hot subpath as a share of the cost of all that ran, 0 to 1
+	MinShare float64
+	// "": Instructions, or Executions where the snapshot does not say what paths consist of
+	Metric Metric
+	Table  *CostTable // not nil: what paths cost; Metric becomes its Column
+	Kind   HotKind    // "": Minimal
+	Top    int        // keep so many, the hottest; 0: all
+	TIDs   []int      // threads; nil: all
 }
 
 // DefaultHotQuery returns the query that asks for subpaths of 2 to 100 paths that make up 1 % of
@@ -62,13 +67,16 @@ func (q *HotQuery) Validate() error {
 	case q.MinLength < 1:
 		return fmt.Errorf("find hot subpaths: minimum length %d is below 1", q.MinLength)
 	case q.MaxLength < q.MinLength || q.MaxLength > mostLength:
-		return fmt.Errorf("find hot subpaths: maximum length %d is not between the minimum length %d and %d", q.MaxLength, q.MinLength, mostLength)
+		return fmt.Errorf("find hot subpaths: maximum length %d is not between the minimum "+
+			"length %d and %d", q.MaxLength, q.MinLength, mostLength)
 	case !(q.MinShare >= 0 && q.MinShare <= 1):
 		return fmt.Errorf("find hot subpaths: minimum share %g is not between 0 and 1", q.MinShare)
 	case q.Table == nil && q.Metric != "" && q.Metric != Instructions && q.Metric != Executions:
-		return fmt.Errorf("find hot subpaths: unknown cost %q: use %q or %q", q.Metric, Instructions, Executions)
+		return fmt.Errorf("find hot subpaths: unknown cost %q: use %q or %q", q.Metric,
+			Instructions, Executions)
 	case q.Kind != "" && q.Kind != Minimal && q.Kind != Maximal && q.Kind != Larus:
-		return fmt.Errorf("find hot subpaths: unknown kind %q: use %q, %q or %q", q.Kind, Minimal, Maximal, Larus)
+		return fmt.Errorf("find hot subpaths: unknown kind %q: use %q, %q or %q", q.Kind, Minimal,
+			Maximal, Larus)
 	case q.Top < 0:
 		return fmt.Errorf("find hot subpaths: number of subpaths %d is below 0", q.Top)
 	}
@@ -78,9 +86,11 @@ func (q *HotQuery) Validate() error {
 // A Subpath is a sequence of consecutively executed acyclic paths.
 type Subpath struct {
 	Symbols []uint32
-	Before  []uint32 // the path that ran directly before these executions, where the first path costs something else behind it; or empty
-	Count   uint64   // executions; those that overlap count each
-	Cost    uint64   // Count times the cost of its paths: what Larus compares with C
+	// the path that ran directly before these executions, where the first path costs something else
+	// behind it; or empty
+	Before []uint32
+	Count  uint64 // executions; those that overlap count each
+	Cost   uint64 // Count times the cost of its paths: what Larus compares with C
 
 	// Covered is the cost of what ran within the subpath, each execution of a path counted once. It
 	// is Cost where no two occurrences overlap: in a loop of one path, two iterations in a row cost
@@ -245,5 +255,6 @@ func (r *HotReport) rank(f *forests, cost []uint64) {
 }
 
 func byCovered(a, b Subpath) int {
-	return cmp.Or(cmp.Compare(b.Covered, a.Covered), cmp.Compare(b.Count, a.Count), slices.Compare(a.Symbols, b.Symbols))
+	return cmp.Or(cmp.Compare(b.Covered, a.Covered), cmp.Compare(b.Count, a.Count),
+		slices.Compare(a.Symbols, b.Symbols))
 }

@@ -24,17 +24,21 @@ func TestHotOfWorkedExample(t *testing.T) {
 		minCost              uint64
 		want                 []string
 	}{
-		{"larus section 4.2", querytest.Letters("abbcabbcabbc"), 2, 3, 6, []string{"ab", "bb", "bc", "cab"}},
+		{"larus section 4.2", querytest.Letters("abbcabbcabbc"), 2, 3, 6,
+			[]string{"ab", "bb", "bc", "cab"}},
 		{"larus figure 5", querytest.Figure5(t), 2, 3, 6, []string{"ab", "bb", "bc", "cab"}},
 		{"one path", querytest.Letters("abbcabbcabbc"), 1, 3, 6, []string{"b", "ab", "cab"}},
-		{"all that repeats", querytest.Letters("abbcabbcabbc"), 4, 12, 12, []string{"abbc", "bbcabb", "bcabbc"}},
+		{"all that repeats", querytest.Letters("abbcabbcabbc"), 4, 12, 12,
+			[]string{"abbc", "bbcabb", "bcabbc"}},
 		{"a mark is crossed by none", querytest.Letters("ab#ab#ab"), 2, 8, 1, []string{"ab"}},
 		{"threads are apart", querytest.Letters("ab", "ba", "ab"), 2, 4, 4, []string{"ab"}},
 		{"nothing", querytest.Letters(""), 2, 100, 1, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := Hot(tt.snapshot, HotQuery{MinLength: tt.minLength, MaxLength: tt.maxLength, MinCost: tt.minCost, Metric: Instructions})
+			r, err := Hot(tt.snapshot,
+				HotQuery{MinLength: tt.minLength, MaxLength: tt.maxLength, MinCost: tt.minCost,
+					Metric: Instructions})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +115,8 @@ func bruteHotIn(texts [][]uint32, c *costs, q HotQuery) []Subpath {
 		}
 	}
 	slices.SortFunc(found, func(a, b Subpath) int {
-		return cmp.Or(cmp.Compare(b.Covered, a.Covered), cmp.Compare(b.Count, a.Count), slices.Compare(a.Symbols, b.Symbols))
+		return cmp.Or(cmp.Compare(b.Covered, a.Covered), cmp.Compare(b.Count, a.Count),
+			slices.Compare(a.Symbols, b.Symbols))
 	})
 	if q.Top > 0 {
 		found = found[:min(q.Top, len(found))]
@@ -185,15 +190,33 @@ func TestDearestWindowEqualsBruteForce(t *testing.T) {
 
 func TestHotRefusesSenselessQueries(t *testing.T) {
 	tests := map[string]func(q *HotQuery){
-		"find hot subpaths: minimum length 0 is below 1":                                        func(q *HotQuery) { q.MinLength = 0 },
-		"find hot subpaths: maximum length 1 is not between the minimum length 2 and 10000":     func(q *HotQuery) { q.MaxLength = 1 },
-		"find hot subpaths: maximum length 10001 is not between the minimum length 2 and 10000": func(q *HotQuery) { q.MaxLength = 10_001 },
-		"find hot subpaths: minimum share 1.5 is not between 0 and 1":                           func(q *HotQuery) { q.MinShare = 1.5 },
-		"find hot subpaths: minimum share NaN is not between 0 and 1":                           func(q *HotQuery) { q.MinShare = math.NaN() },
-		`find hot subpaths: unknown cost "cycles": use "instructions" or "count"`:               func(q *HotQuery) { q.Metric = "cycles" },
-		"find hot subpaths: number of subpaths -1 is below 0":                                   func(q *HotQuery) { q.Top = -1 },
-		"select thread 7: the snapshot has threads 4711 4712":                                   func(q *HotQuery) { q.TIDs = []int{7} },
-		`find hot subpaths: unknown kind "warm": use "minimal", "maximal" or "larus"`:           func(q *HotQuery) { q.Kind = "warm" },
+		"find hot subpaths: minimum length 0 is below 1": func(q *HotQuery) {
+			q.MinLength = 0
+		},
+		"find hot subpaths: maximum length 1 is not between the minimum length 2 and 10000": func(q *HotQuery) {
+			q.MaxLength = 1
+		},
+		"find hot subpaths: maximum length 10001 is not between the minimum length 2 and 10000": func(q *HotQuery) {
+			q.MaxLength = 10_001
+		},
+		"find hot subpaths: minimum share 1.5 is not between 0 and 1": func(q *HotQuery) {
+			q.MinShare = 1.5
+		},
+		"find hot subpaths: minimum share NaN is not between 0 and 1": func(q *HotQuery) {
+			q.MinShare = math.NaN()
+		},
+		`find hot subpaths: unknown cost "cycles": use "instructions" or "count"`: func(q *HotQuery) {
+			q.Metric = "cycles"
+		},
+		"find hot subpaths: number of subpaths -1 is below 0": func(q *HotQuery) {
+			q.Top = -1
+		},
+		"select thread 7: the snapshot has threads 4711 4712": func(q *HotQuery) {
+			q.TIDs = []int{7}
+		},
+		`find hot subpaths: unknown kind "warm": use "minimal", "maximal" or "larus"`: func(q *HotQuery) {
+			q.Kind = "warm"
+		},
 	}
 	for want, spoil := range tests {
 		q := DefaultHotQuery()
@@ -212,8 +235,12 @@ func TestHotRefusesWhatIsTooMuch(t *testing.T) {
 	lowerLimit(t, &mostSequences, 1<<16)
 	for period, want := range map[int]string{
 		mostFoundSymbols/length - 1: "",
-		mostFoundSymbols/length + 1: "find hot subpaths: the hot subpaths have more than 65536 paths together, which is too much to keep in mind: ask for a greater least cost, or shorter ones",
-		mostSequences/length + 100:  "find hot subpaths: more than 65536 sequences of up to 87 paths may be hot, which is too much to keep in mind: ask for a greater least cost, or shorter ones",
+		mostFoundSymbols/length + 1: "find hot subpaths: the hot subpaths have more than 65536 " +
+			"paths together, which is too much to keep in mind: ask for a greater least cost, or " +
+			"shorter ones",
+		mostSequences/length + 100: "find hot subpaths: more than 65536 sequences of up to 87 " +
+			"paths may be hot, which is too much to keep in mind: ask for a greater least cost, " +
+			"or shorter ones",
 	} {
 		var once []uint32
 		for sym := range period {
@@ -224,7 +251,9 @@ func TestHotRefusesWhatIsTooMuch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &wpp.Snapshot{Images: []wpp.Image{{Name: "many"}}, Routines: []wpp.Routine{{Name: "r", Paths: uint64(period)}}, Threads: []wpp.Thread{{Grammar: g}}}
+		s := &wpp.Snapshot{Images: []wpp.Image{{Name: "many"}},
+			Routines: []wpp.Routine{{Name: "r", Paths: uint64(period)}},
+			Threads:  []wpp.Thread{{Grammar: g}}}
 		for sym := range period {
 			s.Symbols = append(s.Symbols, wpp.Symbol{Path: uint64(sym)})
 		}

@@ -22,17 +22,23 @@ func TestHotKindsOfWorkedExamples(t *testing.T) {
 		want                 []string
 	}{
 		{"larus on figure 5", querytest.Figure5(t), Larus, 2, 3, 6, []string{"ab", "bc"}},
-		{"larus on what sequitur makes of it", querytest.Letters("abbcabbcabbc"), Larus, 2, 3, 6, []string{"ab", "bc"}},
+		{"larus on what sequitur makes of it", querytest.Letters("abbcabbcabbc"), Larus, 2, 3, 6,
+			[]string{"ab", "bc"}},
 		{"larus takes a beginning together", querytest.Figure5(t), Larus, 2, 3, 9, []string{"abb"}},
 		{"larus crosses no mark", querytest.Letters("ab#ab#ab"), Larus, 2, 8, 1, []string{"ab"}},
-		{"maximal on figure 5", querytest.Figure5(t), Maximal, 2, 4, 8, []string{"abbc", "bbca", "bcab", "cabb"}},
-		{"maximal, as long as it gets", querytest.Figure5(t), Maximal, 2, 12, 12, []string{"abbc", "abbcabbc", "abbcabbcabbc"}},
-		{"maximal, one path", querytest.Letters("aab"), Maximal, 1, 2, 1, []string{"a", "aa", "ab"}},
-		{"maximal crosses no mark", querytest.Letters("ab#ab#ab"), Maximal, 1, 8, 1, []string{"ab"}},
+		{"maximal on figure 5", querytest.Figure5(t), Maximal, 2, 4, 8,
+			[]string{"abbc", "bbca", "bcab", "cabb"}},
+		{"maximal, as long as it gets", querytest.Figure5(t), Maximal, 2, 12, 12,
+			[]string{"abbc", "abbcabbc", "abbcabbcabbc"}},
+		{"maximal, one path", querytest.Letters("aab"), Maximal, 1, 2, 1,
+			[]string{"a", "aa", "ab"}},
+		{"maximal crosses no mark", querytest.Letters("ab#ab#ab"), Maximal, 1, 8, 1,
+			[]string{"ab"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			q := HotQuery{MinLength: tt.minLength, MaxLength: tt.maxLength, MinCost: tt.minCost, Metric: Instructions, Kind: tt.kind}
+			q := HotQuery{MinLength: tt.minLength, MaxLength: tt.maxLength, MinCost: tt.minCost,
+				Metric: Instructions, Kind: tt.kind}
 			r, err := Hot(tt.snapshot, q)
 			if err != nil {
 				t.Fatal(err)
@@ -105,7 +111,8 @@ func bruteMaximalIn(texts [][]uint32, c *costs, q HotQuery) (maximal []Subpath) 
 		symbols := unkey(k)
 		isHot := len(symbols) >= q.MinLength && n*costOf(symbols, c.of) >= q.MinCost
 		for longer, m := range counts {
-			isHot = isHot && !(m == n && len(unkey(longer)) == len(symbols)+1 && strings.Contains(longer, k))
+			isHot = isHot && !(m == n && len(unkey(longer)) == len(symbols)+1 &&
+				strings.Contains(longer, k))
 		}
 		if isHot {
 			p := Subpath{Symbols: symbols, Count: n, Cost: n * costOf(symbols, c.of)}
@@ -129,14 +136,18 @@ func TestLarusReportsHotSubpaths(t *testing.T) {
 			var count uint64
 			for _, text := range querytest.Streams(s) {
 				for i := range text {
-					if i+len(p.Symbols) <= len(text) && slices.Equal(text[i:i+len(p.Symbols)], p.Symbols) {
+					if i+len(p.Symbols) <= len(text) && slices.Equal(text[i:i+len(p.Symbols)],
+						p.Symbols) {
 						count++
 					}
 				}
 			}
-			crosses := slices.ContainsFunc(p.Symbols, func(sym uint32) bool { return s.Symbols[sym].IsMark })
-			if p.Count != count || p.Cost < got.MinCost || len(p.Symbols) < q.MinLength || len(p.Symbols) > q.MaxLength || crosses {
-				t.Fatalf("%s: %+v, occurs %d times, least cost %d", querytest.Spell(s, p.Symbols), p, count, got.MinCost)
+			crosses := slices.ContainsFunc(p.Symbols,
+				func(sym uint32) bool { return s.Symbols[sym].IsMark })
+			if p.Count != count || p.Cost < got.MinCost || len(p.Symbols) < q.MinLength ||
+				len(p.Symbols) > q.MaxLength || crosses {
+				t.Fatalf("%s: %+v, occurs %d times, least cost %d", querytest.Spell(s, p.Symbols),
+					p, count, got.MinCost)
 			}
 		}
 	})

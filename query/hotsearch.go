@@ -74,7 +74,8 @@ func newHotSearch(f *forests, c *costs, r *HotReport) *hotSearch {
 	}
 	if f.whole != nil && r.Query.Metric != Executions {
 		x.costliest = costliestWindow(f, x.maxLength, x.cost)
-	} else if len(x.costly) > 0 { // a bound that takes no reading, and is as good where all paths cost the same
+	} else if len(x.costly) > 0 {
+		// a bound that takes no reading, and is as good where all paths cost the same
 		x.costliest = saturating.Mul(uint64(x.maxLength), x.costly[0].cost)
 	}
 	return x
@@ -111,9 +112,11 @@ const askForLess = "ask for a greater least cost, or shorter ones"
 func (x *hotSearch) tooLarge(length int) error {
 	switch {
 	case x.size > mostFoundSymbols:
-		return fmt.Errorf("the hot subpaths have more than %d paths together, which is too much to keep in mind: %s", mostFoundSymbols, askForLess)
+		return fmt.Errorf("the hot subpaths have more than %d paths together, which is too much "+
+			"to keep in mind: %s", mostFoundSymbols, askForLess)
 	case len(x.trie) > mostSequences:
-		return fmt.Errorf("more than %d sequences of up to %d paths may be hot, which is too much to keep in mind: %s", mostSequences, length, askForLess)
+		return fmt.Errorf("more than %d sequences of up to %d paths may be hot, which is too "+
+			"much to keep in mind: %s", mostSequences, length, askForLess)
 	}
 	return nil
 }
@@ -149,7 +152,8 @@ func (x *hotSearch) fork(c candidate, steps []step, length int, next []candidate
 }
 
 // forkAs is fork for a candidate that goes on as a shorter sequence does.
-func (x *hotSearch) forkAs(shorter *extension, c candidate, length int, next []candidate) []candidate {
+func (x *hotSearch) forkAs(shorter *extension, c candidate, length int,
+	next []candidate) []candidate {
 	for n := shorter.children[0]; n < shorter.children[1]; n++ {
 		if longer, ok := x.grow(c, x.trie[n].symbol, x.maximal.nodes[n].count, length); ok {
 			next = append(next, longer)
@@ -160,7 +164,8 @@ func (x *hotSearch) forkAs(shorter *extension, c candidate, length int, next []c
 
 // grow makes a candidate longer by a symbol. A sequence that is hot now is found; one that may
 // become hot is the next candidate; others are dropped.
-func (x *hotSearch) grow(c candidate, symbol uint32, count uint64, length int) (longer candidate, ok bool) {
+func (x *hotSearch) grow(c candidate, symbol uint32, count uint64,
+	length int) (longer candidate, ok bool) {
 	cost := saturating.Add(c.cost, x.cost[symbol])
 	hot := length >= x.minLength && saturating.Mul(count, cost) >= x.minCost
 	switch {
@@ -201,7 +206,10 @@ func (x *hotSearch) costlySymbols(counts []uint64) []costlySymbol {
 			all[v] = costlySymbol{x.cost[v], n}
 		}
 	}
-	slices.SortFunc(all, func(a, b costlySymbol) int { return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(b.count, a.count)) })
+	slices.SortFunc(all, func(a,
+		b costlySymbol) int {
+		return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(b.count, a.count))
+	})
 	var costly []costlySymbol
 	for _, d := range all {
 		if len(costly) == 0 || d.count > costly[len(costly)-1].count {
@@ -239,5 +247,6 @@ func (x *hotSearch) report(last trieNode, count, cost uint64) {
 	}
 	slices.Reverse(symbols)
 	x.size += len(symbols)
-	x.found = append(x.found, Subpath{Symbols: symbols, Count: count, Cost: saturating.Mul(count, cost)})
+	x.found = append(x.found, Subpath{Symbols: symbols, Count: count,
+		Cost: saturating.Mul(count, cost)})
 }

@@ -12,10 +12,11 @@ type matcher struct {
 	child map[edge]uint32 // but for the root's, which are in first
 	first []uint32        // symbol -> the root's child, 0 if there is none
 	fail  []uint32        // state -> the longest proper suffix of it that is a state
-	match []uint32        // state -> the longest suffix of it, itself included, that is a pattern, or 0
-	rank  []uint32        // state -> the first of the patterns that equals it, or noPattern
-	depth []uint32        // state -> its length
-	taken []transition    // some of those met last
+	// state -> the longest suffix of it, itself included, that is a pattern, or 0
+	match []uint32
+	rank  []uint32     // state -> the first of the patterns that equals it, or noPattern
+	depth []uint32     // state -> its length
+	taken []transition // some of those met last
 }
 
 // A transition is what next has found out: traces take few of them, again and again.
@@ -30,7 +31,8 @@ type edge struct{ state, symbol uint32 }
 // newMatcher makes the automaton of patterns over symbols. Time and memory are linear in both, but
 // for sorting the states.
 func newMatcher(patterns [][]uint32, symbols int) *matcher {
-	m := &matcher{child: make(map[edge]uint32), first: make([]uint32, symbols), taken: make([]transition, transitions)}
+	m := &matcher{child: make(map[edge]uint32), first: make([]uint32, symbols),
+		taken: make([]transition, transitions)}
 	m.addState(0)
 	into := []edge{{}} // state -> the edge that leads to it
 	for rank, p := range patterns {
@@ -79,7 +81,8 @@ func (m *matcher) link(into []edge) {
 	for state := 1; state < len(into); state++ {
 		states = append(states, uint32(state))
 	}
-	slices.SortStableFunc(states, func(a, b uint32) int { return cmp.Compare(m.depth[a], m.depth[b]) })
+	slices.SortStableFunc(states,
+		func(a, b uint32) int { return cmp.Compare(m.depth[a], m.depth[b]) })
 	for _, state := range states {
 		if e := into[state]; e.state != 0 {
 			m.fail[state] = m.find(m.fail[e.state], e.symbol)

@@ -7,8 +7,9 @@ import "math"
 // often: it is hot too, so the search meets it, and marks both what it is without its last symbol
 // and what it is without its first. A nil maximality does nothing.
 type maximality struct {
-	nodes    []extension     // by node of the search's trie
-	shorter  map[edge]uint32 // sequences one symbol shorter than those being added: beginning and last symbol -> node
+	nodes []extension // by node of the search's trie
+	// sequences one symbol shorter than those being added: beginning and last symbol -> node
+	shorter  map[edge]uint32
 	children map[edge]uint32 // those being added
 }
 
@@ -51,8 +52,8 @@ func (m *maximality) add(trie []trieNode, count, cost uint64, hot bool) {
 // goesOnAs returns the sequence without its first symbol, one that the search has followed, if it
 // occurs as often: then that symbol comes before each of its occurrences, and what follows them is
 // the same, as often. What the search left off as never hot from the shorter one, it would from the
-// longer one: that may grow by one symbol less, and none costs more than the costliest that occurs as
-// often. If there is none such, it is nil.
+// longer one: that may grow by one symbol less, and none costs more than the costliest that occurs
+// as often. If there is none such, it is nil.
 func (m *maximality) goesOnAs(node uint32) *extension {
 	if m == nil {
 		return nil

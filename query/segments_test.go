@@ -60,7 +60,8 @@ func TestFewAtOnceInLittleMemory(t *testing.T) {
 		}
 		debug.SetMemoryLimit(before)
 	}
-	s, q, name := querytest.Letters("abcabcbb", "abcabcbb", "bbab"), HotQuery{MinLength: 1, MaxLength: 4, MinShare: .01}, "a"
+	s, q, name := querytest.Letters("abcabcbb", "abcabcbb", "bbab"), HotQuery{MinLength: 1,
+		MaxLength: 4, MinShare: .01}, "a"
 	want, err := answers(s, q, name, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,8 @@ func answers(s *wpp.Snapshot, q HotQuery, name string, gap int) (map[string]any,
 	blocks, entries, err := BlockCounts(s, 0)
 	put("counts", []any{blocks, entries}, err)
 	stat, err := NewStat(s, 0)
-	put("stat", []any{stat.Paths, stat.DistinctPaths, stat.Instructions, stat.TraceBytes, stat.RoutinesMet}, err)
+	put("stat", []any{stat.Paths, stat.DistinctPaths, stat.Instructions, stat.TraceBytes,
+		stat.RoutinesMet}, err)
 	put("streams", querytest.Streams(s), nil)
 	for _, back := range []bool{false, true} {
 		var parts [][]uint32
@@ -189,7 +191,8 @@ func TestDiffOfSegments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Diff(querytest.CutInto(a, querytest.DrawCuts(t)), querytest.CutInto(b, querytest.DrawCuts(t)), q)
+		got, err := Diff(querytest.CutInto(a, querytest.DrawCuts(t)),
+			querytest.CutInto(b, querytest.DrawCuts(t)), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +212,8 @@ func TestTooManyLevels(t *testing.T) {
 	for i := range stream {
 		stream[i] = random.Uint32N(uint32(len(symbols)))
 	}
-	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "x"}}, Routines: []wpp.Routine{{Name: "f"}}, Symbols: symbols}
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "x"}}, Routines: []wpp.Routine{{Name: "f"}},
+		Symbols: symbols}
 	for i := range symbols {
 		symbols[i].Path = uint64(i)
 	}
@@ -217,18 +221,21 @@ func TestTooManyLevels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Threads = []wpp.Thread{{Grammar: wpp.Join([]*wpp.Segment{wpp.NewSegment(g), wpp.NewSegment(querytest.SequiturOf([]uint32{1, 2}))})}}
+	s.Threads = []wpp.Thread{{Grammar: wpp.Join([]*wpp.Segment{wpp.NewSegment(g),
+		wpp.NewSegment(querytest.SequiturOf([]uint32{1, 2}))})}}
 	_, err = Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 2, Metric: Executions})
 	if err == nil || !strings.Contains(err.Error(), "too much to keep in mind") {
 		t.Errorf("error %v", err)
 	}
 	lowerLimit(t, &mostShortContexts, 1<<14)
-	if _, err = ContextOf(s, "f", 2); err == nil || !strings.Contains(err.Error(), "there are more than 16384 different ones") {
+	if _, err = ContextOf(s, "f", 2); err == nil || !strings.Contains(err.Error(),
+		"there are more than 16384 different ones") {
 		t.Errorf("error %v", err)
 	}
 	ends := querytest.Letters("ab", "bca", "acbc", "ccab", "abbab", "bbacc", "cbacb")
 	lowerLimit(t, &mostShortContexts, 8)
-	if _, err := ContextOf(ends, "a", 100); err == nil || !strings.Contains(err.Error(), "there are more than 8 different ones") {
+	if _, err := ContextOf(ends, "a", 100); err == nil || !strings.Contains(err.Error(),
+		"there are more than 8 different ones") {
 		t.Errorf("where threads begin and end: error %v", err)
 	}
 	r, err := Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 100, Metric: Executions})
@@ -293,7 +300,8 @@ func TestContextsAreBoundedInBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	oneByOne(t)
-	inSegments := wpp.Join([]*wpp.Segment{wpp.NewSegment(g), wpp.NewSegment(querytest.SequiturOf([]uint32{1, 2}))})
+	inSegments := wpp.Join([]*wpp.Segment{wpp.NewSegment(g),
+		wpp.NewSegment(querytest.SequiturOf([]uint32{1, 2}))})
 	for _, c := range []struct {
 		grammar *wpp.Grammar
 		k       int
@@ -301,7 +309,8 @@ func TestContextsAreBoundedInBytes(t *testing.T) {
 	}{{g, 2, true}, {g, MostNeighbours, false}, {inSegments, MostNeighbours, false}} {
 		s.Threads = []wpp.Thread{{Grammar: c.grammar}}
 		_, err := ContextOf(s, "r0#0", c.k)
-		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("there are more than %d different ones", mostContexts(c.k))) {
+		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(),
+			fmt.Sprintf("there are more than %d different ones", mostContexts(c.k))) {
 			t.Errorf("%d paths to each side: %v", c.k, err)
 		}
 	}

@@ -16,7 +16,9 @@ import (
 type segmentSearch struct {
 	search *hotSearch
 	all    *forests
-	need   map[uint64]uint64 // cost of a sequence of the length that is counted -> the least count that makes it hot, or hot later
+	// cost of a sequence of the length that is counted -> the least count that makes it hot, or hot
+	// later
+	need map[uint64]uint64
 
 	sieve []uint32 // by hash: counts of the length that is counted, up to 2^32-1
 	shift int      // of a hash
@@ -26,7 +28,8 @@ type segmentSearch struct {
 // is a variable for tests.
 var mostFollowers = 1 << 20
 
-// mostSieveBits makes the sieve 16 MiB at most: who records reports, too, and may be allowed 64 MiB.
+// mostSieveBits makes the sieve 16 MiB at most: who records reports, too, and may be allowed 64
+// MiB.
 const mostSieveBits = 22
 
 func newSegmentSearch(f *forests, c *costs, r *HotReport) *segmentSearch {
@@ -34,7 +37,8 @@ func newSegmentSearch(f *forests, c *costs, r *HotReport) *segmentSearch {
 	for _, t := range f.threads {
 		sieveBits = min(max(sieveBits, bits.Len(uint(t.Grammar.BodySymbols()))), mostSieveBits)
 	}
-	return &segmentSearch{search: newHotSearch(f, c, r), all: f, sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
+	return &segmentSearch{search: newHotSearch(f, c, r), all: f,
+		sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
 }
 
 func (x *segmentSearch) run() ([]Subpath, error) {
@@ -67,7 +71,8 @@ func (x *segmentSearch) run() ([]Subpath, error) {
 }
 
 func (x *segmentSearch) tooMany(length int) error {
-	return fmt.Errorf("more than %d subpaths of %d paths may be hot, which is too much to keep in mind for a trace as large: %s", mostFollowers, length, askForLess)
+	return fmt.Errorf("more than %d subpaths of %d paths may be hot, which is too much to keep "+
+		"in mind for a trace as large: %s", mostFollowers, length, askForLess)
 }
 
 func sortedEdges(counts map[edge]uint64) []edge {
@@ -82,7 +87,8 @@ func sortedEdges(counts map[edge]uint64) []edge {
 }
 
 // take is what fork does with a branch.
-func (x *segmentSearch) take(c candidate, symbol uint32, count uint64, length int, next []candidate) []candidate {
+func (x *segmentSearch) take(c candidate, symbol uint32, count uint64, length int,
+	next []candidate) []candidate {
 	if x.search.isMark[symbol] {
 		return next
 	}
@@ -166,9 +172,11 @@ func (x *segmentSearch) symbolsTo(node uint32) []uint32 {
 func (x *segmentSearch) least(cost uint64, length int) uint64 {
 	n, ok := x.need[cost]
 	if !ok {
-		low, high := uint64(0), uint64(math.MaxUint64) // the least that matters is above low, and at most high
+		// the least that matters is above low, and at most high
+		low, high := uint64(0), uint64(math.MaxUint64)
 		for high-low > 1 {
-			if middle := low + (high-low)/2; x.isHot(middle, cost, length) || x.search.mayBecomeHot(middle, cost, length) {
+			if middle := low + (high-low)/2; x.isHot(middle, cost, length) ||
+				x.search.mayBecomeHot(middle, cost, length) {
 				high = middle
 			} else {
 				low = middle
@@ -209,7 +217,8 @@ func (f *followers) push(line []terminal, inside int) {
 		*at = uint32(min(uint64(*at)+min(f.weight, math.MaxUint32), math.MaxUint32))
 		return
 	}
-	least := f.search.least(saturating.Add(f.search.search.level[before].cost, f.search.search.cost[symbol]), f.length)
+	least := f.search.least(saturating.Add(f.search.search.level[before].cost,
+		f.search.search.cost[symbol]), f.length)
 	if *at < math.MaxUint32 && uint64(*at) < least || f.tooMany {
 		return
 	}

@@ -13,55 +13,77 @@ import (
 // A Stat is the figures of a snapshot: those of Larus's table 1, the cost of the tracing, and what
 // was lost. What is not known is 0, "" or nil: in JSON it is null.
 type Stat struct {
-	Command []string `json:"command"`                   // that was traced, with its arguments
-	PID     int      `json:"pid"`                       // of the process
-	Started string   `json:"started"`                   // when the recording was, RFC 3339
-	Ended   string   `json:"ended"`                     // on what occasion: exited, interrupted, duration, exec, slow-down, guard, failure; not known where it went on
-	Status  *uint32  `json:"exit_status"`               // of the process, if it exited
-	Signal  uint32   `json:"killed_by_signal" zero:"-"` // the number of that which killed it, if one did
-	Kernel  string   `json:"kernel"`                    // the release that it ran on
-	Tool    string   `json:"wpptrace_version"`          // of the wpptrace that recorded
+	Command []string `json:"command"` // that was traced, with its arguments
+	PID     int      `json:"pid"`     // of the process
+	Started string   `json:"started"` // when the recording was, RFC 3339
+	// on what occasion: exited, interrupted, duration, exec, slow-down, guard, failure; not known
+	// where it went on
+	Ended  string  `json:"ended"`
+	Status *uint32 `json:"exit_status"` // of the process, if it exited
+	// the number of that which killed it, if one did
+	Signal uint32 `json:"killed_by_signal" zero:"-"`
+	Kernel string `json:"kernel"`           // the release that it ran on
+	Tool   string `json:"wpptrace_version"` // of the wpptrace that recorded
 
 	Paths         uint64 `json:"paths"`          // executions of acyclic paths
 	DistinctPaths uint64 `json:"distinct_paths"` // Larus's "Num Acyclic Paths"
 	Instructions  uint64 `json:"instructions"`   // that these executions ran
 	Threads       int    `json:"threads"`        // that were recorded
 
-	Rules              int     `json:"rules"`                          // of the grammars
-	RHSSymbols         int     `json:"rhs_symbols"`                    // on their right-hand sides
-	RulesPerPath       float64 `json:"rules_per_path"`                 // per distinct path
-	TraceBytes         uint64  `json:"trace_bytes"`                    // of the trace without compression, in Larus's operations
-	GrammarASCIIBytes  uint64  `json:"grammar_ascii_bytes"`            // Larus's "WPP Size"
-	GrammarBytes       uint64  `json:"grammar_bytes"`                  // of the snapshot file, program tables included
-	RatioASCII         float64 `json:"ratio_ascii"`                    // trace_bytes / grammar_ascii_bytes, Larus's "Trace/WPP"
-	Ratio              float64 `json:"ratio"`                          // trace_bytes / grammar_bytes
+	Rules        int     `json:"rules"`          // of the grammars
+	RHSSymbols   int     `json:"rhs_symbols"`    // on their right-hand sides
+	RulesPerPath float64 `json:"rules_per_path"` // per distinct path
+	// of the trace without compression, in Larus's operations
+	TraceBytes        uint64 `json:"trace_bytes"`
+	GrammarASCIIBytes uint64 `json:"grammar_ascii_bytes"` // Larus's "WPP Size"
+	// of the snapshot file, program tables included
+	GrammarBytes uint64 `json:"grammar_bytes"`
+	// trace_bytes / grammar_ascii_bytes, Larus's "Trace/WPP"
+	RatioASCII float64 `json:"ratio_ascii"`
+	// trace_bytes / grammar_bytes
+	Ratio              float64 `json:"ratio"`
 	TraceRate          float64 `json:"trace_bytes_per_second"`         // of the recording
 	GrammarRate        float64 `json:"grammar_ascii_bytes_per_second"` // Larus's "WPP/Sec"
 	BitsPerInstruction float64 `json:"bits_per_instruction"`           // of the snapshot file
 
-	DurationSeconds   float64 `json:"duration_seconds"`               // of the recording
-	CPUSeconds        float64 `json:"cpu_seconds" zero:"-"`           // that the process used meanwhile, with what tracing took of it
-	Hits              uint64  `json:"hits"`                           // of probes
-	HitsSingleStepped uint64  `json:"hits_single_stepped"`            // of these, on single-stepped instructions
-	HitsPerPath       float64 `json:"hits_per_path"`                  // hits / paths
-	HitTime           int64   `json:"ns_per_hit" zero:"-"`            // ns, on average, of those that are not single-stepped
-	ReportTime        int64   `json:"ns_per_hit_over_probe" zero:"-"` // ns of a hit, on average, over a bare probe
-	Words             uint64  `json:"words"`                          // events that the kernel sent, of 8 bytes each
-	SlowDown          float64 `json:"slow_down" zero:"-"`             // CPU time over what it would have been without tracing; 100: that or more
-	SlowDownVague     bool    `json:"slow_down_vague"`                // slow_down is what it was at least
-	SlowDownMost      float64 `json:"slow_down_most" zero:"-"`        // where it is vague: what it was at most
-	SlowDownLikely    float64 `json:"slow_down_likely" zero:"-"`      // where it is vague: this, if one figure is wanted
-	Probes            uint64  `json:"probes"`                         // that stood in the process
-	ProbesSingleStep  uint64  `json:"probes_single_stepped"`          // of these, on single-stepped instructions
-	RoutinesTotal     int     `json:"routines_total"`                 // of the images
-	RoutinesObserved  int     `json:"routines_observed"`              // that were traced
-	RoutinesMet       int     `json:"routines_met"`                   // that a path of the trace is in
-	Lost              uint64  `json:"lost"`                           // events
-	Gaps              uint64  `json:"gaps"`                           // places where events were lost
-	Anomalies         uint64  `json:"anomalies"`                      // events that did not fit the program
-	Windows           uint64  `json:"windows"`                        // that were traced; 0: all the time was
-	Sampled           float64 `json:"sampled"`                        // the share of the program's own CPU time that was traced; not known: at most sampled_most
-	SampledMost       float64 `json:"sampled_most" zero:"-"`          // where sampled is not known
+	DurationSeconds float64 `json:"duration_seconds"` // of the recording
+	// that the process used meanwhile, with what tracing took of it
+	CPUSeconds float64 `json:"cpu_seconds" zero:"-"`
+	Hits       uint64  `json:"hits"` // of probes
+	// of these, on single-stepped instructions
+	HitsSingleStepped uint64  `json:"hits_single_stepped"`
+	HitsPerPath       float64 `json:"hits_per_path"` // hits / paths
+	// ns, on average, of those that are not single-stepped
+	HitTime int64 `json:"ns_per_hit" zero:"-"`
+	// ns of a hit, on average, over a bare probe
+	ReportTime int64 `json:"ns_per_hit_over_probe" zero:"-"`
+	// events that the kernel sent, of 8 bytes each
+	Words uint64 `json:"words"`
+	// CPU time over what it would have been without tracing; 100: that or more
+	SlowDown float64 `json:"slow_down" zero:"-"`
+	// slow_down is what it was at least
+	SlowDownVague bool `json:"slow_down_vague"`
+	// where it is vague: what it was at most
+	SlowDownMost float64 `json:"slow_down_most" zero:"-"`
+	// where it is vague: this, if one figure is wanted
+	SlowDownLikely float64 `json:"slow_down_likely" zero:"-"`
+	Probes         uint64  `json:"probes"` // that stood in the process
+	// of these, on single-stepped instructions
+	ProbesSingleStep uint64 `json:"probes_single_stepped"`
+	RoutinesTotal    int    `json:"routines_total"`    // of the images
+	RoutinesObserved int    `json:"routines_observed"` // that were traced
+	// that a path of the trace is in
+	RoutinesMet int    `json:"routines_met"`
+	Lost        uint64 `json:"lost"` // events
+	// places where events were lost
+	Gaps uint64 `json:"gaps"`
+	// events that did not fit the program
+	Anomalies uint64 `json:"anomalies"`
+	// that were traced; 0: all the time was
+	Windows uint64 `json:"windows"`
+	// the share of the program's own CPU time that was traced; not known: at most sampled_most
+	Sampled     float64 `json:"sampled"`
+	SampledMost float64 `json:"sampled_most" zero:"-"` // where sampled is not known
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it
@@ -145,9 +167,9 @@ func (x *Stat) mostSlowDown(byTimes float64) float64 {
 	return most
 }
 
-// likelySlowDown is what a slow-down that is vague most likely is, by CPU times so much, 0 where they
-// say nothing: then, as if all of the program's own time went to the instructions that
-// were recorded.
+// likelySlowDown is what a slow-down that is vague most likely is, by CPU times so much, 0 where
+// they say nothing: then, as if all of the program's own time went to the instructions that were
+// recorded.
 func (x *Stat) likelySlowDown(byTimes float64) float64 {
 	likely := byTimes
 	if likely == 0 && x.CPUSeconds > 0 && x.Instructions > 0 {
@@ -183,9 +205,8 @@ func timestamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// CountInstructions counts the instructions of traced code that ran, as a Stat has them, without the
-// rest.
-// Cost: linear in the grammars.
+// CountInstructions counts the instructions of traced code that ran, as a Stat has them, without
+// the rest. Cost: linear in the grammars.
 func CountInstructions(s *wpp.Snapshot) (n uint64, err error) {
 	defer wpp.Recover(&err)
 	var x Stat

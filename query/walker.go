@@ -11,8 +11,8 @@ import (
 //
 // An occurrence belongs to the lowest rule whose expansion holds all of it. So a position where the
 // symbol stands is for as many executions as its rule has derivations, and each execution has one
-// position: the windows across the ruleBoundaries of a rule that Goto et al. (arXiv 1103.3114) count, but
-// grown to the right from single symbols.
+// position: the windows across the ruleBoundaries of a rule that Goto et al. (arXiv 1103.3114)
+// count, but grown to the right from single symbols.
 type bundle struct {
 	symbol uint32 // of the grammar: a terminal or a rule
 	offset uint32
@@ -33,8 +33,10 @@ type walker struct {
 	ended  []uint32
 	behind []uint32
 	steps  []step
-	of     []uint32 // symbol of the grammar, rules behind terminals -> its index in steps plus 1; all 0 between calls
-	sizes  []uint32 // of the bundles being made
+	// symbol of the grammar, rules behind terminals -> its index in steps plus 1; all 0 between
+	// calls
+	of    []uint32
+	sizes []uint32 // of the bundles being made
 }
 
 func newWalker(f *forest) *walker {

@@ -24,7 +24,8 @@ func Fields() []Field {
 	first := C.usermode_fields(&n)
 	list := make([]Field, 0, n)
 	for _, f := range unsafe.Slice(first, n) {
-		list = append(list, Field{C.GoString(f.structure), C.GoString(f.name), uintptr(f.offset), uintptr(f.size)})
+		list = append(list, Field{C.GoString(f.structure), C.GoString(f.name), uintptr(f.offset),
+			uintptr(f.size)})
 	}
 	return list
 }

@@ -53,8 +53,9 @@ type Machine struct {
 	Output func(record []byte) bool
 	// Keep takes a record that is left of a thread where Output has no room, or while Keeping. By
 	// default it has none.
-	Keep    func(record []byte) bool
-	Keeping bool                            // a record that Keep took has not been read, or Output's room is for others
+	Keep func(record []byte) bool
+	// a record that Keep took has not been read, or Output's room is for others
+	Keeping bool
 	Records [][]byte                        // what Output and Keep took
 	Losses  map[uint32]bpf.TracerLoss       // by thread
 	Metrics [bpf.TracerMetricMETRICS]uint64 // by kind of failure
@@ -68,7 +69,8 @@ type Machine struct {
 // The attach cookie is the index in sites; calls are by link-time return address.
 func New(sites []bpf.TracerSite, calls map[uint64]bpf.TracerCall, base, size uint64) *Machine {
 	return &Machine{
-		Memory: Memory{}, Losses: map[uint32]bpf.TracerLoss{}, sites: sites, calls: calls, base: base, size: size,
+		Memory: Memory{}, Losses: map[uint32]bpf.TracerLoss{}, sites: sites, calls: calls,
+		base: base, size: size,
 		Output: func([]byte) bool { return true }, Keep: func([]byte) bool { return false },
 	}
 }
@@ -119,16 +121,18 @@ func (m *Machine) Drain(t *Thread) {
 	m.run(func(c C.struct_machine) { C.usermode_drain(c, t.c) })
 }
 
-// Signal has a handler of a signal come at a user instruction pointer, where registers hold this and
-// signals are blocked, signal 1 by the lowest bit.
+// Signal has a handler of a signal come at a user instruction pointer, where registers hold this
+// and signals are blocked, signal 1 by the lowest bit.
 func (m *Machine) Signal(t *Thread, ip uint64, r *Registers, signal int, blocked uint64) {
 	regs := r.inC()
 	regs.rip = C.__u64(ip)
-	m.run(func(c C.struct_machine) { C.usermode_signal(c, t.c, &regs, C.__u32(signal), C.__u64(blocked)) })
+	m.run(func(c C.struct_machine) {
+		C.usermode_signal(c, t.c, &regs, C.__u32(signal), C.__u64(blocked))
+	})
 }
 
-// Faulted has the instruction of the image at a user instruction pointer fault, where registers hold
-// this: its handler comes and, behind that, the same again without one.
+// Faulted has the instruction of the image at a user instruction pointer fault, where registers
+// hold this: its handler comes and, behind that, the same again without one.
 func (m *Machine) Faulted(t *Thread, ip uint64, r *Registers) {
 	regs := r.inC()
 	regs.rip = C.__u64(ip)

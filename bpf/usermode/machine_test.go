@@ -35,7 +35,9 @@ func TestMemoryAtAnyAddress(t *testing.T) {
 }
 
 func ExampleMachine() {
-	sites := []bpf.TracerSite{{Base: 4, Offset: 16, Condition: 4, CaseReg: usermode.NoReg, CaseIndex: usermode.NoReg}} // je, CFA = rsp + 16
+	// je, CFA = rsp + 16
+	sites := []bpf.TracerSite{{Base: 4, Offset: 16, Condition: 4, CaseReg: usermode.NoReg,
+		CaseIndex: usermode.NoReg}}
 	m := usermode.New(sites, nil, 0x400000, 0x1000)
 	t := usermode.NewThread(1, 0, false)
 	defer t.Free()

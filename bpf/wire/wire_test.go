@@ -26,8 +26,11 @@ func TestWordsSayWhatTheyWereMadeOf(t *testing.T) {
 			w      wire.Event
 			kind   wire.Kind
 			resync bool
-		}{{wire.MakeCaller(place, address), wire.Caller, false}, {wire.MakeResync(place, address), wire.Caller, true}, {wire.MakeEnd(place, address), wire.End, false}} {
-			if f.w.Kind() != f.kind || f.w.Origin() != place || f.w.Address() != address || f.w.Resync() != f.resync {
+		}{{wire.MakeCaller(place, address), wire.Caller, false},
+			{wire.MakeResync(place, address), wire.Caller, true}, {wire.MakeEnd(place, address),
+				wire.End, false}} {
+			if f.w.Kind() != f.kind || f.w.Origin() != place || f.w.Address() != address ||
+				f.w.Resync() != f.resync {
 				t.Fatalf("place %d, address %x became %v", place, address, f.w)
 			}
 		}
@@ -46,7 +49,8 @@ func TestWordsSayWhatTheyWereMadeOf(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	for top, want := range map[uint64]wire.Kind{
-		0: wire.Hit, 7: wire.Hit, 8: wire.Caller, 9: wire.Captured, 10: wire.Repeat, 11: wire.End, 12: wire.Register, 13: wire.Interrupt, 14: wire.Fault, 15: wire.Invalid,
+		0: wire.Hit, 7: wire.Hit, 8: wire.Caller, 9: wire.Captured, 10: wire.Repeat, 11: wire.End,
+		12: wire.Register, 13: wire.Interrupt, 14: wire.Fault, 15: wire.Invalid,
 	} {
 		if got := wire.Event(top << 60).Kind(); got != want {
 			t.Errorf("a event that begins with %d is of kind %d, want %d", top, got, want)
@@ -91,7 +95,8 @@ func record(count uint32, events ...wire.Event) []byte {
 }
 
 func TestParseBatch(t *testing.T) {
-	events := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(1, 0, 64), wire.MakeRepeat(9)}
+	events := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(1, 0, 64),
+		wire.MakeRepeat(9)}
 	b, err := wire.ParseBatch(append(record(3, events...), 1, 2, 3)) // padding is allowed
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +131,8 @@ func TestParseBatchRefuses(t *testing.T) {
 		{"as many events as can be", record(1<<32 - 1), "do not fit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := wire.ParseBatch(c.record); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := wire.ParseBatch(c.record); err == nil || !strings.Contains(err.Error(),
+				c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
 		})
@@ -155,7 +161,8 @@ func FuzzParseBatch(f *testing.F) {
 }
 
 func ExampleParseBatch() {
-	b, err := wire.ParseBatch(record(2, wire.MakeCaller(wire.Inside, 0x1180), wire.MakeHit(5, 1, 0x7ffc1000)))
+	b, err := wire.ParseBatch(record(2, wire.MakeCaller(wire.Inside, 0x1180),
+		wire.MakeHit(5, 1, 0x7ffc1000)))
 	if err != nil {
 		fmt.Println(err)
 		return

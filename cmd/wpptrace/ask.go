@@ -31,14 +31,16 @@ func printCaveats(c *cobra.Command, s *wpp.Snapshot, names ...string) {
 // printMidway prints of how many threads the recording lacks the beginning.
 func printMidway(c *cobra.Command, s *wpp.Snapshot) {
 	if midway, err := rules.Midway(s); err == nil && midway > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: threads that ran before the recording began: %d: what they did then is not known\n", midway)
+		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: threads that ran before the recording began: %d: "+
+			"what they did then is not known\n", midway)
 	}
 }
 
 // printApart prints that threads are not looked at together: not how they ran beside each other.
 func printApart(c *cobra.Command, s *wpp.Snapshot, tids []int) {
 	if len(s.Threads) > 1 && len(tids) != 1 {
-		fmt.Fprintln(c.ErrOrStderr(), "wpptrace: each thread is looked at by itself, whatever ran in others before")
+		fmt.Fprintln(c.ErrOrStderr(), "wpptrace: each thread is looked at by itself, whatever "+
+			"ran in others before")
 	}
 }
 
@@ -86,12 +88,15 @@ counted. Which routines run such code is said, as far as debug information has i
 			if err != nil {
 				return err
 			}
-			if found.Count == 0 && !c.Flags().Changed("gap") && slices.Contains(strings.Fields(q.Pattern), "**") {
-				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: ** stands for %d paths at most: --gap allows more\n", q.Gap)
+			if found.Count == 0 && !c.Flags().Changed("gap") &&
+				slices.Contains(strings.Fields(q.Pattern), "**") {
+				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: ** stands for %d paths at most: --gap "+
+					"allows more\n", q.Gap)
 			}
 			switch {
 			case nth > found.Count:
-				return fmt.Errorf("find %s: there is no occurrence %d: it has %d", q.Pattern, nth, found.Count)
+				return fmt.Errorf("find %s: there is no occurrence %d: it has %d", q.Pattern, nth,
+					found.Count)
 			case asJSON:
 				return report.WriteFindJSON(c.OutOrStdout(), s, found)
 			}

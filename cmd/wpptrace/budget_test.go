@@ -23,16 +23,24 @@ func TestUsualFlags(t *testing.T) {
 		given             map[string]bool
 		want              usual
 	}{
-		"a process":                    {attaching: true, want: usual{defaultOverhead, 0, overflowGap}},
-		"a process, all of it":         {attaching: true, given: map[string]bool{"overhead": true}, want: usual{0, defaultMaxSlowDown, overflowGap}},
-		"a process, up to a slow-down": {attaching: true, given: map[string]bool{"max-slowdown": true}, want: usual{0, defaultMaxSlowDown, overflowGap}},
-		"a process and its children":   {attaching: true, follow: true, want: usual{0, defaultMaxSlowDown, overflowGap}},
-		"a process on an old kernel":   {attaching: true, oldKernel: true, want: usual{0, defaultMaxSlowDown, overflowGap}},
-		"a command":                    {want: usual{0, 0, overflowStop}},
-		"a command that may lose":      {given: map[string]bool{"on-overflow": true}, want: usual{0, 0, overflowGap}},
-		"a command and its children":   {follow: true, want: usual{0, 0, overflowGap}},
+		"a process": {attaching: true,
+			want: usual{defaultOverhead, 0, overflowGap}},
+		"a process, all of it": {attaching: true, given: map[string]bool{"overhead": true},
+			want: usual{0, defaultMaxSlowDown, overflowGap}},
+		"a process, up to a slow-down": {attaching: true,
+			given: map[string]bool{"max-slowdown": true}, want: usual{0, defaultMaxSlowDown,
+				overflowGap}},
+		"a process and its children": {attaching: true, follow: true,
+			want: usual{0, defaultMaxSlowDown, overflowGap}},
+		"a process on an old kernel": {attaching: true, oldKernel: true,
+			want: usual{0, defaultMaxSlowDown, overflowGap}},
+		"a command": {want: usual{0, 0, overflowStop}},
+		"a command that may lose": {given: map[string]bool{"on-overflow": true},
+			want: usual{0, 0, overflowGap}},
+		"a command and its children": {follow: true, want: usual{0, 0, overflowGap}},
 	} {
-		o := recordFlags{onOverflow: overflowGap, maxSlowDown: defaultMaxSlowDown, followFork: c.follow}
+		o := recordFlags{onOverflow: overflowGap, maxSlowDown: defaultMaxSlowDown,
+			followFork: c.follow}
 		o.complete(c.attaching, !c.oldKernel, func(flag string) bool { return c.given[flag] })
 		if got := (usual{o.overhead, o.maxSlowDown, o.onOverflow}); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -73,7 +81,8 @@ func (p *progress) stretch(t *testing.T, from, to time.Time) time.Duration {
 // They are short: on a machine shared with others that time can be half as long again for seconds.
 func TestBudgetIsKept(t *testing.T) {
 	if os.Getenv("WPPTRACE_SOAK") == "" {
-		t.Skip("WPPTRACE_SOAK is not set, and it takes a machine that does nothing else: see make soak")
+		t.Skip("WPPTRACE_SOAK is not set, and it takes a machine that does nothing else: see " +
+			"make soak")
 	}
 	const turns, turn = 31, 3 * time.Second
 	var p progress
@@ -89,7 +98,8 @@ func TestBudgetIsKept(t *testing.T) {
 		ended := began.Add(turn)
 		after := time.Now()
 		time.Sleep(turn)
-		without := (p.stretch(t, before, before.Add(turn)) + p.stretch(t, after, after.Add(turn))) / 2
+		without := (p.stretch(t, before, before.Add(turn)) + p.stretch(t, after, after.Add(turn))) /
+			2
 		slower = append(slower, 100*(float64(p.stretch(t, began, ended))/float64(without)-1))
 		before = after
 	}

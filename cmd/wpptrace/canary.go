@@ -19,14 +19,16 @@ const canaryTime = 50 * time.Millisecond
 // sendCanary attaches to a process for a moment. What comes is dropped.
 func sendCanary(pid int, exe *os.File, program *record.Program) (*record.Trial, error) {
 	if _, err := requirement.Privileges(); err != nil {
-		return nil, fmt.Errorf("try probes in process %d: %w: %s", pid, err, requirement.PrivilegesFix)
+		return nil, fmt.Errorf("try probes in process %d: %w: %s", pid, err,
+			requirement.PrivilegesFix)
 	}
 	p, err := target.Open(pid)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	return record.Try(p, exe, program, int(fitRing(attach.DefaultRing, memory.Allowed())), canaryTime)
+	return record.Try(p, exe, program, int(fitRing(attach.DefaultRing, memory.Allowed())),
+		canaryTime)
 }
 
 // canaryText says what a process did while its probes stood for a moment.
@@ -37,7 +39,8 @@ func canaryText(c *record.Trial) string {
 	case c.SlowDown == 0 && c.CPUTime < least:
 		return fmt.Sprintf("not a hit in %.0f ms: it did not run; try again when it does", stood)
 	case c.SlowDown == 0:
-		return fmt.Sprintf("not a hit in %.0f ms: it ran for %.1f ms, but not its own code", stood, 1000*c.CPUTime.Seconds())
+		return fmt.Sprintf("not a hit in %.0f ms: it ran for %.1f ms, but not its own code", stood,
+			1000*c.CPUTime.Seconds())
 	}
 	slower := times(c.SlowDown)
 	if c.Vague {

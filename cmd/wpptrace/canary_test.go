@@ -39,7 +39,8 @@ func TestCanary(t *testing.T) {
 			s := startServer(t)
 			tried := make(chan []byte)
 			go func() {
-				out, err := exec.Command("wpptrace", "plan", "--canary", "--json", "-p", strconv.Itoa(s.pid())).Output()
+				out, err := exec.Command("wpptrace", "plan", "--canary", "--json", "-p",
+					strconv.Itoa(s.pid())).Output()
 				if err != nil {
 					t.Error(err)
 				}
@@ -62,12 +63,15 @@ func TestCanary(t *testing.T) {
 				t.Fatal(err)
 			}
 			stood := plan.Canary.Seconds / canaryTime.Seconds()
-			if got := plan.Canary; (got.Hits > 0) != c.busy || (got.SlowDown != nil && *got.SlowDown > 1) != c.busy || stood < 0.9 { // the kernel's timers may be a tick early
+			if got := plan.Canary; (got.Hits > 0) != c.busy ||
+				(got.SlowDown != nil && *got.SlowDown > 1) != c.busy || stood < 0.9 {
+				// the kernel's timers may be a tick early
 				t.Errorf("the canary tells %+v", got)
 			}
 			s.isClean()
 			got = append(got, s.ask(work))
-			if want := answers(t, slices.Repeat([]int{work}, len(got))...); !slices.Equal(got, want) {
+			if want := answers(t, slices.Repeat([]int{work}, len(got))...); !slices.Equal(got,
+				want) {
 				t.Errorf("the server answers %q, untraced %q", got, want)
 			}
 			s.end()

@@ -33,8 +33,11 @@ type controlGroup struct {
 type controlFiles struct{ limit, usage, swap, noSwap, peak, kills string }
 
 var (
-	filesOfV1 = controlFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", "memory.memsw.limit_in_bytes", strconv.Itoa(leastMemory), "memory.max_usage_in_bytes", "memory.oom_control"}
-	filesOfV2 = controlFiles{"memory.max", "memory.current", "memory.swap.max", "0", "memory.peak", "memory.events"}
+	filesOfV1 = controlFiles{"memory.limit_in_bytes", "memory.usage_in_bytes",
+		"memory.memsw.limit_in_bytes", strconv.Itoa(leastMemory), "memory.max_usage_in_bytes",
+		"memory.oom_control"}
+	filesOfV2 = controlFiles{"memory.max", "memory.current", "memory.swap.max", "0", "memory.peak",
+		"memory.events"}
 )
 
 // makeGroup makes a control group that allows the least memory that wpptrace takes, and removes it
@@ -84,7 +87,8 @@ func findGroups(t *testing.T) (parents []string, files controlFiles) {
 		}
 	}
 	mount, root := findMount(t, "cgroup2", "rw")
-	if controllers, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers")); err != nil || !slices.Contains(strings.Fields(string(controllers)), "memory") {
+	if controllers, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers")); err != nil ||
+		!slices.Contains(strings.Fields(string(controllers)), "memory") {
 		testenv.Missing(t, fmt.Errorf("no memory controller: %s %w", controllers, err))
 	}
 	return []string{filepath.Join(mount, strings.TrimPrefix(unified, root)), mount}, filesOfV2
@@ -117,7 +121,8 @@ func makeLimited(dir, limit string) error {
 	}
 	_, err := os.Stat(filepath.Join(dir, limit))
 	if errors.Is(err, os.ErrNotExist) {
-		err = os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.subtree_control"), []byte("+memory"), 0)
+		err = os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.subtree_control"),
+			[]byte("+memory"), 0)
 	}
 	if err != nil {
 		os.Remove(dir)
@@ -156,7 +161,8 @@ func (g controlGroup) read(t *testing.T, file string) string {
 // startTracer runs wpptrace in the group.
 func (g controlGroup) startTracer(t *testing.T, args ...string) *tracer {
 	t.Helper()
-	cmd := exec.Command("sh", append([]string{"-c", `echo $$ >"$0" && exec wpptrace "$@"`, filepath.Join(g.dir, "cgroup.procs")}, args...)...)
+	cmd := exec.Command("sh", append([]string{"-c", `echo $$ >"$0" && exec wpptrace "$@"`,
+		filepath.Join(g.dir, "cgroup.procs")}, args...)...)
 	cmd.Dir = t.TempDir()
 	return runTracer(t, cmd)
 }
@@ -165,7 +171,8 @@ func (g controlGroup) startTracer(t *testing.T, args ...string) *tracer {
 // anybody for that.
 func (g controlGroup) isKept(t *testing.T) {
 	t.Helper()
-	const forced = 1 << 20 // the kernel takes some pages whether there is room or not: 4 KiB was seen
+	// the kernel takes some pages whether there is room or not: 4 KiB was seen
+	const forced = 1 << 20
 	peak, err := strconv.Atoi(g.read(t, g.peak))
 	if err != nil || peak > leastMemory+forced {
 		t.Errorf("%d bytes of memory were taken (%v), %d are allowed", peak, err, leastMemory)
@@ -230,14 +237,16 @@ func TestSmallControlGroup(t *testing.T) {
 	bytes := learnSteps(t, program)
 	s := startEndless(t, program)
 	soak := os.Getenv("WPPTRACE_SOAK") != ""
-	args := []string{"-p", strconv.Itoa(s.pid()), "--overhead", "0", "--max-slowdown", "0", "-o", "x.wpp"}
+	args := []string{"-p", strconv.Itoa(s.pid()), "--overhead", "0", "--max-slowdown", "0", "-o",
+		"x.wpp"}
 	if soak {
 		args = append(args, "-d", "60s")
 	}
 	w := group.startTracer(t, args...)
 	awaits := func(what string, is func() bool) {
 		t.Helper()
-		testenv.Eventually(t, func() bool { return is() || stateOf(t, w.cmd.Process.Pid) == 'Z' }, "there is a %s", what)
+		testenv.Eventually(t, func() bool { return is() || stateOf(t, w.cmd.Process.Pid) == 'Z' },
+			"there is a %s", what)
 		if !is() {
 			w.wait(0)
 			t.Fatalf("it has ended without a %s", what)
@@ -262,7 +271,10 @@ func TestSmallControlGroup(t *testing.T) {
 		t.Errorf("the program is in state %c", state)
 	}
 	s.isClean()
-	if out, errs := w.stdout.String(), w.errs.String(); !strings.Contains(out, "hot subpaths, which cover") || !strings.Contains(errs, "\nlost: ") || !strings.Contains(errs, "where the ring buffer was full") || strings.Contains(errs, "may be wrong") {
+	if out, errs := w.stdout.String(), w.errs.String(); !strings.Contains(out,
+		"hot subpaths, which cover") || !strings.Contains(errs,
+		"\nlost: ") || !strings.Contains(errs,
+		"where the ring buffer was full") || strings.Contains(errs, "may be wrong") {
 		t.Errorf("printed %q, told %q", out, errs)
 	}
 	followSteps(t, w.path("x.wpp"), bytes)
@@ -272,7 +284,9 @@ func TestSmallControlGroup(t *testing.T) {
 // little, none is put in: the kernel would kill it.
 func TestFullControlGroup(t *testing.T) {
 	group := makeGroup(t)
-	program := exec.Command("sh", "-c", `echo $$ >"$0" && exec bash -c 'echo; read -r status; exit $status'`, filepath.Join(group.dir, "cgroup.procs"))
+	program := exec.Command("sh", "-c",
+		`echo $$ >"$0" && exec bash -c 'echo; read -r status; exit $status'`,
+		filepath.Join(group.dir, "cgroup.procs"))
 	stdin, inErr := program.StdinPipe()
 	stdout, outErr := program.StdoutPipe()
 	if err := errors.Join(inErr, outErr, program.Start()); err != nil {
@@ -288,10 +302,12 @@ func TestFullControlGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	group.write(t, group.limit, strconv.Itoa(used+1<<20))
-	args := []string{"-p", strconv.Itoa(pid), "-d", "100ms", "-o", filepath.Join(t.TempDir(), "x.wpp")}
+	args := []string{"-p", strconv.Itoa(pid), "-d", "100ms", "-o",
+		filepath.Join(t.TempDir(), "x.wpp")}
 	refused := startTracer(t, args...)
 	refused.wait(1)
-	if errs := refused.errs.String(); !strings.Contains(errs, "MiB of its memory") || !strings.Contains(errs, "-F") {
+	if errs := refused.errs.String(); !strings.Contains(errs, "MiB of its memory") ||
+		!strings.Contains(errs, "-F") {
 		t.Errorf("told %q", errs)
 	}
 	if n := probesOf(t, pid); n != 0 {

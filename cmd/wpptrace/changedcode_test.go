@@ -17,9 +17,9 @@ import (
 	"wpptrace/internal/testenv"
 )
 
-// changesItself answers each number n by what steady, moved and patched make of those below n. By its
-// argument it moves the page of moved to memory of its own first, or puts a jump to another routine
-// in the place of patched's entry.
+// changesItself answers each number n by what steady, moved and patched make of those below n. By
+// its argument it moves the page of moved to memory of its own first, or puts a jump to another
+// routine in the place of patched's entry.
 const changesItself = `#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -35,7 +35,8 @@ PAGE int replacement(int x) { return x % 2 ? x : 1; }
 
 static void move(void)
 {
-	char *page = (char *)((uintptr_t)moved & -4096), *m = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = (char *)((uintptr_t)moved & -4096), *m = mmap(0, 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(m, page, 4096);
 	mprotect(m, 4096, PROT_READ | PROT_EXEC);
 	mremap(m, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, page);
@@ -68,8 +69,8 @@ int main(int argc, char **argv)
 }
 `
 
-// checkNamed fails the test unless check, plan and the recording name a cause; of a program of which
-// the rest is safe, they leave the routine out that is concerned, and record the rest.
+// checkNamed fails the test unless check, plan and the recording name a cause; of a program of
+// which the rest is safe, they leave the routine out that is concerned, and record the rest.
 func checkNamed(t *testing.T, s *subject, cause string, leftOut ...string) {
 	t.Helper()
 	pid := fmt.Sprint(s.pid())
@@ -93,14 +94,16 @@ func checkNamed(t *testing.T, s *subject, cause string, leftOut ...string) {
 	if len(leftOut) == 0 {
 		w := startTracer(t, "-p", pid)
 		w.wait(exitError)
-		if !strings.Contains(w.errs.String(), cause) || strings.Contains(w.errs.String(), "does not stand") {
+		if !strings.Contains(w.errs.String(), cause) || strings.Contains(w.errs.String(),
+			"does not stand") {
 			t.Errorf("the recording says %s, want %q before it attaches", w.errs.String(), cause)
 		}
 		s.isClean()
 		s.ask(10)
 		return
 	}
-	w := startTracer(t, "--overhead", "0", "-F", "^(steady|moved|patched)$", "-o", "x.wpp", "-p", pid)
+	w := startTracer(t, "--overhead", "0", "-F", "^(steady|moved|patched)$", "-o", "x.wpp", "-p",
+		pid)
 	w.expect("recording process")
 	const asked = 100
 	s.ask(asked)
@@ -148,26 +151,31 @@ func TestCodeMovedByMremap(t *testing.T) {
 	checkNamed(t, s, "its code was moved to memory that is not its file's", "moved")
 }
 
-// A routine that the process has patched is left out with this cause, and so is all that was patched
-// and moved.
+// A routine that the process has patched is left out with this cause, and so is all that was
+// patched and moved.
 func TestCodeThatIsPatched(t *testing.T) {
 	program := compileC(t, changesItself, "-O1")
 	const cause = "its code is not the file's: code that is changed at run time cannot be traced"
 	checkNamed(t, startSubject(t, exec.Command(program, "patch")), cause, "patched")
-	checkNamed(t, startSubject(t, exec.Command(program, "patch and move")), "its code ", "patched", "moved")
+	checkNamed(t, startSubject(t, exec.Command(program, "patch and move")), "its code ", "patched",
+		"moved")
 }
 
-// The same is so for a library that is traced: its routines that were moved or patched are left out.
+// The same is so for a library that is traced: its routines that were moved or patched are left
+// out.
 func TestLibraryCodeThatIsPatched(t *testing.T) {
 	library := compileC(t, changesItself, "-O1", "-shared", "-fPIC", "-Dmain=run")
 	dir := filepath.Dir(library)
 	if err := os.Rename(library, filepath.Join(dir, "libchanges.so")); err != nil {
 		t.Fatal(err)
 	}
-	const user = "int run(int, char **); int main(int argc, char **argv) { return run(argc, argv); }"
-	program := compileC(t, user, "-O1", "-L"+dir, "-Wl,-rpath,"+dir, "-Wl,--no-as-needed", "-lchanges")
+	const user = "int run(int, char **); int main(int argc, char **argv) { return run(argc, " +
+		"argv); }"
+	program := compileC(t, user, "-O1", "-L"+dir, "-Wl,-rpath,"+dir, "-Wl,--no-as-needed",
+		"-lchanges")
 	s := startSubject(t, exec.Command(program, "patch and move"))
-	w := startTracer(t, "--overhead", "0", "--lib", "libchanges*", "-o", "x.wpp", "-p", fmt.Sprint(s.pid()))
+	w := startTracer(t, "--overhead", "0", "--lib", "libchanges*", "-o", "x.wpp", "-p",
+		fmt.Sprint(s.pid()))
 	w.expect("recording process")
 	const asked = 100
 	s.ask(asked)
@@ -178,7 +186,8 @@ func TestLibraryCodeThatIsPatched(t *testing.T) {
 	}
 	counts := callsIn(t, w.path("x.wpp"))
 	if counts["steady"] != asked || counts["moved"] != 0 || counts["patched"] != 0 {
-		t.Errorf("steady, moved and patched ran %d, %d and %d times", counts["steady"], counts["moved"], counts["patched"])
+		t.Errorf("steady, moved and patched ran %d, %d and %d times", counts["steady"],
+			counts["moved"], counts["patched"])
 	}
 	s.ask(10)
 	s.end()
@@ -207,8 +216,10 @@ void _start(void)
 	__builtin_unreachable();
 }
 `
-	s := startSubject(t, exec.Command(compileC(t, program, "-O1", "-static", "-nostdlib", "-mno-sse", "-Wl,-N")))
-	checkNamed(t, s, "its code is in writable memory, where the kernel puts no probes: link it without -N (--omagic)")
+	s := startSubject(t, exec.Command(compileC(t, program, "-O1", "-static", "-nostdlib",
+		"-mno-sse", "-Wl,-N")))
+	checkNamed(t, s, "its code is in writable memory, where the kernel puts no probes: link it "+
+		"without -N (--omagic)")
 }
 
 // A program whose file overlayfs has copied to its upper layer since it was started is refused with
@@ -225,7 +236,8 @@ func TestFileCopiedUpByOverlay(t *testing.T) {
 		testenv.Missing(t, err)
 	}
 	t.Cleanup(func() { unix.Unmount(tmpfs, unix.MNT_DETACH) })
-	if err := errors.Join(os.Mkdir(tmpfs+"/up", 0o755), os.Mkdir(tmpfs+"/work", 0o755)); err != nil {
+	if err := errors.Join(os.Mkdir(tmpfs+"/up", 0o755),
+		os.Mkdir(tmpfs+"/work", 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	program := compileC(t, changesItself, "-O1")
@@ -240,7 +252,8 @@ func TestFileCopiedUpByOverlay(t *testing.T) {
 	t.Cleanup(func() { unix.Unmount(merged, unix.MNT_DETACH) })
 	prog := filepath.Join(merged, "prog")
 	before := startSubject(t, exec.Command(prog))
-	if out, errs, _ := wpptrace("check", "-p", fmt.Sprint(before.pid())); !strings.Contains(out, "is the file's\n") {
+	if out, errs, _ := wpptrace("check", "-p", fmt.Sprint(before.pid())); !strings.Contains(out,
+		"is the file's\n") {
 		t.Errorf("before: %s%s", out, errs)
 	}
 	if err := os.Chmod(prog, 0o711); err != nil && !errors.Is(err, syscall.ETXTBSY) {
@@ -248,7 +261,8 @@ func TestFileCopiedUpByOverlay(t *testing.T) {
 	}
 	checkNamed(t, before, "its file was copied up by overlayfs since it was started")
 	after := startSubject(t, exec.Command(prog))
-	w := startTracer(t, "--overhead", "0", "-F", "^steady$", "-o", "x.wpp", "-p", fmt.Sprint(after.pid()))
+	w := startTracer(t, "--overhead", "0", "-F", "^steady$", "-o", "x.wpp", "-p",
+		fmt.Sprint(after.pid()))
 	w.expect("recording process")
 	after.ask(100)
 	w.signal(os.Interrupt)

@@ -19,7 +19,8 @@ func checkCommand() *cobra.Command {
 		Short: "Check the kernel, the privileges and a process: each ok, or missing with the fix",
 		Example: `  wpptrace check           can this machine trace at all?
   wpptrace check -p 4711   and process 4711?`,
-		Long: "Nothing is attached. What needs privileges to be found out is unknown without them. The exit status\nis 1 unless all is ok.",
+		Long: "Nothing is attached. What needs privileges to be found out is unknown without " +
+			"them. The exit status\nis 1 unless all is ok.",
 		Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			r := checkReport{SchemaVersion: report.SchemaVersion, OK: true, Checks: []checked{}}
@@ -71,7 +72,8 @@ type checkReport struct {
 func (r *checkReport) add(list ...requirement.Requirement) {
 	for _, q := range list {
 		found, err := q.Find()
-		k := checked{Name: q.Name, OK: err == nil, Unknown: errors.Is(err, requirement.ErrUnknown), Found: found}
+		k := checked{Name: q.Name, OK: err == nil, Unknown: errors.Is(err, requirement.ErrUnknown),
+			Found: found}
 		if err != nil {
 			k.Found, r.OK = err.Error(), false
 		}

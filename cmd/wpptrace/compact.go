@@ -56,7 +56,8 @@ segments. One that is cut off is refused: the result would look whole.`,
 					return fmt.Errorf("compact %s: %w", args[0], err)
 				}
 				if uint64(after) >= before {
-					_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes: left as it is, for it would not be smaller\n", output, before)
+					_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes: left as it is, for it "+
+						"would not be smaller\n", output, before)
 					return err
 				}
 			}
@@ -68,10 +69,12 @@ segments. One that is cut off is refused: the result would look whole.`,
 				return fmt.Errorf("look at snapshot: %w", err)
 			}
 			if len(leftOut) > 0 {
-				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: sections of kind %s are left out: they refer to grammars that are others now\n",
+				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: sections of kind %s are left out: "+
+					"they refer to grammars that are others now\n",
 					output, numbersOf(leftOut))
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes, %d before\n", output, st.Size(), before)
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes, %d before\n", output, st.Size(),
+				before)
 			return err
 		},
 	}

@@ -24,7 +24,8 @@ func writeRepetitive(t *testing.T) (path string) {
 		}
 		g.Append(20 + random.Uint32N(20))
 	}
-	s := &wpp.Snapshot{Symbols: make([]wpp.Symbol, 40), Threads: []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}}}
+	s := &wpp.Snapshot{Symbols: make([]wpp.Symbol, 40),
+		Threads: []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}}}
 	for i := range s.Symbols {
 		s.Symbols[i] = wpp.Symbol{IsMark: true, N: uint64(i)}
 	}
@@ -66,7 +67,8 @@ func TestCompact(t *testing.T) {
 		{[]string{"compact", path}, path},
 	} {
 		out, errs, status := wpptrace(c.args...)
-		if status != 0 || errs != "" || !strings.HasPrefix(out, c.output+": ") || strings.Count(out, "\n") != 1 {
+		if status != 0 || errs != "" || !strings.HasPrefix(out, c.output+": ") ||
+			strings.Count(out, "\n") != 1 {
 			t.Fatalf("%q: %d, %q, %q", c.args, status, out, errs)
 		}
 		if after := sizeOf(t, c.output); after >= before {
@@ -96,9 +98,11 @@ func TestCompactFails(t *testing.T) {
 		{[]string{"compact", path + "x"}, exitError, "name a file that wpptrace has recorded"},
 		{[]string{"compact", "-o", filepath.Join(path, "x"), path}, exitError, "not a directory"},
 		{[]string{"compact", "-o", device, path}, exitError, "not a regular file"},
-		{[]string{"compact", "-o", link, path}, exitError, "it is a link, which is not written through: name what it leads to with -o"},
+		{[]string{"compact", "-o", link, path}, exitError,
+			"it is a link, which is not written through: name what it leads to with -o"},
 	} {
-		if out, errs, status := wpptrace(c.args...); status != c.status || out != "" || !strings.Contains(errs, c.text) {
+		if out, errs, status := wpptrace(c.args...); status != c.status || out != "" ||
+			!strings.Contains(errs, c.text) {
 			t.Errorf("%q: %d, %q, %q", c.args, status, out, errs)
 		}
 	}
@@ -113,7 +117,8 @@ func TestSectionsOfANewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	const kept, ofRules = wpp.SectionKind(1 << 20), wpp.SectionKind(1<<20+1) | wpp.OfRules
-	s.Sections = []*wpp.Section{wpp.NewSection(kept, []byte("kept")), wpp.NewSection(ofRules, []byte("left out"))}
+	s.Sections = []*wpp.Section{wpp.NewSection(kept, []byte("kept")),
+		wpp.NewSection(ofRules, []byte("left out"))}
 	if err := store.WriteFile(path, s); err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +126,10 @@ func TestSectionsOfANewerVersion(t *testing.T) {
 	if _, errs, status := wpptrace("stat", path); status != 0 || errs != "wpptrace: "+path+note {
 		t.Errorf("stat: %d, %q", status, errs)
 	}
-	const leftOut = ": sections of kind 1048577 are left out: they refer to grammars that are others now\n"
-	if _, errs, status := wpptrace("compact", path); status != 0 || errs != "wpptrace: "+path+leftOut {
+	const leftOut = ": sections of kind 1048577 are left out: they refer to grammars that are " +
+		"others now\n"
+	if _, errs, status := wpptrace("compact", path); status != 0 ||
+		errs != "wpptrace: "+path+leftOut {
 		t.Errorf("compact: %d, %q", status, errs)
 	}
 	if s, err = store.ReadFile(path); err != nil {

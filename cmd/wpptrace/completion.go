@@ -22,8 +22,10 @@ func completeValues(root *cobra.Command) {
 		{"wpptrace", "on-overflow", []cobra.Completion{"gap", "stop"}, false},
 		{"dump", "as", forms, false},
 		{"stat", "csv", []cobra.Completion{"figure8", "figure9"}, false},
-		{"hot", "cost", []cobra.Completion{string(query.Instructions), string(query.Executions)}, true},
-		{"diff", "cost", []cobra.Completion{string(query.Instructions), string(query.Executions)}, false},
+		{"hot", "cost", []cobra.Completion{string(query.Instructions), string(query.Executions)},
+			true},
+		{"diff", "cost", []cobra.Completion{string(query.Instructions), string(query.Executions)},
+			false},
 	} {
 		rest := cobra.ShellCompDirectiveNoFileComp
 		if v.orFile {
@@ -31,7 +33,8 @@ func completeValues(root *cobra.Command) {
 		}
 		for _, c := range append(root.Commands(), root) {
 			if c.Name() == v.command {
-				if err := c.RegisterFlagCompletionFunc(v.flag, cobra.FixedCompletions(v.words, rest)); err != nil {
+				if err := c.RegisterFlagCompletionFunc(v.flag,
+					cobra.FixedCompletions(v.words, rest)); err != nil {
 					panic(err) // there is no such flag: a test sees that
 				}
 			}

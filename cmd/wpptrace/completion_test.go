@@ -31,7 +31,8 @@ func TestCompletion(t *testing.T) {
 // completion.
 func TestDocs(t *testing.T) {
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "run", "-tags", "docs", ".", "docs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "run", "-tags", "docs", ".", "docs",
+		dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	root := rootCommand()
@@ -48,7 +49,8 @@ func TestDocs(t *testing.T) {
 			t.Error(err)
 		}
 		line, _, _ := strings.Cut(c.Example, "\n")
-		if plain := strings.NewReplacer(`\-`, "-", `\\`, `\`).Replace(string(text)); !strings.Contains(plain, strings.TrimSpace(line)) {
+		if plain := strings.NewReplacer(`\-`, "-", `\\`,
+			`\`).Replace(string(text)); !strings.Contains(plain, strings.TrimSpace(line)) {
 			t.Errorf("%s lacks the example %q", page, line)
 		}
 	}

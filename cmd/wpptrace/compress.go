@@ -53,13 +53,17 @@ instructions nor source lines.`,
 			if symbols {
 				compress = ppcompress.Symbols
 			}
-			if err := cmp.Or(limits.check(), limits.fit(memory.Allowed(), 1, c.Flags().Changed)); err != nil {
+			if err := cmp.Or(limits.check(),
+				limits.fit(memory.Allowed(), 1, c.Flags().Changed)); err != nil {
 				return err
 			}
-			return compressFile(compress, args[0], spill.New(store.NewDraft(output), limits.process()), output, c.InOrStdin(), c.ErrOrStderr())
+			return compressFile(compress, args[0],
+				spill.New(store.NewDraft(output), limits.process()), output, c.InOrStdin(),
+				c.ErrOrStderr())
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the snapshot; what was there becomes FILE.old")
+	c.Flags().StringVarP(&output, "output", "o", "",
+		"`FILE` for the snapshot; what was there becomes FILE.old")
 	limits.add(c.Flags())
 	c.Flags().BoolVar(&symbols, "symbols", false, "read bare symbols instead of a raw trace")
 	return c
@@ -70,7 +74,8 @@ type compression func(r io.Reader, image string, rec *spill.Recording) (*wpp.Sna
 
 // compressFile compresses the trace in a file, or on stdin. One that is cut off is an error, but
 // not without a snapshot.
-func compressFile(compress compression, path string, rec *spill.Recording, output string, stdin io.Reader, stderr io.Writer) error {
+func compressFile(compress compression, path string, rec *spill.Recording, output string,
+	stdin io.Reader, stderr io.Writer) error {
 	if err := record.CheckOutput(output); err != nil {
 		return err
 	}

@@ -18,8 +18,9 @@ func diffCommand() *cobra.Command {
 	q := query.DiffQuery{Hot: query.DefaultHotQuery(), Top: 20}
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "diff [FLAG...] SNAPSHOT SNAPSHOT",
-		Short: "Print which paths and subpaths are new, gone, hotter or colder in a second snapshot",
+		Use: "diff [FLAG...] SNAPSHOT SNAPSHOT",
+		Short: "Print which paths and subpaths are new, gone, hotter or colder in a second " +
+			"snapshot",
 		Example: `  wpptrace diff before.wpp after.wpp             what changed most, of the same build
   wpptrace diff --share -L 8 short.wpp long.wpp  of runs that were not equally long`,
 		Long: `Compared are all paths, and the subpaths that are hot in one of the snapshots, as hot finds them
@@ -42,13 +43,15 @@ COUNT   how often it ran in the first, THEN in the second`,
 			if err != nil {
 				return err
 			}
-			if sampled := first.Figures.IsSampled() || second.Figures.IsSampled(); sampled && !c.Flags().Changed("share") {
+			if sampled := first.Figures.IsSampled() || second.Figures.IsSampled(); sampled &&
+				!c.Flags().Changed("share") {
 				q.Share = true
 			}
 			differences, err := query.Diff(first, second, q)
 			for i, s := range []*wpp.Snapshot{first, second} {
 				for _, caveat := range report.Caveats(s) {
-					fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: %s\n", report.Fit(args[i], len(args[i])), caveat)
+					fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: %s\n",
+						report.Fit(args[i], len(args[i])), caveat)
 				}
 			}
 			switch {
@@ -61,11 +64,14 @@ COUNT   how often it ran in the first, THEN in the second`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&q.Share, "share", false, "compare shares of all that ran, not costs: usual where one was traced in windows")
+	f.BoolVar(&q.Share, "share", false, "compare shares of all that ran, not costs: usual where "+
+		"one was traced in windows")
 	f.IntVarP(&q.Hot.MinLength, "min-length", "l", q.Hot.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.Hot.MaxLength, "max-length", "L", q.Hot.MaxLength, "most `PATHS` of a subpath")
-	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q.Hot, text) })
-	f.StringVar((*string)(&q.Hot.Metric), "cost", "", "what a path costs: its `instructions`, the default, or \"count\": 1")
+	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)",
+		func(text string) error { return setCost(&q.Hot, text) })
+	f.StringVar((*string)(&q.Hot.Metric), "cost", "",
+		"what a path costs: its `instructions`, the default, or \"count\": 1")
 	f.IntVar(&q.Top, "top", q.Top, "print only the `N` that changed most; 0: all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c

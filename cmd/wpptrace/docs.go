@@ -24,7 +24,10 @@ func docsCommand() *cobra.Command {
 		Example: "  go run -tags docs ./cmd/wpptrace docs build",
 		Hidden:  true,
 		Args:    exactly(1, "a directory"),
-		RunE:    func(c *cobra.Command, args []string) error { return writeDocs(c.Root(), args[0]) },
+		RunE: func(c *cobra.Command,
+			args []string) error {
+			return writeDocs(c.Root(), args[0])
+		},
 	}
 }
 
@@ -39,9 +42,11 @@ func writeDocs(root *cobra.Command, dir string) error {
 		file  string
 		write func(path string) error
 	}{
-		{"wpptrace.bash", func(path string) error { return root.GenBashCompletionFileV2(path, true) }},
+		{"wpptrace.bash",
+			func(path string) error { return root.GenBashCompletionFileV2(path, true) }},
 		{"_wpptrace", root.GenZshCompletionFile},
-		{"wpptrace.fish", func(path string) error { return root.GenFishCompletionFile(path, true) }},
+		{"wpptrace.fish",
+			func(path string) error { return root.GenFishCompletionFile(path, true) }},
 	} {
 		if err := shell.write(filepath.Join(dir, "completions", shell.file)); err != nil {
 			return fmt.Errorf("write completion: %w", err)
@@ -52,7 +57,9 @@ func writeDocs(root *cobra.Command, dir string) error {
 		c.Long = markdown(c.Long)
 		c.Flags().VisitAll(flagMarkdown)
 	}
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "WPPTRACE", Section: "1", Source: "wpptrace " + strings.TrimSpace(release)}, pages); err != nil {
+	if err := doc.GenManTree(root,
+		&doc.GenManHeader{Title: "WPPTRACE", Section: "1",
+			Source: "wpptrace " + strings.TrimSpace(release)}, pages); err != nil {
 		return fmt.Errorf("write manual pages: %w", err)
 	}
 	return nil
@@ -83,7 +90,8 @@ func isTable(paragraph string) bool {
 
 // escape keeps signs from being taken for those of Markdown.
 func escape(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", `\<`, "[", `\[`, "]", `\]`).Replace(text)
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", `\<`,
+		"[", `\[`, "]", `\]`).Replace(text)
 }
 
 // flagMarkdown puts the name of a flag's value in place, which pflag marks by quotes.

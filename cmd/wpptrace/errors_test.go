@@ -62,7 +62,8 @@ func fails(t *testing.T, cmd *exec.Cmd, text string) {
 	cmd.Stderr = &errs
 	cmd.Run()
 	got := errs.String()
-	if cmd.ProcessState.ExitCode() != 1 || strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "wpptrace: ") || !strings.Contains(got, text) {
+	if cmd.ProcessState.ExitCode() != 1 || strings.Count(got, "\n") != 1 ||
+		!strings.HasPrefix(got, "wpptrace: ") || !strings.Contains(got, text) {
 		t.Errorf("%v: %v: %q, want one line with %q", cmd.Args, cmd.ProcessState, got, text)
 	}
 }
@@ -74,15 +75,18 @@ func TestNotRoot(t *testing.T) {
 	asNobody := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(program, args...)
 		cmd.Dir = work
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody,
+			Gid: nobody}}
 		return cmd
 	}
 	s := startServer(t)
-	const want = "no CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE: run wpptrace as root (sudo wpptrace ...); a container must be a privileged one\n"
+	const want = "no CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE: run wpptrace as root (sudo wpptrace " +
+		"...); a container must be a privileged one\n"
 	fails(t, asNobody("-p", strconv.Itoa(s.pid())), "wpptrace: trace a process: "+want)
 	fails(t, asNobody("--", "/bin/true"), "wpptrace: trace a process: "+want)
 	out, err := asNobody("check").Output()
-	if text := string(out); err == nil || !strings.Contains(text, "missing  privileges       "+want) || !strings.Contains(text, "\nunknown  bpf ") ||
+	if text := string(out); err == nil || !strings.Contains(text,
+		"missing  privileges       "+want) || !strings.Contains(text, "\nunknown  bpf ") ||
 		strings.Count(text, "missing") != 1 {
 		t.Errorf("check: %v\n%s", err, out)
 	}
@@ -93,7 +97,8 @@ func TestNotRoot(t *testing.T) {
 	if err := os.WriteFile(snapshot, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, asNobody("hot", snapshot), "x.wpp: permission denied: only its owner may read it: use sudo, or give it away with chown\n")
+	fails(t, asNobody("hot", snapshot), "x.wpp: permission denied: only its owner may read it: "+
+		"use sudo, or give it away with chown\n")
 	if left, _ := os.ReadDir(work); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
@@ -129,8 +134,9 @@ func TestFewCapabilities(t *testing.T) {
 	work := anybodysDir(t)
 	with := func(more ...uintptr) *syscall.SysProcAttr {
 		return &syscall.SysProcAttr{
-			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
-			AmbientCaps: append([]uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE}, more...),
+			Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: append([]uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE},
+				more...),
 		}
 	}
 	few := with()
@@ -145,14 +151,20 @@ func TestFewCapabilities(t *testing.T) {
 		{few, []string{"--overhead", "20"}, "0000000000080000", "000000c000000000"},
 		{nil, []string{"--overhead", "20"}, "0000000000880000", "000000c000800000"},
 		{nil, []string{"--on-overflow", "stop"}, "0000000000000020", "0000000000000020"},
-		{with(unix.CAP_KILL), []string{"--on-overflow", "stop"}, "0000000000000020", "0000000000000020"},
-		{with(unix.CAP_KILL, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH), []string{"--lib", "none"}, "0000010000080024", "000000c000000020"},
+		{with(unix.CAP_KILL), []string{"--on-overflow", "stop"}, "0000000000000020",
+			"0000000000000020"},
+		{with(unix.CAP_KILL, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH),
+			[]string{"--lib", "none"}, "0000010000080024", "000000c000000020"},
 		{nil, []string{"--lib", "none"}, "0000010000080024", "000000c000800020"},
-		{nil, []string{"--lib", "none", "--overhead", "20"}, "0000010000880024", "000000c000800020"},
-		{with(unix.CAP_KILL, unix.CAP_DAC_READ_SEARCH), []string{"--follow-fork"}, "000000c000080024", "000000c000000020"},
+		{nil, []string{"--lib", "none", "--overhead", "20"}, "0000010000880024",
+			"000000c000800020"},
+		{with(unix.CAP_KILL, unix.CAP_DAC_READ_SEARCH), []string{"--follow-fork"},
+			"000000c000080024", "000000c000000020"},
 		{nil, []string{"--follow-fork"}, "000000c000080024", "000000c000800020"},
 	} {
-		cmd := exec.Command(program, append([]string{"-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--max-slowdown", "0"}, c.flags...)...)
+		cmd := exec.Command(program,
+			append([]string{"-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--max-slowdown", "0"},
+				c.flags...)...)
 		cmd.Dir, cmd.SysProcAttr = work, c.who
 		if c.who == nil {
 			cmd.Dir = t.TempDir()
@@ -172,7 +184,8 @@ func TestFewCapabilities(t *testing.T) {
 		}
 		w.signal(os.Interrupt)
 		w.wait(0)
-		if stat := checkRecording(t, w, "x.wpp", least); slices.Contains(c.flags, "--overhead") != (stat.Windows > 2) {
+		if stat := checkRecording(t, w, "x.wpp", least); slices.Contains(c.flags,
+			"--overhead") != (stat.Windows > 2) {
 			t.Errorf("%q: %d windows:\n%s", c.flags, stat.Windows, w.errs.String())
 		}
 	}
@@ -222,15 +235,19 @@ func TestTooFewCapabilities(t *testing.T) {
 		more        []uintptr
 		want        string
 	}{
-		{"--lib", "none", nil, "permission denied: run wpptrace as root, with CAP_CHECKPOINT_RESTORE"},
-		{"--lib", "none", []uintptr{unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH}, "not let go on: no CAP_KILL"},
+		{"--lib", "none", nil, "permission denied: run wpptrace as root, with " +
+			"CAP_CHECKPOINT_RESTORE"},
+		{"--lib", "none", []uintptr{unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH},
+			"not let go on: no CAP_KILL"},
 		{"--on-overflow", "stop", nil, "not let go on: no CAP_KILL"},
 	} {
-		cmd := exec.Command(program, "-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", c.flag, c.value)
+		cmd := exec.Command(program, "-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", c.flag,
+			c.value)
 		cmd.Dir = anybodysDir(t)
 		cmd.SysProcAttr = &syscall.SysProcAttr{
-			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
-			AmbientCaps: append([]uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE}, c.more...),
+			Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: append([]uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE},
+				c.more...),
 		}
 		fails(t, cmd, c.want)
 	}
@@ -259,8 +276,11 @@ func TestNoBPF(t *testing.T) {
 
 // TestFullDiskLeavesWhatWasRecorded: where a disk is full at the end, the message names the file.
 func TestFullDiskLeavesWhatWasRecorded(t *testing.T) {
-	kept := record.WriteError("x.wpp", fmt.Errorf("write snapshot x.wpp: %w", &store.KeptError{Err: unix.ENOSPC, File: ".x.wpp.1"}))
-	if want := "write snapshot x.wpp: no space left on device: free some space there, or name another file with -o; what was recorded before is in .x.wpp.1"; kept.Error() != want {
+	kept := record.WriteError("x.wpp",
+		fmt.Errorf("write snapshot x.wpp: %w",
+			&store.KeptError{Err: unix.ENOSPC, File: ".x.wpp.1"}))
+	if want := "write snapshot x.wpp: no space left on device: free some space there, or name " +
+		"another file with -o; what was recorded before is in .x.wpp.1"; kept.Error() != want {
 		t.Errorf("%q, want %q", kept, want)
 	}
 }
@@ -274,28 +294,34 @@ func TestFullDisk(t *testing.T) {
 	defer unix.Unmount(dir, 0)
 	before := &wpp.Snapshot{Figures: wpp.Figures{PID: 4711}}
 	must(t, store.WriteFile(filepath.Join(dir, "x.wpp"), before))
-	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 1<<16), 0o600); !errors.Is(err, unix.ENOSPC) {
+	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 1<<16),
+		0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o", filepath.Join(dir, "x.wpp"))
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o",
+		filepath.Join(dir, "x.wpp"))
 	w.expect("recording process")
 	s.ask(10)
 	w.signal(unix.SIGUSR2)
 	w.expect("no space left on device")
 	w.signal(unix.SIGINT)
 	w.wait(1)
-	want := "wpptrace: write snapshot " + filepath.Join(dir, "x.wpp") + ": no space left on device: free some space there, or name another file with -o\n"
+	want := "wpptrace: write snapshot " + filepath.Join(dir,
+		"x.wpp") + ": no space left on device: free some space there, or name another file with " +
+		"-o\n"
 	if got := w.errs.String(); strings.Count(got, want) != 2 {
 		t.Errorf("the snapshot in the middle and the one at the end: %q, want %q", got, want)
 	}
-	if out, errs := w.stdout.String(), w.errs.String(); !strings.Contains(out, "minimal hot subpaths") || !strings.Contains(errs, "lost: 0 events\n") {
+	if out, errs := w.stdout.String(), w.errs.String(); !strings.Contains(out,
+		"minimal hot subpaths") || !strings.Contains(errs, "lost: 0 events\n") {
 		t.Errorf("what was recorded is not told of:\n%s\n%s", out, errs)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	if old, err := store.ReadFile(filepath.Join(dir, "x.wpp")); err != nil || old.Figures.PID != before.Figures.PID {
+	if old, err := store.ReadFile(filepath.Join(dir, "x.wpp")); err != nil ||
+		old.Figures.PID != before.Figures.PID {
 		t.Errorf("the old snapshot: %v", err)
 	}
 	s.isClean()
@@ -314,8 +340,10 @@ func TestBadSnapshots(t *testing.T) {
 	}
 	future := bytes.Clone(whole)
 	future[8] = 99
-	binary.LittleEndian.PutUint32(future[12:], crc32.Checksum(future[:12], crc32.MakeTable(crc32.Castagnoli)))
-	const again, other = "copy it again from where it was recorded, or record anew", "name a file that wpptrace has recorded"
+	binary.LittleEndian.PutUint32(future[12:],
+		crc32.Checksum(future[:12], crc32.MakeTable(crc32.Castagnoli)))
+	const again, other = "copy it again from where it was recorded, or record anew",
+		"name a file that wpptrace has recorded"
 	for name, c := range map[string]struct {
 		content []byte
 		remedy  string
@@ -331,7 +359,8 @@ func TestBadSnapshots(t *testing.T) {
 		}
 		for _, command := range [][]string{{"stat"}, {"hot"}, {"path", "main#0"}, {"dump"}} {
 			out, errs, status := wpptrace(append(command, path)...)
-			if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, path) || !strings.HasSuffix(errs, ": "+c.remedy+"\n") {
+			if status != 1 || out != "" || strings.Count(errs, "\n") != 1 ||
+				!strings.Contains(errs, path) || !strings.HasSuffix(errs, ": "+c.remedy+"\n") {
 				t.Errorf("%s %s: status %d, %q, %q", command, name, status, out, errs)
 			}
 		}
@@ -355,9 +384,11 @@ func TestSnapshotsThatAreCutOff(t *testing.T) {
 		if err := os.WriteFile(cut, whole[:len(whole)-1-n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"stat", cut}, {"hot", cut}, {"dump", cut}, {"diff", good, cut}, {"diff", cut, good}} {
+		for _, args := range [][]string{{"stat", cut}, {"hot", cut}, {"dump", cut},
+			{"diff", good, cut}, {"diff", cut, good}} {
 			out, errs, status := wpptrace(args...)
-			if status != 1 || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "wpptrace: snapshot "+cut+" ") {
+			if status != 1 || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs,
+				"wpptrace: snapshot "+cut+" ") {
 				t.Fatalf("%s without its last %d bytes: status %d, %q", args[0], 1+n, status, errs)
 			}
 			if out != "" {

@@ -66,7 +66,8 @@ func (p *printer) handle(event record.Event) {
 	case record.Began:
 		p.say("recording %s to %s", p.process(), e.Path)
 	case record.Forked:
-		p.say("%s has started another, which is not recorded, but slowed down while probes stand, for it has copies of them: "+
+		p.say("%s has started another, which is not recorded, but slowed down while probes "+
+			"stand, for it has copies of them: "+
 			"--follow-fork records it, too", p.process())
 	case record.LibraryAdded:
 		p.say("%s: %s", report.Fit(e.Path, len(e.Path)), summary(e.Program.Plan))
@@ -74,7 +75,8 @@ func (p *printer) handle(event record.Event) {
 	case record.LibraryLeftOut:
 		p.insist("%s", libraryLeftOutText(e))
 	case record.LetGoOn:
-		p.insist("%s, which was held because it had loaded code, was let go on by a SIGCONT too early: what it did meanwhile is not recorded", p.process())
+		p.insist("%s, which was held because it had loaded code, was let go on by a SIGCONT too "+
+			"early: what it did meanwhile is not recorded", p.process())
 	case record.SnapshotWritten:
 		p.say("snapshot: %s, recording goes on", e.Path)
 	case record.SnapshotFailed:
@@ -92,12 +94,15 @@ func (p *printer) handle(event record.Event) {
 func (p *printer) window(event record.Event) {
 	switch e := event.(type) {
 	case record.WindowsBegin:
-		p.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however slow",
+		p.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced "+
+			"in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however "+
+			"slow",
 			p.flags.overhead, e.Window, nextWindowText(e.Wait, e.Left))
 	case record.WindowClosed:
 		p.log.Debug("a window has ended", "windows", e.Windows, "overhead", text.Share(e.Overhead))
 	case record.RareSitesCounted:
-		p.log.Debug("rare sites were counted between windows", "sites", e.Sites, "hits", e.Hits, "used", e.Used, "for hits", e.Cost)
+		p.log.Debug("rare sites were counted between windows", "sites", e.Sites, "hits", e.Hits,
+			"used", e.Used, "for hits", e.Cost)
 	}
 }
 
@@ -117,24 +122,30 @@ func (p *printer) planned(e record.Planned) {
 	}
 	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
 	if bytes, share := figures.Unlisted(pl); share > much && bytes > usual {
-		p.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no unwind information: they are not traced", bytes, 100*share)
+		p.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no "+
+			"unwind information: they are not traced", bytes, 100*share)
 	}
 	if p.flags.selection.weights != "" { // estimates are too rough for that
 		if share, most := figures.TooCostly(pl); share > much {
-			p.say("%.0f%% of the instructions that ran in %s, of what is to be traced, are in routines left out, most in %s: they need single-stepped probes, which --complete admits",
+			p.say("%.0f%% of the instructions that ran in %s, of what is to be traced, are in "+
+				"routines left out, most in %s: they need single-stepped probes, which "+
+				"--complete admits",
 				100*share, p.flags.selection.weights, report.Fit(most.Name, 60))
 		}
 	}
 	if e.Removal > time.Second {
-		p.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", e.Removal.Seconds())
+		p.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which "+
+			"nothing can hurry; until then others that run the program are slowed down too",
+			e.Removal.Seconds())
 	}
 	if share, most := figures.SingleStepped(pl); share > noticeable {
-		p.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", text.Factor(100*share), report.Fit(most.Name, 60))
+		p.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it "+
+			"out", text.Factor(100*share), report.Fit(most.Name, 60))
 	}
 }
 
-// refused prints why nothing of a program, or of a library, is traced that was to be, or why some of
-// it is not.
+// refused prints why nothing of a program, or of a library, is traced that was to be, or why some
+// of it is not.
 func (p *printer) refused(program *record.Program) {
 	if refusal := program.Refusal(); refusal != "" {
 		p.say("%s", refusal)
@@ -149,9 +160,12 @@ func (p *printer) forecast(e record.Forecast) {
 	for _, line := range forecastLines(e.Forecast, e.Load, p.flags.overhead) {
 		p.say("%s", line)
 	}
-	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond // usualWait is for each probe
-	if takes := time.Duration(min(e.Load, 1) * float64(e.Probes) * float64(usualWait)); takes > felt {
-		p.say("putting in %d probes may hold it up for some %.1f s, and taking them out again, too: -F narrows what is traced", e.Probes, takes.Seconds())
+	// usualWait is for each probe
+	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond
+	if takes := time.Duration(min(e.Load, 1) * float64(e.Probes) * float64(usualWait)); takes >
+		felt {
+		p.say("putting in %d probes may hold it up for some %.1f s, and taking them out again, "+
+			"too: -F narrows what is traced", e.Probes, takes.Seconds())
 	}
 }
 
@@ -166,7 +180,8 @@ func forecastLines(f overhead.Forecast, load, percent float64) []string {
 	const busy = 0.9
 	if load < busy && !f.Some {
 		slower := 1 + load*(f.SlowDown(overhead.UsualTime)-1)
-		lines = append(lines, fmt.Sprintf("at its present load, %.0f%% of a CPU: some %s times", 100*load, text.Factor(slower)))
+		lines = append(lines, fmt.Sprintf("at its present load, %.0f%% of a CPU: some %s times",
+			100*load, text.Factor(slower)))
 	}
 	return lines
 }
@@ -196,7 +211,8 @@ func (p *printer) endText(e record.Ended) string {
 	case record.DurationOver:
 		return fmt.Sprintf("%v are over: tracing of %s ended", p.flags.limit, p.process())
 	case record.SlowDown:
-		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
+		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F "+
+			"selects fewer routines, --max-slowdown 0 goes on whatever it costs",
 			p.process(), likelySlowDownText(e.SlowDown), p.flags.maxSlowDown)
 	case record.Failed:
 		return fmt.Sprintf("%v: tracing ended", e.Err)
@@ -216,7 +232,8 @@ func isNews(s unix.WaitStatus) bool {
 func (p *printer) exitText(e record.Ended) string {
 	switch status := e.Status; {
 	case e.StatusKnown && status.Signaled():
-		text := fmt.Sprintf("%s was killed by %s", p.process(), cmp.Or(unix.SignalName(status.Signal()), fmt.Sprintf("signal %d", status.Signal())))
+		text := fmt.Sprintf("%s was killed by %s", p.process(),
+			cmp.Or(unix.SignalName(status.Signal()), fmt.Sprintf("signal %d", status.Signal())))
 		if status.Signal() == unix.SIGXFSZ {
 			text += ": it wrote a larger file than ulimit -f allows"
 		}
@@ -248,7 +265,8 @@ func (p *printer) handleFollowed(event record.Event) {
 		p.insist("%s", oneLine(e.Err))
 	case follow.Progress:
 		p.errs.Show(func(time.Duration) string {
-			return fmt.Sprintf("%.0fs  %d recorded, %d over  lost %d", e.Duration.Seconds(), e.Processes, e.Recordings, e.Lost)
+			return fmt.Sprintf("%.0fs  %d recorded, %d over  lost %d", e.Duration.Seconds(),
+				e.Processes, e.Recordings, e.Lost)
 		})
 	case follow.Ended:
 		p.errs.Clear()
@@ -270,7 +288,8 @@ func notFollowedText(process string, pids []int) string {
 	if len(pids) > most {
 		list = append(list, "...")
 	}
-	return fmt.Sprintf("%s had started %d others before (%s), which are not followed: -p records one of them",
+	return fmt.Sprintf("%s had started %d others before (%s), which are not followed: -p records "+
+		"one of them",
 		process, len(pids), strings.Join(list, ", "))
 }
 
@@ -292,9 +311,11 @@ func (p *printer) followEndText(r record.Reason) string {
 func (p *printer) statusText(s record.Status, since time.Duration) string {
 	line := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
 		s.Duration.Seconds(), text.Short(float64(s.Paths-p.paths)/since.Seconds()),
-		100*s.Ring, text.Short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)), s.Lost)
+		100*s.Ring, text.Short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)),
+		s.Lost)
 	if s.Windows > 0 {
-		line += fmt.Sprintf("  overhead %s  traced %s", text.Share(s.Overhead), text.Share(s.Sampled))
+		line += fmt.Sprintf("  overhead %s  traced %s", text.Share(s.Overhead),
+			text.Share(s.Sampled))
 	} else if s.SlowDownKnown {
 		line += "  slow-down " + slowDownText(s.SlowDown)
 	}
@@ -310,7 +331,8 @@ func nextWindowText(wait, left time.Duration) string {
 	case wait <= soon:
 		return ""
 	case left > 0 && wait > left:
-		return fmt.Sprintf(", the next in some %.0f s at its present load, when -d is over", wait.Seconds())
+		return fmt.Sprintf(", the next in some %.0f s at its present load, when -d is over",
+			wait.Seconds())
 	default:
 		return fmt.Sprintf(", the next in some %.0f s", wait.Seconds())
 	}
@@ -321,7 +343,8 @@ func (p *printer) unmatchedText(glob string) string {
 	if p.attached {
 		return unmatchedText(glob, p.pid)
 	}
-	return fmt.Sprintf("--lib %q names no library that %s is linked with: it is traced if the program loads it later", glob, p.name)
+	return fmt.Sprintf("--lib %q names no library that %s is linked with: it is traced if the "+
+		"program loads it later", glob, p.name)
 }
 
 // unmatchedText says of a glob that it has named no library so far.
@@ -337,5 +360,6 @@ func libraryLeftOutText(e record.LibraryLeftOut) string {
 // summary is a plan in one line.
 func summary(p *plan.Plan) string {
 	traced, stepped := figures.Count(p)
-	return fmt.Sprintf("%d of %d routines, %s (%d single-stepped)", traced, len(p.Routines), text.Count(len(p.Sites), "probe"), stepped)
+	return fmt.Sprintf("%d of %d routines, %s (%d single-stepped)", traced, len(p.Routines),
+		text.Count(len(p.Sites), "probe"), stepped)
 }

@@ -28,7 +28,8 @@ func probesOf(t *testing.T, pid int) int {
 		if err == nil {
 			return n
 		}
-		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.EAGAIN) { // a link that comes or goes just now
+		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.EAGAIN) {
+			// a link that comes or goes just now
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +58,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	kinds := [][]string{{}, {"--overhead", "20", "--window", "1ms"}, {"--on-overflow", "stop", "--ring-size", "4K"}, {"-F", "^(read|add|eval)"}}
+	kinds := [][]string{{}, {"--overhead", "20", "--window", "1ms"},
+		{"--on-overflow", "stop", "--ring-size", "4K"}, {"-F", "^(read|add|eval)"}}
 	s := startServer(t)
 	var questions []int
 	var got []string
@@ -65,7 +67,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	kills := amount(8, 200)
 	for i := range kills {
 		kind := kinds[i%len(kinds)]
-		w := startTracer(t, append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0"}, kind...)...)
+		w := startTracer(t, append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp",
+			"--max-slowdown", "0"}, kind...)...)
 		work := func() {
 			n := 1 + random.IntN(50)
 			questions, got = append(questions, n), append(got, s.ask(n))
@@ -73,7 +76,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		if i%3 > 0 { // the moment is one of recording, not of whatever comes first
 			w.expect("recording process")
 		}
-		for due := time.Now().Add(time.Duration(random.IntN(1000)) * time.Millisecond); time.Now().Before(due); {
+		for due := time.Now().Add(time.Duration(random.IntN(1000)) *
+			time.Millisecond); time.Now().Before(due); {
 			work()
 		}
 		if probesOf(t, s.pid()) > 0 {
@@ -81,9 +85,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		w.signal(unix.SIGKILL)
 		w.cmd.Wait()
-		testenv.Eventually(t, func() bool { return probesOf(t, s.pid()) == 0 }, "kill %d, %q: no link is left", i, kind)
+		testenv.Eventually(t, func() bool { return probesOf(t, s.pid()) == 0 },
+			"kill %d, %q: no link is left", i, kind)
 		s.becomesClean()
-		testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) != 'T' }, "kill %d, %q: the server goes on", i, kind)
+		testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) != 'T' },
+			"kill %d, %q: the server goes on", i, kind)
 	}
 	s.end()
 	if !slices.Equal(got, answers(t, questions...)) {
@@ -91,7 +97,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 	t.Logf("killed %d times, %d of them while probes stood", kills, probed)
 	if probed < kills/4 {
-		t.Errorf("only %d of %d kills came while probes stood: the test does not test", probed, kills)
+		t.Errorf("only %d of %d kills came while probes stood: the test does not test", probed,
+			kills)
 	}
 }
 
@@ -103,7 +110,8 @@ func TestNobodyReads(t *testing.T) {
 		args   []string
 		status int
 	}{
-		{"process", []string{"-p", strconv.Itoa(busy.pid()), "-d", "300ms", "--overhead", "0", "--max-slowdown", "0"}, 0},
+		{"process", []string{"-p", strconv.Itoa(busy.pid()), "-d", "300ms", "--overhead", "0",
+			"--max-slowdown", "0"}, 0},
 		{"command", []string{"--", "sh", "-c", "sleep 0.3; exit 7"}, 7},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -218,7 +226,9 @@ func TestStalledReader(t *testing.T) {
 			}
 			want := answers(t, questions...)
 			s := startServer(t)
-			w := startTracer(t, append([]string{"-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--json"}, c.flags...)...)
+			w := startTracer(t,
+				append([]string{"-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown",
+					"0", "--json"}, c.flags...)...)
 			testenv.Eventually(t, func() bool { return probesOf(t, s.pid()) > 0 }, "probes stand")
 			time.Sleep(100 * time.Millisecond)
 			ended, stalled := make(chan struct{}), make(chan struct{})
@@ -252,8 +262,10 @@ func TestStalledReader(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := r.Figures
-			if f.Anomalies != 0 || f.Hits < 10_000 || (f.Lost > 0) != c.lost || (f.Gaps > 0) != c.lost {
-				t.Errorf("%d hits, %d lost in %d gaps, %d anomalies; lost are to be some: %v", f.Hits, f.Lost, f.Gaps, f.Anomalies, c.lost)
+			if f.Anomalies != 0 || f.Hits < 10_000 || (f.Lost > 0) != c.lost ||
+				(f.Gaps > 0) != c.lost {
+				t.Errorf("%d hits, %d lost in %d gaps, %d anomalies; lost are to be some: %v",
+					f.Hits, f.Lost, f.Gaps, f.Anomalies, c.lost)
 			}
 		})
 	}
@@ -269,7 +281,8 @@ func TestNothingLeaksFromWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { busy.Process.Kill(); busy.Wait() })
-	w := startTracer(t, "-v", "-p", strconv.Itoa(busy.Process.Pid), "-o", "x.wpp", "--overhead", "200", "--window", "1ms")
+	w := startTracer(t, "-v", "-p", strconv.Itoa(busy.Process.Pid), "-o", "x.wpp", "--overhead",
+		"200", "--window", "1ms")
 	windows := func(n int) (descriptors int, memory uint64) {
 		for range n {
 			w.expect("a window has ended")

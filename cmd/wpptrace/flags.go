@@ -74,7 +74,8 @@ func addTime(f *pflag.FlagSet, to *time.Duration, name, letter, usage string) {
 
 // setMetric sets what a path costs: a metric, or the column of a table, FILE or FILE:COLUMN.
 func setMetric(q *query.HotQuery, text string) error {
-	if q.Metric = query.Metric(text); text == "" || q.Metric == query.Instructions || q.Metric == query.Executions {
+	if q.Metric = query.Metric(text); text == "" || q.Metric == query.Instructions ||
+		q.Metric == query.Executions {
 		return nil
 	}
 	name, column := text, ""
@@ -104,7 +105,8 @@ func setCost(q *query.HotQuery, text string) (err error) {
 		q.MinCost, err = strconv.ParseUint(text, 10, 64)
 		return err
 	}
-	q.MinShare, err = strconv.ParseFloat(share+"e-2", 64) // in one step: a quotient of what was rounded is rounded twice
+	// in one step: a quotient of what was rounded is rounded twice
+	q.MinShare, err = strconv.ParseFloat(share+"e-2", 64)
 	if err == nil && !(q.MinShare >= 0 && q.MinShare <= 1) {
 		err = strconv.ErrRange
 	}

@@ -14,9 +14,11 @@ func TestParseTime(t *testing.T) {
 		text string
 		want time.Duration // -1: an error
 	}{
-		{"10", 10 * time.Second}, {"0.5", 500 * time.Millisecond}, {"300ms", 300 * time.Millisecond}, {"1m30s", 90 * time.Second}, {"2m", 2 * time.Minute},
+		{"10", 10 * time.Second}, {"0.5", 500 * time.Millisecond},
+		{"300ms", 300 * time.Millisecond}, {"1m30s", 90 * time.Second}, {"2m", 2 * time.Minute},
 		{"-3", -3 * time.Second}, {"0", 0},
-		{"", -1}, {"soon", -1}, {"5u", -1}, {"10 s", -1}, {"1h30", -1}, {"1m30", -1}, {"1e3", -1}, {"9999999999999", -1},
+		{"", -1}, {"soon", -1}, {"5u", -1}, {"10 s", -1}, {"1h30", -1}, {"1m30", -1}, {"1e3", -1},
+		{"9999999999999", -1},
 	} {
 		got, err := parseTime(c.text)
 		if (err != nil) != (c.want == -1) || err == nil && got != c.want {
@@ -32,14 +34,17 @@ func TestSetCost(t *testing.T) {
 		share float64
 		ok    bool
 	}{
-		{"1000", 1000, 0, true}, {"5%", 0, 0.05, true}, {"0.1%", 0, 0.001, true}, {"100%", 0, 1, true}, {"0", 0, 0, true},
-		{"101%", 0, 0, false}, {"-1%", 0, 0, false}, {"nan%", 0, 0, false}, {"%", 0, 0, false}, {"5 %", 0, 0, false},
+		{"1000", 1000, 0, true}, {"5%", 0, 0.05, true}, {"0.1%", 0, 0.001, true}, {"100%", 0, 1,
+			true}, {"0", 0, 0, true},
+		{"101%", 0, 0, false}, {"-1%", 0, 0, false}, {"nan%", 0, 0, false}, {"%", 0, 0, false},
+		{"5 %", 0, 0, false},
 		{"-1", 0, 0, false}, {"5x", 0, 0, false}, {"1e3", 0, 0, false}, {"", 0, 0, false},
 	} {
 		q := query.DefaultHotQuery()
 		err := setCost(&q, c.text)
 		if (err == nil) != c.ok || c.ok && (q.MinCost != c.cost || q.MinShare != c.share) {
-			t.Errorf("%q: cost %d, share %v, %v; want %d, %v", c.text, q.MinCost, q.MinShare, err, c.cost, c.share)
+			t.Errorf("%q: cost %d, share %v, %v; want %d, %v", c.text, q.MinCost, q.MinShare, err,
+				c.cost, c.share)
 		}
 	}
 }

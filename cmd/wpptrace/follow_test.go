@@ -163,7 +163,8 @@ static void jobs(void)
 int main(int c, char **v)
 {
 	static const struct { const char *name; void (*what)(void); } ways[] = {
-		{"fork", one}, {"killed", killed}, {"poked", poked}, {"daemons", daemons}, {"debugged", debugged}, {"spawned", spawned},
+		{"fork", one}, {"killed", killed}, {"poked", poked}, {"daemons", daemons}, {"debugged",
+			debugged}, {"spawned", spawned},
 		{"sharing", sharing}, {"crowd", crowd}, {"jobs", jobs}, {"become", become},
 	};
 	setvbuf(stdout, 0, _IONBF, 0);
@@ -208,7 +209,8 @@ func readFollowed(t *testing.T, dir, errs string) followed {
 			continue
 		}
 		if strconv.Itoa(stat.PID) != m[1] || stat.Lost != 0 || stat.Anomalies != 0 {
-			t.Errorf("%s is of process %d, with %d events lost and %d anomalies", m[3], stat.PID, stat.Lost, stat.Anomalies)
+			t.Errorf("%s is of process %d, with %d events lost and %d anomalies", m[3], stat.PID,
+				stat.Lost, stat.Anomalies)
 		}
 		f.stats = append(f.stats, stat)
 	}
@@ -233,27 +235,32 @@ func TestFollow(t *testing.T) {
 		{"poked", "prog( prog)?( true)?", ".*"},
 		{"daemons", "prog prog prog", ""},
 		{"debugged", "prog prog", `\(true\) is not recorded: a debugger has it`},
-		{"crowd", "prog( prog)+", ".*4 are recorded at the same time, as many as --memory 256M is for"},
+		{"crowd", "prog( prog)+", ".*4 are recorded at the same time, as many as --memory 256M " +
+			"is for"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
 			args := append([]string{program}, strings.Fields(c.args)...)
 			alone := exec.Command(args[0], args[1:]...)
 			want, _ := alone.Output()
-			w := startTracer(t, append([]string{"--follow-fork", "--memory", "256M", "-o", "x.wpp", "--"}, args...)...)
+			w := startTracer(t,
+				append([]string{"--follow-fork", "--memory", "256M", "-o", "x.wpp", "--"},
+					args...)...)
 			w.wait(alone.ProcessState.ExitCode())
 			if got := w.stdout.String(); got != string(want) {
 				t.Errorf("it said %q, untraced %q", got, want)
 			}
 			f := readFollowed(t, w.dir, w.errs.String())
-			if names := strings.Join(f.recorded, " "); !regexp.MustCompile("^(" + c.want + ")$").MatchString(names) {
+			if names := strings.Join(f.recorded,
+				" "); !regexp.MustCompile("^(" + c.want + ")$").MatchString(names) {
 				t.Errorf("recorded: %q, want %q\n%s", names, c.want, f.errs)
 			}
 			var refused []string
 			for _, m := range refusalLine.FindAllStringSubmatch(f.errs, -1) {
 				refused = append(refused, m[1])
 			}
-			if !regexp.MustCompile("^("+c.refuse+")$").MatchString(strings.Join(refused, "; ")) || !strings.HasSuffix(f.errs, "\nlost: 0 events\n") {
+			if !regexp.MustCompile("^("+c.refuse+")$").MatchString(strings.Join(refused, "; ")) ||
+				!strings.HasSuffix(f.errs, "\nlost: 0 events\n") {
 				t.Errorf("it is told: %s", f.errs)
 			}
 			if n := len(w.files()); n != len(f.recorded) {
@@ -279,7 +286,9 @@ func TestFollowJobs(t *testing.T) {
 	if got := w.stdout.String(); got != "status 0\n" {
 		t.Errorf("it saw %q", got)
 	}
-	if errs := w.errs.String(); !strings.Contains(errs, "is not recorded: it is the job of a shell on a terminal") || !strings.Contains(errs, "nor are 1 more: ") || strings.Count(errs, "recording") != 1 {
+	if errs := w.errs.String(); !strings.Contains(errs, "is not recorded: it is the job of a "+
+		"shell on a terminal") || !strings.Contains(errs, "nor are 1 more: ") || strings.Count(errs,
+		"recording") != 1 {
 		t.Errorf("it is told: %s", errs)
 	}
 }
@@ -300,7 +309,8 @@ func openTerminal(t *testing.T) (terminal *os.File, name string) {
 func TestFollowPipeline(t *testing.T) {
 	const silent = `void _start(void) { __asm__("mov $60, %eax; xor %edi, %edi; syscall"); }`
 	program := compileC(t, silent, "-nostdlib", "-static", "-fno-asynchronous-unwind-tables")
-	w := startTracer(t, "--follow-fork", "--json", "-o", "x.wpp", "--", "dash", "-c", `echo one | cat; "$0"; exec cat /dev/null`, program)
+	w := startTracer(t, "--follow-fork", "--json", "-o", "x.wpp", "--", "dash", "-c",
+		`echo one | cat; "$0"; exec cat /dev/null`, program)
 	w.wait(0)
 	errs := w.errs.String()
 	f := readFollowed(t, w.dir, errs)
@@ -313,7 +323,8 @@ func TestFollowPipeline(t *testing.T) {
 	if n := strings.Count(errs, `{"schema_version":`); n != len(f.recorded) {
 		t.Errorf("figures of %d of %d:\n%s", n, len(f.recorded), errs)
 	}
-	if strings.Count(errs, " (prog) is not recorded: ") != 1 || strings.Contains(errs, "started others") {
+	if strings.Count(errs, " (prog) is not recorded: ") != 1 ||
+		strings.Contains(errs, "started others") {
 		t.Errorf("it is told: %s", errs)
 	}
 }
@@ -329,11 +340,17 @@ func TestFollowEnds(t *testing.T) {
 		want  string
 		on    record.Reason
 	}{
-		{"0", func(w *tracer) { w.expect("recording process"); w.signal(unix.SIGUSR2); w.signal(os.Interrupt) }, "interrupted: tracing ended", record.Interrupted},
+		{"0",
+			func(w *tracer) {
+				w.expect("recording process")
+				w.signal(unix.SIGUSR2)
+				w.signal(os.Interrupt)
+			}, "interrupted: tracing ended", record.Interrupted},
 		{"500ms", func(*tracer) {}, "500ms are over: tracing ended", record.DurationOver},
 	} {
 		s := startSubject(t, exec.Command("dash", "-c", forking))
-		w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-d", c.limit, "-p", strconv.Itoa(s.pid()))
+		w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-d", c.limit,
+			"-p", strconv.Itoa(s.pid()))
 		w.expect("recording process")
 		s.put(5)
 		c.end(w)
@@ -354,7 +371,8 @@ func TestFollowKilled(t *testing.T) {
 	s := startSubject(t, exec.Command("dash", "-c", forking))
 	sum := 0
 	for i := range amount(2, 50) {
-		cmd := exec.Command("wpptrace", "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p", strconv.Itoa(s.pid()))
+		cmd := exec.Command("wpptrace", "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p",
+			strconv.Itoa(s.pid()))
 		cmd.Dir = t.TempDir()
 		w := runTracer(t, cmd)
 		w.expect("recording process")
@@ -378,7 +396,8 @@ func TestFollowKilledWithItsGuard(t *testing.T) {
 	s := startSubject(t, exec.Command("dash", "-c", forking))
 	sum := 0
 	for i := range amount(3, 50) {
-		w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p", strconv.Itoa(s.pid()))
+		w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p",
+			strconv.Itoa(s.pid()))
 		w.expect("recording process")
 		s.put(3)
 		w.expect("recording process")
@@ -395,7 +414,8 @@ func TestFollowKilledWithItsGuard(t *testing.T) {
 // A guard that is killed leaves nobody stopped either.
 func TestFollowGuardKilled(t *testing.T) {
 	s := startSubject(t, exec.Command("dash", "-c", forking))
-	w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p", strconv.Itoa(s.pid()))
+	w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p",
+		strconv.Itoa(s.pid()))
 	w.expect("recording process")
 	s.put(3)
 	w.expect("recording process")
@@ -415,15 +435,19 @@ func TestFollowFewCapabilities(t *testing.T) {
 	const nobody = 65534
 	program, work := copyProgram(t, "wpptrace"), anybodysDir(t)
 	with := func(caps ...uintptr) *exec.Cmd {
-		cmd := exec.Command(program, "--follow-fork", "-o", "x.wpp", "--", "dash", "-c", "(:); exec true")
+		cmd := exec.Command(program, "--follow-fork", "-o", "x.wpp", "--", "dash", "-c",
+			"(:); exec true")
 		cmd.Dir = work
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: caps}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody,
+			Gid: nobody}, AmbientCaps: caps}
 		return cmd
 	}
-	fails(t, with(unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE), "follow processes: no CAP_KILL: run wpptrace as root")
+	fails(t, with(unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE),
+		"follow processes: no CAP_KILL: run wpptrace as root")
 	w := runTracer(t, with(unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE, unix.CAP_KILL))
 	w.wait(0)
-	if got := strings.Join(readFollowed(t, w.dir, w.errs.String()).recorded, " "); got != "dash dash true" {
+	if got := strings.Join(readFollowed(t, w.dir, w.errs.String()).recorded,
+		" "); got != "dash dash true" {
 		t.Errorf("recorded: %s\n%s", got, w.errs.String())
 	}
 }

@@ -32,7 +32,9 @@ func TestGuardKilled(t *testing.T) {
 		flags := c.flags
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			s := startServer(t)
-			w := startTracer(t, append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0"}, flags...)...)
+			w := startTracer(t,
+				append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0"},
+					flags...)...)
 			w.expect("recording process")
 			first := s.ask(work)
 			s.put(work)
@@ -41,7 +43,8 @@ func TestGuardKilled(t *testing.T) {
 			}
 			w.expect("its guard has been killed")
 			w.wait(0)
-			if got, told := w.errs.String(), tellsOfProbes(t, s.pid(), c.mayTell); !strings.Contains(got, told) {
+			if got, told := w.errs.String(), tellsOfProbes(t, s.pid(),
+				c.mayTell); !strings.Contains(got, told) {
 				t.Errorf("%q, want %q", got, told)
 			}
 			if n := statOf(t, w, "x.wpp").Anomalies; n > 0 {
@@ -51,7 +54,8 @@ func TestGuardKilled(t *testing.T) {
 				t.Errorf("the server answers %q and %q, untraced %q", first, second, want)
 			}
 			s.end()
-			if out, errs, status := wpptrace("hot", "--top", "1", w.path("x.wpp")); status != 0 || !strings.Contains(out, "%") {
+			if out, errs, status := wpptrace("hot", "--top", "1", w.path("x.wpp")); status != 0 ||
+				!strings.Contains(out, "%") {
 				t.Errorf("hot: %s%s", out, errs)
 			}
 			endedOn(t, w, "x.wpp", record.GuardLost)
@@ -72,7 +76,8 @@ func TestGuardStopped(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := startServer(t)
-			cmd := exec.Command("wpptrace", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+			cmd := exec.Command("wpptrace", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp",
+				"--max-slowdown", "0")
 			cmd.Dir, cmd.Env = anybodysDir(t), append(os.Environ(), c.env...)
 			w := runTracer(t, cmd)
 			w.expect("recording process")
@@ -83,7 +88,8 @@ func TestGuardStopped(t *testing.T) {
 			must(t, unix.Kill(guard, unix.SIGSTOP))
 			w.signal(unix.SIGINT)
 			for range 3 {
-				testenv.Eventually(t, func() bool { return !isStopped(guard) }, "the guard is let go on")
+				testenv.Eventually(t, func() bool { return !isStopped(guard) },
+					"the guard is let go on")
 				_ = unix.Kill(guard, unix.SIGSTOP) // it may have come to its end
 			}
 			w.wait(0)
@@ -155,7 +161,8 @@ func leftProbes(t *testing.T, pid int) (n int) {
 		}
 		const breakpoint = 0xcc
 		for i, b := range text {
-			if at := offset + uint64(i); b == breakpoint && at < uint64(len(file)) && file[at] != b {
+			if at := offset + uint64(i); b == breakpoint && at < uint64(len(file)) &&
+				file[at] != b {
 				n++
 			}
 		}

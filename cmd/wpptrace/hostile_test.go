@@ -39,7 +39,8 @@ func TestHostileRoot(t *testing.T) {
 	container.Args = []string{name, "\x1b]0;owned\a\n"}
 	container.Path = "/bin/" + name
 	container.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC,
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET |
+			unix.CLONE_NEWIPC,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 100_000, Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 100_000, Size: 1}},
 		Credential:  &syscall.Credential{NoSetGroups: true},
@@ -57,7 +58,8 @@ func TestHostileRoot(t *testing.T) {
 	snapshot := fmt.Sprintf(`a\nb\x1b[31m-%d.wpp`, s.pid())
 	checkRecording(t, w, snapshot, 500)
 	printed := []string{w.stdout.String(), w.errs.String()}
-	for _, args := range [][]string{{"stat"}, {"stat", "--routines"}, {"hot"}, {"path", "work#0"}, {"dump", "--as", "paths"}, {"dump", "--as", "insns"}} {
+	for _, args := range [][]string{{"stat"}, {"stat", "--routines"}, {"hot"}, {"path", "work#0"},
+		{"dump", "--as", "paths"}, {"dump", "--as", "insns"}} {
 		out, errs, status := wpptrace(append(args, w.path(snapshot))...)
 		if status != 0 {
 			t.Errorf("%q: %s", args, errs)
@@ -65,7 +67,8 @@ func TestHostileRoot(t *testing.T) {
 		printed = append(printed, out)
 	}
 	for _, text := range printed {
-		if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) {
+		if strings.ContainsFunc(text,
+			func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) {
 			t.Errorf("it steers the terminal: %q", text)
 		}
 	}
@@ -73,10 +76,12 @@ func TestHostileRoot(t *testing.T) {
 		t.Errorf("its routine is not in the report: %s", printed[0])
 	}
 	by := map[int32]bool{int32(w.cmd.Process.Pid): true, int32(os.Getpid()): true}
-	if got := opened.by(by); len(got) == 0 || slices.ContainsFunc(got, func(path string) bool { return !strings.HasSuffix(path, "/bin/"+name) }) {
+	if got := opened.by(by); len(got) == 0 || slices.ContainsFunc(got,
+		func(path string) bool { return !strings.HasSuffix(path, "/bin/"+name) }) {
 		t.Errorf("opened were %q, not %q alone", got, program)
 	}
-	if _, err := os.ReadFile("/etc/shadow"); err != nil || !slices.Equal(opened.by(by), []string{"/etc/shadow"}) {
+	if _, err := os.ReadFile("/etc/shadow"); err != nil || !slices.Equal(opened.by(by),
+		[]string{"/etc/shadow"}) {
 		t.Errorf("that /etc/shadow is opened goes unnoticed: %v", err)
 	}
 }
@@ -89,11 +94,15 @@ func setTraps(t *testing.T, root string) {
 		must(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
 	must(t, os.MkdirAll(ids, 0o755))
-	for _, pipe := range []string{filepath.Join(ids, hostileID[2:]+".debug"), filepath.Join(root, "source.c"), filepath.Join(root, "bin/.debug/shadow")} {
+	for _, pipe := range []string{filepath.Join(ids, hostileID[2:]+".debug"),
+		filepath.Join(root, "source.c"), filepath.Join(root, "bin/.debug/shadow")} {
 		must(t, unix.Mkfifo(pipe, 0o666))
 	}
-	must(t, unix.Mknod(filepath.Join(root, "bin/shadow"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5)))) // as /dev/zero
-	for link, to := range map[string]string{"etc/shadow": "/etc/shadow", "usr/lib/debug/bin/shadow": "/etc/shadow", "lib": "/proc/1/root/lib", "proc": "/proc"} {
+	// as /dev/zero
+	must(t, unix.Mknod(filepath.Join(root, "bin/shadow"), unix.S_IFCHR|0o666,
+		int(unix.Mkdev(1, 5))))
+	for link, to := range map[string]string{"etc/shadow": "/etc/shadow",
+		"usr/lib/debug/bin/shadow": "/etc/shadow", "lib": "/proc/1/root/lib", "proc": "/proc"} {
 		must(t, os.Symlink(to, filepath.Join(root, link)))
 	}
 }
@@ -105,12 +114,15 @@ const hostileID = "2e2e2f2e2e2f6574632f736861646f77"
 // information that leads to the former.
 func hostileProgram(t *testing.T, dir string) (program string) {
 	t.Helper()
-	source := "#line 1 \"/etc/shadow\"\n" + strings.Replace(answering, "int main", "#line 1 \"/source.c\"\nint main", 1)
+	source := "#line 1 \"/etc/shadow\"\n" + strings.Replace(answering, "int main",
+		"#line 1 \"/source.c\"\nint main", 1)
 	program = compileC(t, source, "-O1", "-g", "-static", "-Wl,--build-id=0x"+hostileID)
 	link := filepath.Join(t.TempDir(), "link")
-	must(t, os.WriteFile(link, []byte("../../../../../../etc/shadow\x00\x00\x00\x00\x12\x34\x56\x78"), 0o600))
+	must(t, os.WriteFile(link,
+		[]byte("../../../../../../etc/shadow\x00\x00\x00\x00\x12\x34\x56\x78"), 0o600))
 	moved := filepath.Join(dir, "program")
-	if out, err := exec.Command("objcopy", "--add-section", ".gnu_debuglink="+link, program, moved).CombinedOutput(); err != nil {
+	if out, err := exec.Command("objcopy", "--add-section", ".gnu_debuglink="+link, program,
+		moved).CombinedOutput(); err != nil {
 		t.Fatalf("objcopy: %v\n%s", err, out)
 	}
 	return moved
@@ -125,12 +137,15 @@ type watch struct {
 // watchOpened watches a file system, and files elsewhere.
 func watchOpened(t *testing.T, filesystem string, files ...string) watch {
 	t.Helper()
-	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK|unix.FAN_UNLIMITED_QUEUE, unix.O_RDONLY|unix.O_LARGEFILE|unix.O_NONBLOCK)
+	fd, err :=
+		unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK|unix.FAN_UNLIMITED_QUEUE, unix.O_RDONLY|unix.O_LARGEFILE|unix.O_NONBLOCK)
 	must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
-	must(t, unix.FanotifyMark(fd, unix.FAN_MARK_ADD|unix.FAN_MARK_FILESYSTEM, unix.FAN_OPEN|unix.FAN_ACCESS|unix.FAN_ONDIR, unix.AT_FDCWD, filesystem))
+	must(t, unix.FanotifyMark(fd, unix.FAN_MARK_ADD|unix.FAN_MARK_FILESYSTEM,
+		unix.FAN_OPEN|unix.FAN_ACCESS|unix.FAN_ONDIR, unix.AT_FDCWD, filesystem))
 	for _, file := range files {
-		must(t, unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN|unix.FAN_ACCESS, unix.AT_FDCWD, file))
+		must(t, unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN|unix.FAN_ACCESS,
+			unix.AT_FDCWD, file))
 	}
 	return watch{t, fd}
 }
@@ -207,7 +222,8 @@ func FuzzProgram(f *testing.F) {
 		must(t, err)
 		p, err := record.Load(file, "fuzzed", record.Selection{})
 		if err != nil {
-			if text := err.Error(); !strings.Contains(text, "fuzzed") || strings.Contains(text, "mistake of wpptrace's") {
+			if text := err.Error(); !strings.Contains(text, "fuzzed") ||
+				strings.Contains(text, "mistake of wpptrace's") {
 				t.Fatal(err)
 			}
 			return
@@ -227,14 +243,16 @@ const notAnswering = `
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-__attribute__((aligned(4096))) int away(int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + i; return s; }
+__attribute__((aligned(4096))) int away(int n) { int s = 0;
+	for (int i = 0; i < n; i++) s = s * 31 + i; return s; }
 __attribute__((aligned(4096))) int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return away(argc);
 	int fd = syscall(SYS_userfaultfd, 0);
 	struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_MINOR_SHMEM};
-	struct uffdio_register page = {.range = {(uintptr_t)away, 4096}, .mode = UFFDIO_REGISTER_MODE_MINOR};
+	struct uffdio_register page = {.range = {(uintptr_t)away, 4096},
+		.mode = UFFDIO_REGISTER_MODE_MINOR};
 	if (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &page) || madvise(away, 4096, MADV_DONTNEED))
 		return 1;
 	puts("ready");
@@ -264,7 +282,8 @@ func TestCodeThatNeverAnswers(t *testing.T) {
 	waitUntilStuck(t, w.cmd.Process.Pid)
 	ended := make(chan bool)
 	go func() {
-		for { // which of them comes late enough to be a second one depends on when the first is taken
+		for {
+			// which of them comes late enough to be a second one depends on when the first is taken
 			w.cmd.Process.Signal(os.Interrupt)
 			select {
 			case <-ended:
@@ -298,13 +317,15 @@ func TestNoPrograms(t *testing.T) {
 	must(t, os.Symlink("/etc/shadow", secret))
 	const remedy = ": name a program's file by its path, or a running process with -p"
 	for path, want := range map[string]string{
-		pipe:                             filepath.Join(dir, "a?pipe?[31m") + " is no regular file" + remedy,
+		pipe: filepath.Join(dir,
+			"a?pipe?[31m") + " is no regular file" + remedy,
 		"/dev/zero":                      "/dev/zero is no regular file" + remedy,
 		dir:                              dir + " is no regular file" + remedy,
 		secret:                           "secret is not an ELF program: name the file of one",
 		filepath.Join(dir, "none\nnone"): "none?none: no such file or directory" + remedy,
 	} {
-		if out, errs, status := wpptrace("plan", path); status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasSuffix(errs, want+"\n") {
+		if out, errs, status := wpptrace("plan", path); status != 1 || out != "" ||
+			strings.Count(errs, "\n") != 1 || !strings.HasSuffix(errs, want+"\n") {
 			t.Errorf("%q: status %d, %q, want %q", path, status, errs, want)
 		}
 	}

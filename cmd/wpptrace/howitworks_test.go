@@ -24,7 +24,8 @@ func TestHowItWorks(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	must(t, os.WriteFile("bits.c", []byte(block("## The routine")), 0o600))
-	gcc := exec.Command("gcc", "-O1", "-g", "-fno-if-conversion", "-fno-if-conversion2", "-o", "bits", "bits.c")
+	gcc := exec.Command("gcc", "-O1", "-g", "-fno-if-conversion", "-fno-if-conversion2", "-o",
+		"bits", "bits.c")
 	if out, err := gcc.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -36,7 +37,8 @@ func TestHowItWorks(t *testing.T) {
 		t.Skipf("this compiler makes another routine:\n%s", plan)
 	}
 	addresses := regexp.MustCompile(`\b(0x)?1[0-9a-f]{3}\b`)
-	if got, want := addresses.ReplaceAllString(plan, "A"), addresses.ReplaceAllString(block("## Its plan"), "A"); got != want {
+	if got, want := addresses.ReplaceAllString(plan,
+		"A"), addresses.ReplaceAllString(block("## Its plan"), "A"); got != want {
 		t.Errorf("it prints\n%s\nand the document has\n%s", got, want)
 	}
 	if _, errs, status := wpptrace("-q", "-o", "x.wpp", "--", "./bits"); status != 0 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// copies is a program in which both is called 100 times by name and 10 times by a pointer, and tiny,
-// which is always inlined, by name alone.
+// copies is a program in which both is called 100 times by name and 10 times by a pointer, and
+// tiny, which is always inlined, by name alone.
 const copies = `
 #include <stdio.h>
 static inline __attribute__((always_inline)) int tiny(int x) { return x % 3 ? x * 2 + 1 : x - 7; }
@@ -40,15 +40,20 @@ func TestInlinedCopies(t *testing.T) {
 			}
 			out, errs, status := wpptrace("find", "both()", "--count", snapshot)
 			calls := 110
-			if strings.Contains(errs, "both is also inlined into calls: calls there are not counted") {
+			if strings.Contains(errs, "both is also inlined into calls: calls there are not "+
+				"counted") {
 				calls = 10
 			}
-			if want := fmt.Sprintf("%d occurrences of both() in 1 thread\n", calls); status != 0 || out != want {
+			if want := fmt.Sprintf("%d occurrences of both() in 1 thread\n", calls); status != 0 ||
+				out != want {
 				t.Errorf("exit %d, %q, want %q: %s", status, out, want, errs)
 			}
-			const want = "tiny has no code of its own in the snapshot: it is inlined into calls, where calls of it are not counted"
-			for _, question := range [][]string{{"find", "tiny()"}, {"order", "tiny", "main"}, {"context", "tiny"}, {"rules", "tiny before main"}, {"path", "tiny#0"}} {
-				if out, errs, status := wpptrace(append(question, snapshot)...); status != 1 || out != "" || !strings.Contains(errs, want) {
+			const want = "tiny has no code of its own in the snapshot: it is inlined into calls, " +
+				"where calls of it are not counted"
+			for _, question := range [][]string{{"find", "tiny()"}, {"order", "tiny", "main"},
+				{"context", "tiny"}, {"rules", "tiny before main"}, {"path", "tiny#0"}} {
+				if out, errs, status := wpptrace(append(question, snapshot)...); status != 1 ||
+					out != "" || !strings.Contains(errs, want) {
 					t.Errorf("%q: exit %d, %q, no %q: %s", question, status, out, want, errs)
 				}
 			}

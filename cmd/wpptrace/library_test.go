@@ -91,8 +91,10 @@ func startOpener(t *testing.T) *opened {
 	t.Helper()
 	o := &opened{}
 	for i := range o.plugins {
-		o.plugins[i] = filepath.Join(filepath.Dir(compileC(t, plugin, "-O1", "-shared", "-fPIC")), "plugin.so")
-		if err := os.Rename(filepath.Join(filepath.Dir(o.plugins[i]), "prog"), o.plugins[i]); err != nil {
+		o.plugins[i] = filepath.Join(filepath.Dir(compileC(t, plugin, "-O1", "-shared", "-fPIC")),
+			"plugin.so")
+		if err := os.Rename(filepath.Join(filepath.Dir(o.plugins[i]), "prog"),
+			o.plugins[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,7 +148,8 @@ func (o *opened) record(flags ...string) *tracer {
 // recordBy is record by a command that is wpptrace.
 func (o *opened) recordBy(cmd *exec.Cmd, flags ...string) *tracer {
 	o.t.Helper()
-	cmd.Args = append(append(cmd.Args, "-v", "-p", strconv.Itoa(o.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--lib", "plugin*.so"), flags...)
+	cmd.Args = append(append(cmd.Args, "-v", "-p", strconv.Itoa(o.pid()), "-o", "x.wpp",
+		"--max-slowdown", "0", "--lib", "plugin*.so"), flags...)
 	cmd.Dir = anybodysDir(o.t)
 	w := runTracer(o.t, cmd)
 	w.expect("recording process")
@@ -193,7 +196,8 @@ func TestLibrariesComeAndGo(t *testing.T) {
 	}{
 		{"in one thread", inThread, 1, nil},
 		{"in two threads", inTwoThreads, 2, nil},
-		{"stopped on overflow", inTwoThreads, 2, []string{"--on-overflow", "stop", "--ring-size", "4K"}},
+		{"stopped on overflow", inTwoThreads, 2,
+			[]string{"--on-overflow", "stop", "--ring-size", "4K"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const times = 50
@@ -212,8 +216,9 @@ func TestLibrariesWithFewCapabilities(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--on-overflow", "stop"}} {
 		cmd := exec.Command(copyProgram(t, "wpptrace"))
 		cmd.SysProcAttr = &syscall.SysProcAttr{
-			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
-			AmbientCaps: []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE, unix.CAP_KILL, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH},
+			Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE,
+				unix.CAP_KILL, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH},
 		}
 		o := startOpener(t)
 		w := o.recordBy(cmd, flags...)
@@ -250,7 +255,8 @@ func TestWindowsOfLibraries(t *testing.T) {
 			}
 		}
 	}
-	if calls, s := o.finish(w); calls == 0 || calls > 2*rounds*times*runs || s.Figures.Windows < windows {
+	if calls, s := o.finish(w); calls == 0 || calls > 2*rounds*times*runs ||
+		s.Figures.Windows < windows {
 		t.Errorf("leaf was called %d times, in %d windows", calls, s.Figures.Windows)
 	}
 	if strings.Contains(w.errs.String(), "SIGCONT") {
@@ -293,7 +299,8 @@ func TestTooManyLibraries(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range attach.MaxLibraries + 2 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("plugin%d.so", i)), library, 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("plugin%d.so", i)), library,
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -312,7 +319,8 @@ int main(int argc, char **argv)
 	w := startTracer(t, "-o", "x.wpp", "--lib", "plugin*", "--", program, dir)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", uint64(attach.MaxLibraries*runs))
-	if n := strings.Count(w.errs.String(), "is not traced: it is one too many: 32 libraries can be traced"); n != 2 {
+	if n := strings.Count(w.errs.String(), "is not traced: it is one too many: 32 libraries can "+
+		"be traced"); n != 2 {
 		t.Errorf("%d libraries are told of that are one too many, not 2:\n%s", n, w.errs.String())
 	}
 }
@@ -340,12 +348,14 @@ func TestLibrariesAndSomebodyElsesStops(t *testing.T) {
 	}
 }
 
-// That --lib names nothing that is loaded is printed before the recording, and at its end, for it may
-// be loaded yet.
+// That --lib names nothing that is loaded is printed before the recording, and at its end, for it
+// may be loaded yet.
 func TestLibraryNotLoaded(t *testing.T) {
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--lib", "nosuch", "--lib", "libc.so*", "--max-slowdown", "0", "-d", "0.2")
-	w.expect(fmt.Sprintf(`--lib "nosuch" names no library that process %d has loaded so far`, s.pid()))
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--lib", "nosuch", "--lib",
+		"libc.so*", "--max-slowdown", "0", "-d", "0.2")
+	w.expect(fmt.Sprintf(`--lib "nosuch" names no library that process %d has loaded so far`,
+		s.pid()))
 	w.expect("recording process")
 	w.expect("are over")
 	w.expect(`--lib "nosuch" has named no library`)
@@ -356,10 +366,11 @@ func TestLibraryNotLoaded(t *testing.T) {
 	s.end()
 }
 
-// TestLibraryNotNeeded: a --lib that names no library that a command's program is linked with. It was
-// printed when the command had ended.
+// TestLibraryNotNeeded: a --lib that names no library that a command's program is linked with. It
+// was printed when the command had ended.
 func TestLibraryNotNeeded(t *testing.T) {
-	w := startTracer(t, "-o", "x.wpp", "--lib", "nosuch", "--lib", "libc.so*", "--", "bash", "-c", ":")
+	w := startTracer(t, "-o", "x.wpp", "--lib", "nosuch", "--lib", "libc.so*", "--", "bash", "-c",
+		":")
 	w.expect(`--lib "nosuch" names no library that bash is linked with`)
 	w.expect("recording process")
 	w.wait(0)
@@ -372,7 +383,8 @@ func TestLibraryNotNeeded(t *testing.T) {
 func TestPlanLibraryNotLoaded(t *testing.T) {
 	s := startServer(t)
 	out, errs, status := wpptrace("plan", "--lib", "nosuch", "-p", strconv.Itoa(s.pid()))
-	if status != 0 || !strings.Contains(errs, `--lib "nosuch" names no library that process`) || !strings.Contains(out, "libc.so.6\n") {
+	if status != 0 || !strings.Contains(errs, `--lib "nosuch" names no library that process`) ||
+		!strings.Contains(out, "libc.so.6\n") {
 		t.Errorf("plan: status %d\n%s%s", status, out, errs)
 	}
 	s.end()

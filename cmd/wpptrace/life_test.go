@@ -216,7 +216,8 @@ func TestFirstThreadEnds(t *testing.T) {
 	})
 	t.Run("before", func(t *testing.T) {
 		s := startSubject(t, exec.Command(at(0)))
-		testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) == 'Z' }, "its first thread has ended")
+		testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) == 'Z' },
+			"its first thread has ended")
 		w := startTracer(t, "-p", strconv.Itoa(s.pid()))
 		w.wait(1)
 		if errs := w.errs.String(); !strings.Contains(errs, refusal) {
@@ -227,10 +228,12 @@ func TestFirstThreadEnds(t *testing.T) {
 	for _, flags := range [][]string{{"--max-slowdown", "0"}, {"--overhead", "20"}} {
 		t.Run(flags[0], func(t *testing.T) {
 			s := startSubject(t, exec.Command(at(2)))
-			w := startTracer(t, append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp"}, flags...)...)
+			w := startTracer(t,
+				append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp"}, flags...)...)
 			w.expect("recording process")
 			s.ask(1000)
-			testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) == 'Z' }, "its first thread has ended")
+			testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) == 'Z' },
+				"its first thread has ended")
 			if windows := flags[0] == "--overhead"; windows {
 				s.put(math.MaxInt32) // it is at work when the next one opens
 				w.expect(refusal)
@@ -266,7 +269,8 @@ func TestDebugger(t *testing.T) {
 		if !first {
 			d = debug()
 		}
-		d.stepFrom(300, func() { fmt.Fprintln(s.in, 1000) }) // what waits for a question cannot be stepped
+		// what waits for a question cannot be stepped
+		d.stepFrom(300, func() { fmt.Fprintln(s.in, 1000) })
 		answer, err := s.out.ReadString('\n')
 		must(t, err)
 		got := []string{answer, s.ask(500)}
@@ -367,7 +371,8 @@ func TestNumberUsedAgain(t *testing.T) {
 		t.Errorf("it is taken for the process that had its number: %v", err)
 	}
 	o := record.Options{Process: p, Output: t.TempDir() + "/x.wpp"}
-	_, err = record.Run(t.Context(), o, func(e record.Event) { t.Errorf("its program is looked at: %+v", e) })
+	_, err = record.Run(t.Context(), o,
+		func(e record.Event) { t.Errorf("its program is looked at: %+v", e) })
 	if err == nil || !strings.HasSuffix(err.Error(), "(sleep): it has exited") {
 		t.Errorf("it is recorded: %v", err)
 	}
@@ -415,11 +420,16 @@ int main(int argc, char **argv)
 	return 0;
 }`, "-O1", "-pthread")
 	file := filepath.Join(t.TempDir(), "misplaced")
-	header := elf.Header64{Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
-		Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: uint32(elf.EV_CURRENT), Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1}
-	segment := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Off: 1, Vaddr: 0x400000, Filesz: 64, Memsz: 64} // cannot be mapped
+	header := elf.Header64{Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64),
+		byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: uint32(elf.EV_CURRENT),
+		Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1}
+	// cannot be mapped
+	segment := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Off: 1,
+		Vaddr: 0x400000, Filesz: 64, Memsz: 64}
 	var image bytes.Buffer
-	if err := errors.Join(binary.Write(&image, binary.LittleEndian, header), binary.Write(&image, binary.LittleEndian, segment)); err != nil {
+	if err := errors.Join(binary.Write(&image, binary.LittleEndian, header),
+		binary.Write(&image, binary.LittleEndian, segment)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, image.Bytes(), 0o700); err != nil {

@@ -20,7 +20,8 @@ func compileC(t testing.TB, code string, flags ...string) (path string) {
 	if err := os.WriteFile(source, []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", append(flags, "-o", program, source)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc",
+		append(flags, "-o", program, source)...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return program
@@ -28,7 +29,8 @@ func compileC(t testing.TB, code string, flags ...string) (path string) {
 
 // TestSourceLines: the snapshot of a program with debug information has its source lines.
 func TestSourceLines(t *testing.T) {
-	program := compileC(t, "int main(int c, char **v) {\n\tint s = 0;\n\tfor (int i = 0; i < 100; i++)\n\t\tif (i % 3)\n\t\t\ts += i;\n\treturn s == 0;\n}\n", "-g", "-O1")
+	program := compileC(t, "int main(int c, char **v) {\n\tint s = 0;\n\tfor (int i = 0; i < "+
+		"100; i++)\n\t\tif (i % 3)\n\t\t\ts += i;\n\treturn s == 0;\n}\n", "-g", "-O1")
 	snapshot := filepath.Join(t.TempDir(), "x.wpp")
 	if _, errs, status := wpptrace("-q", "-o", snapshot, "--", program); status != 0 {
 		t.Fatalf("exit %d: %s", status, errs)
@@ -64,7 +66,8 @@ int main(int c, char **v)
 `
 
 // inlinedText is what is told of the path of inlining's main that runs most of its instructions.
-var inlinedText = []string{"prog.c:3 in third", "inlined at PATH/prog.c:7 in second", "inlined at PATH/prog.c:11 in first", "inlined at PATH/prog.c:17 in main"}
+var inlinedText = []string{"prog.c:3 in third", "inlined at PATH/prog.c:7 in second",
+	"inlined at PATH/prog.c:11 in first", "inlined at PATH/prog.c:17 in main"}
 
 // TestInlinedCalls: a recording tells what is inlined where, in its table, of a path, and as JSON.
 func TestInlinedCalls(t *testing.T) {
@@ -81,17 +84,22 @@ func checkInlined(t *testing.T, snapshot, dir string) {
 	const names = " (first, second, third)"
 	out, errs, status := wpptrace("hot", "-l", "1", "--top", "1", snapshot)
 	line := out[strings.Index(out, "SUBPATH")+len("SUBPATH"):]
-	if status != 0 || !strings.Contains(line, "main#") || !strings.Contains(line, "prog.c:16-17"+names) {
+	if status != 0 || !strings.Contains(line, "main#") || !strings.Contains(line,
+		"prog.c:16-17"+names) {
 		t.Fatalf("exit %d: %s, no inlined calls:\n%s", status, errs, out)
 	}
 	name, _, _ := strings.Cut(line[strings.Index(line, "main#"):], " ")
 	for _, text := range inlinedText {
-		if out, errs, status = wpptrace("path", name, snapshot); status != 0 || !strings.Contains(out, strings.Replace(text, "PATH", dir, 1)) {
+		if out, errs, status = wpptrace("path", name, snapshot); status != 0 ||
+			!strings.Contains(out, strings.Replace(text, "PATH", dir, 1)) {
 			t.Errorf("path %s: exit %d: %s, no %s:\n%s", name, status, errs, text, out)
 		}
 	}
-	want := `"inlined":[[{"routine":"third","file":"` + dir + `/prog.c","line":7},{"routine":"second","file":"` + dir + `/prog.c","line":11},{"routine":"first",`
-	if out, errs, status = wpptrace("hot", "-l", "1", "--json", snapshot); status != 0 || !strings.Contains(out, want) {
+	want := `"inlined":[[{"routine":"third","file":"` + dir +
+		`/prog.c","line":7},{"routine":"second","file":"` + dir +
+		`/prog.c","line":11},{"routine":"first",`
+	if out, errs, status = wpptrace("hot", "-l", "1", "--json", snapshot); status != 0 ||
+		!strings.Contains(out, want) {
 		t.Errorf("JSON: exit %d: %s, no %s:\n%s", status, errs, want, out)
 	}
 }
@@ -102,7 +110,8 @@ func installDebug(t *testing.T, dir, program, id string) {
 	t.Helper()
 	companion := filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")
 	must(t, os.MkdirAll(filepath.Dir(companion), 0o755))
-	for _, args := range [][]string{{"objcopy", "--only-keep-debug", program, companion}, {"strip", program}} {
+	for _, args := range [][]string{{"objcopy", "--only-keep-debug", program, companion},
+		{"strip", program}} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", args[0], err, out)
 		}
@@ -117,7 +126,9 @@ func recordWithDebug(t *testing.T, dir, snapshot, program string) (messages stri
 	if os.Mkdir(place, 0o755) == nil {
 		t.Cleanup(func() { os.Remove(place) })
 	}
-	out, err := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$1" "$0" && exec wpptrace -v -o "$2" -- "$3"`, place, dir, snapshot, program).CombinedOutput()
+	out, err := exec.Command("unshare", "--mount", "sh", "-c",
+		`mount --bind "$1" "$0" && exec wpptrace -v -o "$2" -- "$3"`, place, dir, snapshot,
+		program).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -154,7 +165,8 @@ func TestForeignDebugInformation(t *testing.T) {
 	installDebug(t, dir, program, id)
 	installDebug(t, dir, other, id)
 	messages := recordWithDebug(t, dir, snapshot, program)
-	want := `level=WARN msg="debug information is passed over" image=prog why="/usr/lib/debug/.build-id/` + id[:2] + "/" + id[2:] + ".debug: it is not of build id " + id + `"`
+	want :=
+		`level=WARN msg="debug information is passed over" image=prog why="/usr/lib/debug/.build-id/` + id[:2] + "/" + id[2:] + ".debug: it is not of build id " + id + `"`
 	if strings.Count(messages, "WARN") != 1 || !strings.Contains(messages, want) {
 		t.Errorf("no line that says %s:\n%s", want, messages)
 	}

@@ -25,13 +25,15 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
-	if err := privilege.Suspend(); err != nil { // until it is known what the command takes: withPowers
+	if err := privilege.Suspend(); err != nil {
+		// until it is known what the command takes: withPowers
 		fmt.Fprintf(os.Stderr, "wpptrace: %v\n", err)
 		os.Exit(exitError)
 	}
 	_ = time.Local.String() // TZ may name a file, which is read now, as the user
 	memory.KeepTo(memory.Wished)
-	privilege.Seeing(func() { _, _ = features.LinuxVersionCode() }) // which is asked for once, and told of where it is wanted
+	// which is asked for once, and told of where it is wanted
+	privilege.Seeing(func() { _, _ = features.LinuxVersionCode() })
 	status := make(chan int)
 	go func() { status <- run(os.Args[1:], os.Stdout, os.Stderr) }()
 	os.Exit(<-status)
@@ -114,12 +116,14 @@ func rootCommand() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if word := c.Flags().Arg(0); word != "" && c == root { // a flag of the program that it may name
+		if word := c.Flags().Arg(0); word != "" && c == root {
+			// a flag of the program that it may name
 			return unknownCommand(c, word)
 		}
 		return flagError(err)
 	})
-	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(), diffCommand(),
+	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(),
+		findCommand(), rulesCommand(), orderCommand(), contextCommand(), diffCommand(),
 		dumpCommand(), compressCommand(), compactCommand(), guardCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)

@@ -114,13 +114,17 @@ func TestVersion(t *testing.T) {
 	} {
 		info := &debug.BuildInfo{}
 		if c.revision != "" {
-			info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: c.revision}, {Key: "vcs.modified", Value: c.modified}}
+			info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: c.revision},
+				{Key: "vcs.modified", Value: c.modified}}
 		}
 		if got := versionOf("1.2.3", info); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
-	if out, _, _ := wpptrace("--version"); !regexp.MustCompile(`^wpptrace \d+\.\d+\.\d+( \([0-9a-f]{12}(, changed)?\))?\n$`).MatchString(out) {
+	if out, _,
+		_ :=
+		wpptrace("--version"); !regexp.MustCompile(`^wpptrace \d+\.\d+\.\d+( \([0-9a-f]{12}(,
+			changed)?\))?\n$`).MatchString(out) {
 		t.Errorf("--version: %q", out)
 	}
 }

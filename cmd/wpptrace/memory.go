@@ -16,8 +16,11 @@ type memoryFlags struct{ all, thread memory.Size }
 func defaultMemory() memoryFlags { return memoryFlags{all: 1 << 30} }
 
 func (m *memoryFlags) add(f *pflag.FlagSet) {
-	f.Var(&m.all, "memory", "most `BYTES` of memory for what is recorded, as 256M; what is beyond goes to the snapshot's file meanwhile, which gets larger; 0: no limit; where the control group allows little, the default is less")
-	f.Var(&m.thread, "thread-memory", "most `BYTES` of memory for each thread; 0: no limit but that for all")
+	f.Var(&m.all, "memory", "most `BYTES` of memory for what is recorded, as 256M; what is "+
+		"beyond goes to the snapshot's file meanwhile, which gets larger; 0: no limit; where the "+
+		"control group allows little, the default is less")
+	f.Var(&m.thread, "thread-memory", "most `BYTES` of memory for each thread; 0: no limit but "+
+		"that for all")
 }
 
 const (
@@ -35,7 +38,8 @@ func (m *memoryFlags) check() error {
 		return usagef("--memory %v is below %v, and not 0", m.all, memory.Size(leastMemory))
 	}
 	if m.thread > 0 && m.thread < leastThread {
-		return usagef("--thread-memory %v is below %v, and not 0", m.thread, memory.Size(leastThread))
+		return usagef("--thread-memory %v is below %v, and not 0", m.thread,
+			memory.Size(leastThread))
 	}
 	return nil
 }
@@ -61,7 +65,8 @@ func (m *memoryFlags) fit(allowed, part memory.Size, given func(flag string) boo
 		return nil
 	}
 	if allowed < leastMemory {
-		return fmt.Errorf("keep to the %v of memory that the control group of this process allows: have it allow %v or more", allowed, memory.Size(leastMemory))
+		return fmt.Errorf("keep to the %v of memory that the control group of this process "+
+			"allows: have it allow %v or more", allowed, memory.Size(leastMemory))
 	}
 	m.all = min(m.all, allowed/part)
 	return nil

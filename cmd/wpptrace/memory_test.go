@@ -44,7 +44,8 @@ func TestFitMemory(t *testing.T) {
 		if o.memory.all != c.memory || o.ring != c.ring {
 			t.Errorf("%v, given %v: %v, ring %v", c.allowed, c.given, o.memory.all, o.ring)
 		}
-		if (err != nil) != c.fails || c.fails && !strings.HasSuffix(err.Error(), ": have it allow 64M or more") {
+		if (err != nil) != c.fails || c.fails && !strings.HasSuffix(err.Error(),
+			": have it allow 64M or more") {
 			t.Errorf("%v, given %v: %v", c.allowed, c.given, err)
 		}
 	}
@@ -56,7 +57,8 @@ func TestFitMemoryOfCompress(t *testing.T) {
 		allowed memory.Size
 		given   bool
 		want    memory.Size // 0: an error
-	}{{0, false, 1 << 30}, {1 << 40, false, 1 << 30}, {100 << 20, false, 100 << 20}, {64 << 20, false, 64 << 20}, {63 << 20, false, 0}, {63 << 20, true, 1 << 30}} {
+	}{{0, false, 1 << 30}, {1 << 40, false, 1 << 30}, {100 << 20, false, 100 << 20},
+		{64 << 20, false, 64 << 20}, {63 << 20, false, 0}, {63 << 20, true, 1 << 30}} {
 		m := defaultMemory()
 		err := m.fit(c.allowed, 1, func(string) bool { return c.given })
 		if (err == nil) != (c.want > 0) || err == nil && m.all != c.want {
@@ -76,7 +78,8 @@ func writeRandom(t *testing.T, symbols, alphabet int) (path string) {
 	w := bufio.NewWriterSize(f, 1<<20)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range symbols {
-		w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), random.Uint32N(uint32(alphabet))))
+		w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(),
+			random.Uint32N(uint32(alphabet))))
 	}
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
@@ -112,14 +115,18 @@ func TestAlphabetAndRunsKeepToTheMemory(t *testing.T) {
 	for name, symbols := range map[string][]uint32{"alphabet": distinct, "runs": runs} {
 		t.Run(name, func(t *testing.T) {
 			file, snapshot := writeSymbols(t, symbols), filepath.Join(t.TempDir(), "x.wpp")
-			if peak, _ := spend(t, "", "compress", "--symbols", "--memory", "128M", file, "-o", snapshot); peak > 128<<20 {
+			if peak, _ := spend(t, "", "compress", "--symbols", "--memory", "128M", file, "-o",
+				snapshot); peak > 128<<20 {
 				t.Errorf("it took %d bytes", peak)
 			}
 			spend(t, file, "dump", "--as", "symbols", snapshot)
 		})
 	}
-	_, errs, status := wpptrace("compress", "--symbols", "--memory", "64M", writeSymbols(t, distinct), "-o", filepath.Join(t.TempDir(), "x.wpp"))
-	if status != exitError || !strings.Contains(errs, "of memory: what was met of the program and") || !strings.Contains(errs, "allow more memory") {
+	_, errs, status := wpptrace("compress", "--symbols", "--memory", "64M",
+		writeSymbols(t, distinct), "-o", filepath.Join(t.TempDir(), "x.wpp"))
+	if status != exitError || !strings.Contains(errs,
+		"of memory: what was met of the program and") || !strings.Contains(errs,
+		"allow more memory") {
 		t.Errorf("an alphabet beyond all memory: status %d: %s", status, errs)
 	}
 }
@@ -164,7 +171,8 @@ func spend(t *testing.T, prints string, args ...string) (peak memory.Size, used 
 		}
 		defer func() {
 			if err := errors.Join(pipe.Close(), compare.Wait()); err != nil {
-				t.Errorf("%s does not print what is in %s: %v", strings.Join(args, " "), prints, err)
+				t.Errorf("%s does not print what is in %s: %v", strings.Join(args, " "), prints,
+					err)
 			}
 		}()
 	}
@@ -188,7 +196,8 @@ func spend(t *testing.T, prints string, args ...string) (peak memory.Size, used 
 // What does not fit into the memory that compressing may take goes to the file, and comes back.
 func TestCompressKeepsToItsMemory(t *testing.T) {
 	random, snapshot := writeRandom(t, 3<<20, 1<<16), filepath.Join(t.TempDir(), "x.wpp")
-	if peak, _ := spend(t, "", "compress", "--symbols", "--memory", "64M", random, "-o", snapshot); peak > 64<<20 {
+	if peak, _ := spend(t, "", "compress", "--symbols", "--memory", "64M", random, "-o",
+		snapshot); peak > 64<<20 {
 		t.Errorf("it took %d bytes", peak)
 	}
 	spend(t, random, "dump", "--as", "symbols", snapshot)
@@ -208,7 +217,8 @@ func TestCompressKeepsToItsMemory(t *testing.T) {
 	if status != exitError || len(out) < len(all)/4 || !bytes.HasPrefix(all, []byte(out)) {
 		t.Errorf("status %d, %d bytes of %d, or others", status, len(out), len(all))
 	}
-	if !strings.HasPrefix(errs, "wpptrace: snapshot "+snapshot+" is truncated ") || strings.Count(errs, "\n") != 1 {
+	if !strings.HasPrefix(errs, "wpptrace: snapshot "+snapshot+" is truncated ") ||
+		strings.Count(errs, "\n") != 1 {
 		t.Errorf("told %q", errs)
 	}
 }
@@ -222,8 +232,10 @@ func TestSoakMemory(t *testing.T) {
 	}
 	for name, alphabet := range map[string]int{"of 65536": 1 << 16, "of a million": 1_000_000} {
 		t.Run(name, func(t *testing.T) {
-			random, snapshot := writeRandom(t, 200_000_000, alphabet), filepath.Join(t.TempDir(), "x.wpp")
-			if peak, _ := spend(t, "", "compress", "--symbols", "--memory", "256M", random, "-o", snapshot); peak > 256<<20 {
+			random, snapshot := writeRandom(t, 200_000_000, alphabet), filepath.Join(t.TempDir(),
+				"x.wpp")
+			if peak, _ := spend(t, "", "compress", "--symbols", "--memory", "256M", random, "-o",
+				snapshot); peak > 256<<20 {
 				t.Errorf("compressing took %d bytes", peak)
 			}
 			ask := func(prints string, args ...string) {
@@ -234,11 +246,15 @@ func TestSoakMemory(t *testing.T) {
 			}
 			ask(random, "dump", "--as", "symbols")
 			for _, question := range [][]string{
-				{"hot"}, {"hot", "--maximal"}, {"hot", "--larus"}, {"hot", "-l", "2", "-L", "2", "-C", "1000"}, {"hot", "-l", "1", "-L", "1", "-C", "1", "--top", "5"},
-				{"find", "symbols#5"}, {"find", "--gap", "5", "symbols#5 ** symbols#7"}, {"order", "symbols#5", "symbols#7"}, {"context", "-k", "2", "symbols#5"},
-				{"rules", "symbols#5 before symbols#7", "never symbols#5 symbols#7", "symbols#5 and symbols#7 balanced"}, {"path", "symbols#5"},
+				{"hot"}, {"hot", "--maximal"}, {"hot", "--larus"}, {"hot", "-l", "2", "-L", "2",
+					"-C", "1000"}, {"hot", "-l", "1", "-L", "1", "-C", "1", "--top", "5"},
+				{"find", "symbols#5"}, {"find", "--gap", "5", "symbols#5 ** symbols#7"},
+				{"order", "symbols#5", "symbols#7"}, {"context", "-k", "2", "symbols#5"},
+				{"rules", "symbols#5 before symbols#7", "never symbols#5 symbols#7",
+					"symbols#5 and symbols#7 balanced"}, {"path", "symbols#5"},
 				{"stat"}, {"stat", "--csv", "figure8"}, {"stat", "--csv", "figure9"},
-				{"dump", "--from", "150000000", "--to", "150000009"}, {"dump", "--from", "150000000", "--to", "150000009", "--reverse"}, {"compact"},
+				{"dump", "--from", "150000000", "--to", "150000009"}, {"dump", "--from",
+					"150000000", "--to", "150000009", "--reverse"}, {"compact"},
 			} {
 				ask("", question...)
 			}

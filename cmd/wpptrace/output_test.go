@@ -20,8 +20,8 @@ import (
 	"wpptrace/internal/testenv"
 )
 
-// TestOutputThatStays: a file that nothing can take the place of was found out when the recording had
-// ended, which was lost.
+// TestOutputThatStays: a file that nothing can take the place of was found out when the recording
+// had ended, which was lost.
 func TestOutputThatStays(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
@@ -37,7 +37,8 @@ func TestOutputThatStays(t *testing.T) {
 	fails(t, record(&syscall.SysProcAttr{
 		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
 		AmbientCaps: []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE},
-	}), "write snapshot x.wpp: what is there is another user's, who alone may replace it: name another file with -o")
+	}), "write snapshot x.wpp: what is there is another user's, who alone may replace it: name "+
+		"another file with -o")
 
 	f, err := os.Open(file)
 	must(t, err)
@@ -47,7 +48,8 @@ func TestOutputThatStays(t *testing.T) {
 	must(t, err)
 	must(t, setFlags(f, flags|immutable))
 	defer setFlags(f, flags)
-	fails(t, record(nil), "write snapshot x.wpp: what is there is marked never to be replaced: see chattr: name another file with -o")
+	fails(t, record(nil), "write snapshot x.wpp: what is there is marked never to be replaced: "+
+		"see chattr: name another file with -o")
 }
 
 // TestOutputIsMountPoint: that was found out when the recording had ended, too.
@@ -58,7 +60,8 @@ func TestOutputIsMountPoint(t *testing.T) {
 	must(t, os.WriteFile(file, nil, 0o600))
 	must(t, unix.Mount(from, file, "", unix.MS_BIND, ""))
 	defer unix.Unmount(file, 0)
-	fails(t, exec.Command("wpptrace", "-o", file, "--", "/bin/echo", "it has run"), "what is there is a mount point: name another file with -o")
+	fails(t, exec.Command("wpptrace", "-o", file, "--", "/bin/echo", "it has run"),
+		"what is there is a mount point: name another file with -o")
 }
 
 // setFlags sets those that chattr does.
@@ -72,7 +75,8 @@ func TestPipeWithoutReader(t *testing.T) {
 	must(t, unix.Mkfifo(pipe, 0o600))
 	cmd := exec.Command("wpptrace", "--raw", pipe, "-o", "x.wpp", "--", "/bin/true")
 	cmd.Dir = t.TempDir()
-	fails(t, cmd, "write raw trace "+pipe+": nobody has opened the pipe to read it for 5s: start what reads it first")
+	fails(t, cmd, "write raw trace "+pipe+": nobody has opened the pipe to read it for 5s: start "+
+		"what reads it first")
 }
 
 // TestPipeWithLateReader: a reader may be started at the same time.
@@ -88,8 +92,8 @@ func TestPipeWithLateReader(t *testing.T) {
 	sameOperations(t, w, "x.wpp", "x.raw")
 }
 
-// TestFileCapabilities: a program that has its capabilities by its file could not look at itself, and
-// said that the kernel was too old. Whoever looks at it may not, once it has given them up.
+// TestFileCapabilities: a program that has its capabilities by its file could not look at itself,
+// and said that the kernel was too old. Whoever looks at it may not, once it has given them up.
 func TestFileCapabilities(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
@@ -98,15 +102,20 @@ func TestFileCapabilities(t *testing.T) {
 	must(t, few.SetFlag(cap.Effective, true, cap.BPF, cap.PERFMON, cap.SYS_PTRACE))
 	must(t, few.SetFile(program))
 	pid := startEndless(t, compileC(t, seldom)).pid()
-	cmd := exec.Command(program, "-p", strconv.Itoa(pid), "--overhead", "0", "--max-slowdown", "0", "-o", "x.wpp")
+	cmd := exec.Command(program, "-p", strconv.Itoa(pid), "--overhead", "0", "--max-slowdown", "0",
+		"-o", "x.wpp")
 	cmd.Dir = anybodysDir(t)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody,
+		Gid: nobody}}
 	w := runTracer(t, cmd)
 	w.expect("recording process")
 	hasCapabilities(t, cmd.Process.Pid, "0000000000000000")
 	for _, p := range []int{cmd.Process.Pid, guardOf(t, cmd.Process.Pid)} {
-		if info, err := os.Stat(fmt.Sprintf("/proc/%d/mem", p)); err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 { // whose it is tells who may look
-			t.Errorf("process %d, which has no capabilities, can be taken over: %v, %v", p, info, err)
+		if info, err := os.Stat(fmt.Sprintf("/proc/%d/mem", p)); err != nil ||
+			info.Sys().(*syscall.Stat_t).Uid != 0 {
+			// whose it is tells who may look
+			t.Errorf("process %d, which has no capabilities, can be taken over: %v, %v", p, info,
+				err)
 		}
 	}
 	awaitUse(t, pid, 50*time.Millisecond)
@@ -125,7 +134,8 @@ func writesToStdout(t *testing.T, pid int) bool {
 	})
 }
 
-// TestReportIsCutShort: a report that took minutes, or that nobody read, went on whatever signal came.
+// TestReportIsCutShort: a report that took minutes, or that nobody read, went on whatever signal
+// came.
 func TestReportIsCutShort(t *testing.T) {
 	s := startServer(t)
 	reader, full, err := os.Pipe()
@@ -149,7 +159,8 @@ func TestReportIsCutShort(t *testing.T) {
 	}, "there is a snapshot, and the report waits for a reader")
 	must(t, cmd.Process.Signal(unix.SIGINT))
 	cmd.Wait()
-	if got := errs.String(); cmd.ProcessState.ExitCode() != exitError || !strings.HasSuffix(got, "wpptrace: interrupted while it reported: the snapshot is whole: wpptrace hot x.wpp\n") {
+	if got := errs.String(); cmd.ProcessState.ExitCode() != exitError || !strings.HasSuffix(got,
+		"wpptrace: interrupted while it reported: the snapshot is whole: wpptrace hot x.wpp\n") {
 		t.Errorf("%v: %s", cmd.ProcessState, got)
 	}
 	if _, err := store.ReadFile(filepath.Join(cmd.Dir, "x.wpp")); err != nil {

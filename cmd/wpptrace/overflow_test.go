@@ -22,7 +22,8 @@ import (
 // output and status are its own.
 func TestNothingIsLostOfCommands(t *testing.T) {
 	const script = `for ((i = 0; i < 30; i++)); do s=$(((s * 31 + i) % 1000003)); done; echo $s; exit 3`
-	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--", "bash", "-c", script)
+	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--",
+		"bash", "-c", script)
 	w.wait(3)
 	if got := w.stdout.String(); got != "366027\n" {
 		t.Errorf("output %q", got)
@@ -61,7 +62,8 @@ func TestNothingIsLostOfThreads(t *testing.T) {
 				pthread_join(threads[i], 0);
 		}`, "-O1", "-pthread")
 	keepBusy(t)
-	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--", path)
+	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--",
+		path)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 50000)
 }
@@ -78,8 +80,8 @@ func keepBusy(t *testing.T) {
 	}
 }
 
-// shortThreads is a server that has threads make words each, by CALLS calls, as often as it is told:
-// THREADS at a time. With -DWAIT they wait then. Ten calls are less than a batch.
+// shortThreads is a server that has threads make words each, by CALLS calls, as often as it is
+// told: THREADS at a time. With -DWAIT they wait then. Ten calls are less than a batch.
 const shortThreads = `
 	#include <pthread.h>
 	#include <stdio.h>
@@ -126,7 +128,8 @@ const shortThreads = `
 func TestNothingIsLostOfShortThreads(t *testing.T) {
 	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread")))
 	keepBusy(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "4K", "--on-overflow", "stop")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+		"--ring-size", "4K", "--on-overflow", "stop")
 	w.expect("recording process")
 	s.ask(40)
 	w.signal(os.Interrupt)
@@ -139,9 +142,11 @@ func TestNothingIsLostOfShortThreads(t *testing.T) {
 // the first of them had stopped. Not every time.
 func TestNothingIsLostOfThousandsOfThreads(t *testing.T) {
 	threads := amount(300, 2000)
-	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread", "-DWAIT", "-DCALLS=30", fmt.Sprintf("-DTHREADS=%d", threads))))
+	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread", "-DWAIT",
+		"-DCALLS=30", fmt.Sprintf("-DTHREADS=%d", threads))))
 	keepBusy(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "4K", "--on-overflow", "stop")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+		"--ring-size", "4K", "--on-overflow", "stop")
 	w.expect("recording process")
 	s.ask(1)
 	w.signal(os.Interrupt)
@@ -154,7 +159,8 @@ func TestNothingIsLostOfThousandsOfThreads(t *testing.T) {
 // full.
 func TestNoMoreThreadsThanCanBeKept(t *testing.T) {
 	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread")))
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "4K", "--on-overflow", "stop")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+		"--ring-size", "4K", "--on-overflow", "stop")
 	w.expect("recording process")
 	w.signal(unix.SIGSTOP)
 	w.waitState(w.cmd.Process.Pid, 'T')
@@ -172,7 +178,8 @@ func TestNoMoreThreadsThanCanBeKept(t *testing.T) {
 // than the page has room for.
 func TestNothingIsLostOfThreadsThatAreDrained(t *testing.T) {
 	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread", "-DWAIT")))
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "4K", "--on-overflow", "gap")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+		"--ring-size", "4K", "--on-overflow", "gap")
 	w.expect("recording process")
 	s.ask(1)
 	w.signal(os.Interrupt)
@@ -185,7 +192,8 @@ func TestNothingIsLostOfThreadsThatAreDrained(t *testing.T) {
 func holdServer(t *testing.T) (*subject, *tracer, <-chan string) {
 	t.Helper()
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--on-overflow", "stop", "--ring-size", "4K")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+		"--on-overflow", "stop", "--ring-size", "4K")
 	w.expect("recording process")
 	w.signal(unix.SIGSTOP)
 	w.waitState(w.cmd.Process.Pid, 'T')
@@ -202,7 +210,8 @@ func holdServer(t *testing.T) (*subject, *tracer, <-chan string) {
 // waitState waits until a process is in a state, as /proc/PID/stat has it.
 func (w *tracer) waitState(pid int, want byte) {
 	w.t.Helper()
-	testenv.Eventually(w.t, func() bool { return stateOf(w.t, pid) == want }, "process %d is in state %c", pid, want)
+	testenv.Eventually(w.t, func() bool { return stateOf(w.t, pid) == want },
+		"process %d is in state %c", pid, want)
 }
 
 func stateOf(t *testing.T, pid int) byte {
@@ -227,7 +236,8 @@ func TestKilledWhileItHolds(t *testing.T) {
 	s.end()
 }
 
-// mayLetGo skips a test of what kernels do for those that wpptrace has stopped when nobody else is left.
+// mayLetGo skips a test of what kernels do for those that wpptrace has stopped when nobody else is
+// left.
 func mayLetGo(t *testing.T) {
 	if version, err := features.LinuxVersionCode(); err == nil && version < 6<<16|16<<8 {
 		t.Skip("Linux 6.16 and later let them go on")
@@ -247,7 +257,8 @@ func (w *tracer) killBoth(guardFirst bool) {
 	w.cmd.Wait()
 }
 
-// So does one whose guard is killed with it, as all of a control group is: the kernel lets it go on.
+// So does one whose guard is killed with it, as all of a control group is: the kernel lets it go
+// on.
 func TestKilledWithItsGuard(t *testing.T) {
 	mayLetGo(t)
 	want := answers(t, 50)
@@ -273,7 +284,8 @@ func TestFirstThreadEndedKilledWithItsGuard(t *testing.T) {
 	p, err := target.Open(s.pid())
 	must(t, err)
 	defer p.Close()
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--on-overflow", "stop", "--ring-size", "4K")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+		"--on-overflow", "stop", "--ring-size", "4K")
 	w.expect("recording process")
 	s.ask(1)
 	w.waitState(s.pid(), 'Z')

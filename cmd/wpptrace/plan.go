@@ -23,8 +23,9 @@ import (
 func planCommand() *cobra.Command {
 	var q planQuery
 	c := &cobra.Command{
-		Use:   "plan [FLAG...] {-p PID | FILE}",
-		Short: "Print what would be probed in a process or a file and what not, why, and at what cost",
+		Use: "plan [FLAG...] {-p PID | FILE}",
+		Short: "Print what would be probed in a process or a file and what not, why, and at what " +
+			"cost",
 		Example: `  wpptrace plan -p 4711            of a process
   wpptrace plan -v /usr/bin/bash   of a file, routine by routine; needs no privileges
   wpptrace plan --complete -F '^parse' /usr/bin/bash
@@ -95,9 +96,12 @@ routine's name, its symbol, or the address of its entry. --dot draws the blocks 
 	c.Flags().IntVarP(&q.pid, "pid", "p", 0, "plan for process `PID`")
 	q.sel.add(c.Flags())
 	c.Flags().BoolVarP(&q.verbose, "verbose", "v", false, "list the routines")
-	c.Flags().BoolVar(&q.try, "canary", false, "put the probes in for a moment, and measure the slow-down")
-	c.Flags().BoolVar(&q.prove, "verify", false, "prove that the probes' events determine every path")
-	c.Flags().StringVar(&q.routine, "routine", "", "print the blocks, probes and routes of the routine `NAME`")
+	c.Flags().BoolVar(&q.try, "canary", false, "put the probes in for a moment, and measure the "+
+		"slow-down")
+	c.Flags().BoolVar(&q.prove, "verify", false, "prove that the probes' events determine every "+
+		"path")
+	c.Flags().StringVar(&q.routine, "routine", "", "print the blocks, probes and routes of the "+
+		"routine `NAME`")
 	c.Flags().BoolVar(&q.dot, "dot", false, "with --routine: draw them for Graphviz")
 	c.Flags().BoolVar(&q.asJSON, "json", false, "print one JSON object")
 	return c
@@ -129,7 +133,8 @@ func (q *planQuery) validate(args []string, ofProcess bool) error {
 	case q.dot && q.asJSON:
 		return usagef("--dot and --json are two forms of one answer: give one of them")
 	case q.routine != "" && (q.try || q.prove || q.verbose || len(q.sel.libs) > 0):
-		return usagef("--routine goes with none of --canary, --lib, --verify and -v: it answers for one routine of the program")
+		return usagef("--routine goes with none of --canary, --lib, --verify and -v: it answers " +
+			"for one routine of the program")
 	}
 	return q.sel.check()
 }
@@ -210,7 +215,8 @@ func (q *planQuery) plan(exe *os.File, name string, args []string) (*record.Prog
 	if err != nil {
 		return nil, err
 	}
-	if _, err := attach.Obstacles(in, p.Image, exe); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if _, err := attach.Obstacles(in, p.Image, exe); err != nil && !errors.Is(err,
+		fs.ErrPermission) {
 		return nil, fmt.Errorf("plan probes of process %d (%s): %w", in.PID, in.Name, err)
 	}
 	return p, nil
@@ -247,7 +253,8 @@ func openProgram(pid int, args []string) (exe *os.File, name string, err error) 
 		case errors.Is(err, fs.ErrPermission):
 			err = fmt.Errorf("plan probes: %w", err)
 		case err != nil:
-			err = fmt.Errorf("plan probes: %w: name a program's file by its path, or a running process with -p", err)
+			err = fmt.Errorf("plan probes: %w: name a program's file by its path, or a running "+
+				"process with -p", err)
 		}
 		return exe, filepath.Base(args[0]), err
 	}

@@ -19,12 +19,15 @@ import (
 // However long names are, lines are no wider than tables, and reasons are whole.
 func TestPlanFits(t *testing.T) {
 	long := "std::vector<" + strings.Repeat("std::pair<int, ", 20) + ">::push_back(\x1b[2J)"
-	reasons := []string{"", "no unwind information", "two silent ways to the block at 55b68f, and no place for a probe on them"}
+	reasons := []string{"", "no unwind information",
+		"two silent ways to the block at 55b68f, and no place for a probe on them"}
 	r := &planReport{Go: true, figures: &figures.Figures{}}
 	for _, name := range []string{"f", long} {
 		for _, reason := range reasons {
-			r.routines = append(r.routines, &plan.Routine{Routine: &cfg.Routine{Name: name, Addr: 0x55b670}, LeftOut: reason})
-			r.figures.ProbesOf, r.figures.PathsOf = append(r.figures.ProbesOf, 0), append(r.figures.PathsOf, 1)
+			r.routines = append(r.routines,
+				&plan.Routine{Routine: &cfg.Routine{Name: name, Addr: 0x55b670}, LeftOut: reason})
+			r.figures.ProbesOf, r.figures.PathsOf = append(r.figures.ProbesOf,
+				0), append(r.figures.PathsOf, 1)
 			if reason != "" {
 				r.LeftOut = append(r.LeftOut, leftOut{Reason: reason, Routines: 1, Example: name})
 			}
@@ -47,7 +50,8 @@ func TestPlanFits(t *testing.T) {
 	if !strings.Contains(out.String(), "\n                "+goProgram+"\n") {
 		t.Errorf("not a word of Go:\n%s", out.String())
 	}
-	if !strings.Contains(out.String(), "  std::vector<std::...:push_back(?[2J): no unwind information\n") || strings.Contains(out.String(), "\x1b") {
+	if !strings.Contains(out.String(), "  std::vector<std::...:push_back(?[2J): no unwind "+
+		"information\n") || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%q", out.String())
 	}
 }
@@ -55,19 +59,24 @@ func TestPlanFits(t *testing.T) {
 // A plan with a fault is reported, its ways whole, and an error.
 func TestPlanWithFaults(t *testing.T) {
 	proven := false
-	r := &planReport{Program: "prog", Verified: &proven, Faults: []string{"f\x1b at 4010: two silent ways: " + strings.Repeat("4010 -> ", 40) + "end"}}
+	r := &planReport{Program: "prog", Verified: &proven,
+		Faults: []string{"f\x1b at 4010: two silent ways: " + strings.Repeat("4010 -> ",
+			40) + "end"}}
 	var out strings.Builder
 	if err := r.write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "not verified    1 fault\n") || strings.Count(out.String(), "4010 -> ") != 40 || strings.Contains(out.String(), "\x1b") {
+	if !strings.Contains(out.String(), "not verified    1 fault\n") || strings.Count(out.String(),
+		"4010 -> ") != 40 || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%q", out.String())
 	}
-	if err := r.unproven(); err == nil || !strings.Contains(err.Error(), "verify the plan of prog: 1 fault: ") {
+	if err := r.unproven(); err == nil || !strings.Contains(err.Error(),
+		"verify the plan of prog: 1 fault: ") {
 		t.Errorf("error %v", err)
 	}
 	r.Faults = append(r.Faults, "g at 4020: a silent circle")
-	if err := r.unproven(); err == nil || !strings.Contains(err.Error(), "verify the plan of prog: 2 faults: ") {
+	if err := r.unproven(); err == nil || !strings.Contains(err.Error(),
+		"verify the plan of prog: 2 faults: ") {
 		t.Errorf("error %v", err)
 	}
 	if err := (&planReport{}).unproven(); err != nil {
@@ -82,7 +91,8 @@ func TestPlanOfGoProgram(t *testing.T) {
 		testenv.Missing(t, err)
 	}
 	_, errs, status := wpptrace("plan", path)
-	if want := "wpptrace: recover routines of gofmt: no unwind information (.eh_frame): it is a Go program, and what is written in Go cannot be traced\n"; status != 1 || errs != want {
+	if want := "wpptrace: recover routines of gofmt: no unwind information (.eh_frame): it is a " +
+		"Go program, and what is written in Go cannot be traced\n"; status != 1 || errs != want {
 		t.Errorf("status %d, %q; want %q", status, errs, want)
 	}
 }
@@ -99,7 +109,8 @@ func TestCheckOfGoProgram(t *testing.T) {
 	}
 	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
 	out, _, status := wpptrace("check", "-p", strconv.Itoa(cmd.Process.Pid))
-	if status != 1 || !strings.Contains(out, "missing  unwind data      no unwind information (.eh_frame): it is a Go program, and what is written in Go cannot be traced\n") {
+	if status != 1 || !strings.Contains(out, "missing  unwind data      no unwind information "+
+		"(.eh_frame): it is a Go program, and what is written in Go cannot be traced\n") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 }
@@ -113,7 +124,8 @@ func TestSteppedIsWarnedOf(t *testing.T) {
 	if err := r.write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	if want := "warning         10% of the expected hits are single-stepped, and slow, most in\n                two: -N leaves it out\n"; !strings.Contains(out.String(), want) {
+	if want := "warning         10% of the expected hits are single-stepped, and slow, most in\n " +
+		"               two: -N leaves it out\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
@@ -127,9 +139,11 @@ __asm__(".text\n.rept %s\nxor %%eax, %%eax\n.endr");`
 		instructions string
 		told         bool
 	}{{"100", false}, {"4000", true}} {
-		program := compileC(t, strings.NewReplacer("%s", c.instructions, "%%", "%").Replace(code), "-O1", "-s")
+		program := compileC(t, strings.NewReplacer("%s", c.instructions, "%%", "%").Replace(code),
+			"-O1", "-s")
 		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program)
-		if told := strings.Contains(errs, "%, are in no routine, as start-up code and what has no unwind information: they are not traced\n"); status != 0 || told != c.told {
+		if told := strings.Contains(errs, "%, are in no routine, as start-up code and what has "+
+			"no unwind information: they are not traced\n"); status != 0 || told != c.told {
 			t.Errorf("%s instructions: exit %d, told %v:\n%s", c.instructions, status, told, errs)
 		}
 	}
@@ -157,7 +171,8 @@ int main(void)
 		}
 		return told
 	}
-	warning := regexp.MustCompile(`\d\d% of the instructions that ran in \S+, of what is to be traced, are in routines left out, most in compare: .*--complete`)
+	warning :=
+		regexp.MustCompile(`\d\d% of the instructions that ran in \S+, of what is to be traced, are in routines left out, most in compare: .*--complete`)
 	if told := record("first"); warning.MatchString(told) {
 		t.Errorf("told %q without weights", told)
 	}

@@ -28,31 +28,45 @@ type planReport struct {
 	SchemaVersion int    `json:"schema_version"`
 	Program       string `json:"program"` // the file that was planned
 
-	RoutinesTotal    int     `json:"routines_total"`    // that were found
-	RoutinesObserved int     `json:"routines_observed"` // that are traced
-	RoutinesImplied  int     `json:"routines_implied"`  // traced without a probe: their callers imply what they do
-	RoutinesSilent   int     `json:"routines_silent"`   // that can run without a hit, where their callers imply it
-	AcyclicPaths     float64 `json:"acyclic_paths"`     // of the routines that are traced
-	LoopsCounted     int     `json:"loops_counted"`     // that run without a hit: registers count their rounds
+	RoutinesTotal    int `json:"routines_total"`    // that were found
+	RoutinesObserved int `json:"routines_observed"` // that are traced
+	// traced without a probe: their callers imply what they do
+	RoutinesImplied int `json:"routines_implied"`
+	// that can run without a hit, where their callers imply it
+	RoutinesSilent int     `json:"routines_silent"`
+	AcyclicPaths   float64 `json:"acyclic_paths"` // of the routines that are traced
+	// that run without a hit: registers count their rounds
+	LoopsCounted int `json:"loops_counted"`
 
-	Probes            int `json:"probes"`                      // that go into the process
-	ProbesSingleStep  int `json:"probes_single_stepped"`       // of these, on instructions that are single-stepped
+	Probes int `json:"probes"` // that go into the process
+	// of these, on instructions that are single-stepped
+	ProbesSingleStep  int `json:"probes_single_stepped"`
 	ProbesConditional int `json:"probes_on_conditional_jumps"` // of these, on conditional jumps
 
-	HitsPerPath               float64 `json:"expected_hits_per_path"`                             // by the weights of the plan
-	HitsPerThousand           float64 `json:"expected_hits_per_1000_instructions"`                // by the weights of the plan
-	HitsSingleStepPerThousand float64 `json:"expected_hits_single_stepped_per_1000_instructions"` // by the weights of the plan
-	SlowDown                  float64 `json:"predicted_slow_down"`                                // at most, while it runs these routines alone
-	UsualSlowDown             float64 `json:"usual_slow_down"`                                    // while it runs these routines alone
+	// by the weights of the plan
+	HitsPerPath float64 `json:"expected_hits_per_path"`
+	// by the weights of the plan
+	HitsPerThousand float64 `json:"expected_hits_per_1000_instructions"`
+	// by the weights of the plan
+	HitsSingleStepPerThousand float64 `json:"expected_hits_single_stepped_per_1000_instructions"`
+	// at most, while it runs these routines alone
+	SlowDown float64 `json:"predicted_slow_down"`
+	// while it runs these routines alone
+	UsualSlowDown float64 `json:"usual_slow_down"`
 
-	LeftOut  []leftOut       `json:"left_out"`            // why routines are not traced
-	Routines []routineReport `json:"routines,omitempty"`  // with -v alone
-	Unlisted int             `json:"bytes_in_no_routine"` // linkage stubs, start-up code: what has no unwind information nor a symbol
+	LeftOut  []leftOut       `json:"left_out"`           // why routines are not traced
+	Routines []routineReport `json:"routines,omitempty"` // with -v alone
+	// linkage stubs, start-up code: what has no unwind information nor a symbol
+	Unlisted int `json:"bytes_in_no_routine"`
 
-	Inlined []string `json:"inlined_elsewhere,omitempty"` // with -F: routines that it does not select, into which some that it selects are inlined: what runs there is not traced
+	// with -F: routines that it does not select, into which some that it selects are inlined: what
+	// runs there is not traced
+	Inlined []string `json:"inlined_elsewhere,omitempty"`
 
-	Libraries []string `json:"unobserved_libraries,omitempty"` // those that the program's file asks for, without what --lib names
-	Go        bool     `json:"go_program,omitempty"`           // what is written in Go cannot be traced
+	// those that the program's file asks for, without what --lib names
+	Libraries []string `json:"unobserved_libraries,omitempty"`
+	// what is written in Go cannot be traced
+	Go bool `json:"go_program,omitempty"`
 
 	Canary     *record.Trial `json:"-"`
 	CanaryJSON *canaryJSON   `json:"canary,omitempty"` // with --canary alone
@@ -77,15 +91,20 @@ type leftOut struct {
 func newPlanReport(p *record.Program, name string) *planReport {
 	var f *figures.Figures
 	var c overhead.Forecast
-	parallel.Both(func() { f = figures.Of(p.Plan) }, func() { c = overhead.NewForecast(p.Plan, attach.TypicalCost(), p.IsPart()) })
+	parallel.Both(func() { f = figures.Of(p.Plan) },
+		func() { c = overhead.NewForecast(p.Plan, attach.TypicalCost(), p.IsPart()) })
 	r := &planReport{
-		SchemaVersion: report.SchemaVersion, Program: name, Go: p.Image.IsGo(), LeftOut: []leftOut{},
-		RoutinesTotal: f.Routines, RoutinesObserved: f.Traced, RoutinesImplied: f.Implied, RoutinesSilent: f.ProbeFree,
-		AcyclicPaths: f.AcyclicPaths, LoopsCounted: f.LoopsCounted,
+		SchemaVersion: report.SchemaVersion, Program: name, Go: p.Image.IsGo(),
+		LeftOut:       []leftOut{},
+		RoutinesTotal: f.Routines, RoutinesObserved: f.Traced, RoutinesImplied: f.Implied,
+		RoutinesSilent: f.ProbeFree,
+		AcyclicPaths:   f.AcyclicPaths, LoopsCounted: f.LoopsCounted,
 		Probes: f.Probes, ProbesSingleStep: f.SingleStep, ProbesConditional: f.Conditional,
-		HitsPerThousand: 1000 * (c.Emulated + c.Stepped), HitsSingleStepPerThousand: 1000 * c.Stepped,
-		SlowDown: c.SlowDown(overhead.LeastTime), UsualSlowDown: c.SlowDown(overhead.UsualTime),
-		forecast: c, routines: p.Plan.Routines, figures: f,
+		HitsPerThousand:           1000 * (c.Emulated + c.Stepped),
+		HitsSingleStepPerThousand: 1000 * c.Stepped,
+		SlowDown:                  c.SlowDown(overhead.LeastTime),
+		UsualSlowDown:             c.SlowDown(overhead.UsualTime),
+		forecast:                  c, routines: p.Plan.Routines, figures: f,
 	}
 	r.stepped, r.mostStepped = figures.SingleStepped(p.Plan)
 	r.Unlisted, _ = figures.Unlisted(p.Plan)
@@ -111,7 +130,8 @@ func (r *planReport) unproven() error {
 	if len(r.Faults) == 0 {
 		return nil
 	}
-	return fmt.Errorf("verify the plan of %s: %s: what is recorded there may be wrong: leave these routines out with -N", r.Program, text.Count(len(r.Faults), "fault"))
+	return fmt.Errorf("verify the plan of %s: %s: what is recorded there may be wrong: leave "+
+		"these routines out with -N", r.Program, text.Count(len(r.Faults), "fault"))
 }
 
 func (r *planReport) write(w io.Writer, verbose bool) error {
@@ -124,34 +144,46 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		row("", "%s", goProgram)
 	}
 	const tenths = 1000
-	share := math.Floor(tenths*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1))) / 10 // 100 are all
+	// 100 are all
+	share := math.Floor(tenths*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1))) / 10
 	row("routines", "%d of %d traced (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, share)
-	row("", "%d of them without a probe, %d more at times without a hit: their callers imply it", r.RoutinesImplied, r.RoutinesSilent)
+	row("", "%d of them without a probe, %d more at times without a hit: their callers imply it",
+		r.RoutinesImplied, r.RoutinesSilent)
 	row("acyclic paths", "%.6g", r.AcyclicPaths)
 	row("loops", "%d run without a hit: registers count their rounds", r.LoopsCounted)
-	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes, r.Probes-r.ProbesSingleStep, r.ProbesSingleStep, r.ProbesConditional)
-	row("expected hits", "%.2f a path; %.0f in 1000 instructions, %.1f of them single-stepped", r.HitsPerPath, r.HitsPerThousand, r.HitsSingleStepPerThousand)
+	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes,
+		r.Probes-r.ProbesSingleStep, r.ProbesSingleStep, r.ProbesConditional)
+	row("expected hits", "%.2f a path; %.0f in 1000 instructions, %.1f of them single-stepped",
+		r.HitsPerPath, r.HitsPerThousand, r.HitsSingleStepPerThousand)
 	if share, most := r.stepped, r.mostStepped; share > noticeable {
-		row("warning", "%s%% of the expected hits are single-stepped, and slow, most in", text.Factor(100*share))
-		row("", "%s: -N leaves it out", report.Fit(most.Name, report.TableColumns-16-len(": -N leaves it out")))
+		row("warning", "%s%% of the expected hits are single-stepped, and slow, most in",
+			text.Factor(100*share))
+		row("", "%s: -N leaves it out",
+			report.Fit(most.Name, report.TableColumns-16-len(": -N leaves it out")))
 	}
 	row("slow-down", "%s", forecastText(r.forecast))
-	row("", "if a hit takes %v, %v single-stepped: -p and stat measure what it does here", r.forecast.Cost.Emulated, r.forecast.Cost.Stepped)
+	row("", "if a hit takes %v, %v single-stepped: -p and stat measure what it does here",
+		r.forecast.Cost.Emulated, r.forecast.Cost.Stepped)
 	if r.Canary != nil {
 		row("canary", "%s", canaryText(r.Canary))
 	}
 	if len(r.Inlined) > 0 {
-		row("inlined", "%s", report.Fit("what -F selects is also inlined into "+routinenames.List(r.Inlined), report.TableColumns-16))
+		row("inlined", "%s", report.Fit("what -F selects is also inlined into "+
+			routinenames.List(r.Inlined), report.TableColumns-16))
 		row("", "what runs there is not traced: -F with these, too")
 	}
 	row("left out", "%d of the routines", r.RoutinesTotal-r.RoutinesObserved)
 	for _, l := range r.LeftOut {
-		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, report.Fit(l.Example, report.TableColumns-16-len(l.Reason)-6))
+		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason,
+			report.Fit(l.Example, report.TableColumns-16-len(l.Reason)-6))
 	}
-	row("not listed", "%d bytes in no routine, as linkage stubs, start-up code and what has no unwind", r.Unlisted)
+	row("not listed", "%d bytes in no routine, as linkage stubs, start-up code and what has no "+
+		"unwind", r.Unlisted)
 	row("", "information: not traced")
 	if len(r.Libraries) > 0 {
-		row("libraries", "%s", report.Fit("not traced without --lib: "+strings.Join(r.Libraries, ", "), report.TableColumns-16))
+		row("libraries", "%s",
+			report.Fit("not traced without --lib: "+strings.Join(r.Libraries, ", "),
+				report.TableColumns-16))
 	}
 	if r.Verified != nil {
 		r.writeProof(out, row)
@@ -167,7 +199,8 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 
 func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string, args ...any)) {
 	if *r.Verified {
-		row("verified", "the events of the probes determine every path of the %d routines", r.RoutinesObserved)
+		row("verified", "the events of the probes determine every path of the %d routines",
+			r.RoutinesObserved)
 		return
 	}
 	row("not verified", "%s", text.Count(len(r.Faults), "fault"))
@@ -183,7 +216,8 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")
 	for i, pr := range r.routines {
 		if pr.Traced() {
-			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), r.figures.PathsOf[i], r.figures.ProbesOf[i], report.Fit(pr.Name, room))
+			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks),
+				r.figures.PathsOf[i], r.figures.ProbesOf[i], report.Fit(pr.Name, room))
 			continue
 		}
 		if pr.Cause == planner.NotSelected {
@@ -193,29 +227,35 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 		if name < leastName {
 			name, separator = room, "\n"+strings.Repeat(" ", 20)
 		}
-		fmt.Fprintf(out, "%12x %6d %12s %6s  %s%s%s\n", pr.Addr, len(pr.Blocks), "-", "-", report.Fit(pr.Name, name), separator, pr.LeftOut)
+		fmt.Fprintf(out, "%12x %6d %12s %6s  %s%s%s\n", pr.Addr, len(pr.Blocks), "-", "-",
+			report.Fit(pr.Name, name), separator, pr.LeftOut)
 	}
 }
 
 // A routineReport is what -v prints of a routine.
 type routineReport struct {
-	Name    string  `json:"name"`                    // demangled
-	Entry   uint64  `json:"entry"`                   // link-time address
-	Blocks  int     `json:"blocks"`                  // basic blocks
-	Paths   float64 `json:"acyclic_paths,omitempty"` // absent where it is not traced, or they cannot be numbered
-	Probes  int     `json:"probes"`                  // in it
-	LeftOut string  `json:"left_out,omitempty"`      // why it is not traced
+	Name   string `json:"name"`   // demangled
+	Entry  uint64 `json:"entry"`  // link-time address
+	Blocks int    `json:"blocks"` // basic blocks
+	// absent where it is not traced, or they cannot be numbered
+	Paths   float64 `json:"acyclic_paths,omitempty"`
+	Probes  int     `json:"probes"`             // in it
+	LeftOut string  `json:"left_out,omitempty"` // why it is not traced
 }
 
 func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
 	for i, pr := range r.routines {
 		if verbose && pr.Cause != planner.NotSelected {
-			r.Routines = append(r.Routines, routineReport{pr.Name, pr.Addr, len(pr.Blocks), r.figures.PathsOf[i], r.figures.ProbesOf[i], pr.LeftOut})
+			r.Routines = append(r.Routines,
+				routineReport{pr.Name, pr.Addr, len(pr.Blocks), r.figures.PathsOf[i],
+					r.figures.ProbesOf[i], pr.LeftOut})
 		}
 	}
 	if c := r.Canary; c != nil {
-		r.CanaryJSON = &canaryJSON{c.Stood.Seconds(), c.CPUTime.Seconds(), c.Hits, nil, c.Vague, nil, nil}
-		for figure, value := range map[**float64]*float64{&r.CanaryJSON.SlowDown: &c.SlowDown, &r.CanaryJSON.Most: &c.Most, &r.CanaryJSON.Likely: &c.Likely} {
+		r.CanaryJSON = &canaryJSON{c.Stood.Seconds(), c.CPUTime.Seconds(), c.Hits, nil, c.Vague,
+			nil, nil}
+		for figure, value := range map[**float64]*float64{&r.CanaryJSON.SlowDown: &c.SlowDown,
+			&r.CanaryJSON.Most: &c.Most, &r.CanaryJSON.Likely: &c.Likely} {
 			if *value != 0 {
 				*figure = value
 			}
@@ -226,11 +266,13 @@ func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
 
 // canaryJSON is what a process did while its probes stood for a moment.
 type canaryJSON struct {
-	Seconds  float64  `json:"seconds"`          // that the probes stood
-	CPU      float64  `json:"cpu_seconds"`      // that the process used meanwhile
-	Hits     uint64   `json:"hits"`             // of its probes
-	SlowDown *float64 `json:"slow_down"`        // CPU time over what it would have been; null: it did not run
-	Vague    bool     `json:"slow_down_vague"`  // slow_down is the least
-	Most     *float64 `json:"slow_down_most"`   // where it is vague; null: not known
-	Likely   *float64 `json:"slow_down_likely"` // where it is vague: if one figure is wanted; null: not known
+	Seconds float64 `json:"seconds"`     // that the probes stood
+	CPU     float64 `json:"cpu_seconds"` // that the process used meanwhile
+	Hits    uint64  `json:"hits"`        // of its probes
+	// CPU time over what it would have been; null: it did not run
+	SlowDown *float64 `json:"slow_down"`
+	Vague    bool     `json:"slow_down_vague"` // slow_down is the least
+	Most     *float64 `json:"slow_down_most"`  // where it is vague; null: not known
+	// where it is vague: if one figure is wanted; null: not known
+	Likely *float64 `json:"slow_down_likely"`
 }

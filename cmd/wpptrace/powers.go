@@ -27,7 +27,8 @@ var takers = map[string]func(*cobra.Command) error{
 
 // lookers are what it takes to look at a process and at the files that it runs, and to find out
 // what the kernel can do.
-var lookers = []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_ADMIN, cap.SYS_PTRACE, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH}
+var lookers = []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_ADMIN, cap.SYS_PTRACE,
+	cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH}
 
 // withPowers has a command run with the capabilities that it takes, and without any other.
 func withPowers(c *cobra.Command) {

@@ -43,16 +43,18 @@ var commandLines = map[string][]string{
 // filesOf are the arguments and flags of commands that name a file: all that TestFilesAreTheUsers
 // finds to do so. A new one belongs here when it is opened as the user: see privilege.AsUser.
 var filesOf = []string{
-	"compact --output", "compact 0", "compress --output", "compress 0", "context 1", "diff 0", "diff 1", "dump 0", "find 1", "hot --cost", "hot 0", "order 2", "path 1",
-	"plan --weights", "plan -p --weights", "plan 0", "rules --file", "rules 1", "stat 0", "wpptrace --follow-fork --output",
+	"compact --output", "compact 0", "compress --output", "compress 0", "context 1", "diff 0",
+	"diff 1", "dump 0", "find 1", "hot --cost", "hot 0", "order 2", "path 1",
+	"plan --weights", "plan -p --weights", "plan 0", "rules --file", "rules 1", "stat 0",
+	"wpptrace --follow-fork --output",
 	"wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",
 }
 
 // A secret is a file that a user may not read, for one of some reasons.
 type secret struct{ why, path string }
 
-// A powered is wpptrace with all capabilities that root has here, by its file, and without any, both
-// started by a user who has none.
+// A powered is wpptrace with all capabilities that root has here, by its file, and without any,
+// both started by a user who has none.
 type powered struct {
 	t             *testing.T
 	with, without string
@@ -64,7 +66,8 @@ const topSecret = "topsecret"
 
 func newPowered(t *testing.T) *powered {
 	t.Helper()
-	p := &powered{t: t, with: copyProgram(t, "wpptrace"), without: copyProgram(t, "wpptrace"), dir: anybodysDir(t)}
+	p := &powered{t: t, with: copyProgram(t, "wpptrace"), without: copyProgram(t, "wpptrace"),
+		dir: anybodysDir(t)}
 	all := cap.GetProc() // a file with more cannot be run here
 	must(t, all.ClearFlag(cap.Inheritable))
 	must(t, all.SetFile(p.with))
@@ -88,7 +91,8 @@ func newPowered(t *testing.T) *powered {
 	t.Cleanup(func() { other.Process.Kill(); other.Wait() })
 	p.secrets = []secret{
 		{"unreadable", unreadable}, {"in a closed directory", inClosed}, {"a link", link},
-		{"by way of another's process", fmt.Sprintf("/proc/%d/root%s", other.Process.Pid, readable)},
+		{"by way of another's process",
+			fmt.Sprintf("/proc/%d/root%s", other.Process.Pid, readable)},
 	}
 	return p
 }
@@ -98,10 +102,12 @@ func writeRoutine(path, routine string) error {
 	g := sequitur.New()
 	g.Append(0)
 	return store.WriteFile(path, &wpp.Snapshot{
-		Images:   []wpp.Image{{Name: "/bin/true", BuildID: []byte("x")}},
-		Routines: []wpp.Routine{{Name: routine, Symbol: routine, Entry: 0x1000, Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1001}}, Paths: 1, Blocks: []wpp.Block{{Addr: 0x1000, Lengths: []byte{1}}}}},
-		Symbols:  []wpp.Symbol{{Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0}}},
-		Threads:  []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g), Ended: true}},
+		Images: []wpp.Image{{Name: "/bin/true", BuildID: []byte("x")}},
+		Routines: []wpp.Routine{{Name: routine, Symbol: routine, Entry: 0x1000,
+			Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1001}}, Paths: 1,
+			Blocks: []wpp.Block{{Addr: 0x1000, Lengths: []byte{1}}}}},
+		Symbols: []wpp.Symbol{{Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0}}},
+		Threads: []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g), Ended: true}},
 	})
 }
 
@@ -110,7 +116,8 @@ func (p *powered) run(program string, args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Dir = p.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID,
+		Gid: nobodyID}}
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		p.t.Fatal(err)
@@ -135,7 +142,8 @@ func (p *powered) denied(same bool, args ...string) (n int) {
 		got := p.run(p.with, line...)
 		if same {
 			if want := p.run(p.without, line...); got != want {
-				p.t.Errorf("%s: wpptrace %q prints with capabilities\n%s\nand without\n%s", s.why, line, got, want)
+				p.t.Errorf("%s: wpptrace %q prints with capabilities\n%s\nand without\n%s", s.why,
+					line, got, want)
 			}
 		}
 		if strings.Contains(got, "permission denied") && strings.Contains(got, s.path) {
@@ -197,7 +205,8 @@ func TestFilesAreTheUsers(t *testing.T) {
 	}
 	other := startEndless(t, compileC(t, seldom)) // a process takes capabilities to be looked at
 	try("plan -p --weights", false, "plan", "-p", fmt.Sprint(other.pid()), "--weights", "SECRET")
-	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--", "/bin/true")
+	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--",
+		"/bin/true")
 	slices.Sort(found)
 	if !slices.Equal(found, filesOf) {
 		t.Errorf("these name files: %q,\nwant %q", found, filesOf)
@@ -231,18 +240,21 @@ func TestOutputIsTheUsers(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(p.dir, name), nil, 0o644))
 	}
 	for _, args := range [][]string{{"-o", "roots.wpp"}, {"-o", "x.wpp", "--raw", "roots.raw"}} {
-		if got := p.run(p.with, append(args, "--", "/bin/true")...); !strings.Contains(got, "exit status 1") {
+		if got := p.run(p.with, append(args, "--", "/bin/true")...); !strings.Contains(got,
+			"exit status 1") {
 			t.Errorf("%q: %s", args, got)
 		}
 	}
 	for _, name := range []string{"roots.wpp", "roots.raw"} {
-		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Size() != 0 || info.Sys().(*syscall.Stat_t).Uid != 0 {
+		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Size() != 0 ||
+			info.Sys().(*syscall.Stat_t).Uid != 0 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
 	got := p.run(p.with, "-q", "--raw", "own.raw", "-o", "own.wpp", "--", "/bin/true")
 	for _, name := range []string{"own.wpp", "own.raw"} {
-		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Size() == 0 || info.Sys().(*syscall.Stat_t).Uid != nobodyID {
+		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Size() == 0 ||
+			info.Sys().(*syscall.Stat_t).Uid != nobodyID {
 			t.Errorf("%s: %v, %v: %s", name, info, err, got)
 		}
 	}

@@ -51,7 +51,9 @@ type subject struct {
 }
 
 // startServer runs the server and waits for its first answer.
-func startServer(t *testing.T) *subject { return startSubject(t, exec.Command("bash", "-c", server)) }
+func startServer(t *testing.T) *subject {
+	return startSubject(t, exec.Command("bash", "-c", server))
+}
 
 // startSubject runs a program that does as the server does.
 func startSubject(t *testing.T, cmd *exec.Cmd) *subject {
@@ -127,7 +129,8 @@ func (s *subject) isClean() {
 // becomesClean waits for that: of what was killed, the kernel takes the probes out by and by.
 func (s *subject) becomesClean() {
 	s.t.Helper()
-	testenv.Eventually(s.t, func() bool { return s.residue() == nil }, "its text is that of its file")
+	testenv.Eventually(s.t, func() bool { return s.residue() == nil },
+		"its text is that of its file")
 }
 
 // residue is what differs between the server's text and its file.
@@ -220,7 +223,8 @@ func (w *tracer) wait(status int) {
 	}
 	w.cmd.Wait()
 	if got := w.cmd.ProcessState.ExitCode(); got != status {
-		w.t.Errorf("wpptrace ended with %v, want status %d:\n%s", w.cmd.ProcessState, status, w.errs.String())
+		w.t.Errorf("wpptrace ended with %v, want status %d:\n%s", w.cmd.ProcessState, status,
+			w.errs.String())
 	}
 }
 
@@ -228,7 +232,8 @@ func (w *tracer) wait(status int) {
 // nothing.
 func (w *tracer) hasRecordedNothing() {
 	w.t.Helper()
-	if got := w.errs.String(); !strings.HasSuffix(got, "wpptrace: interrupted before the recording began: nothing was recorded\n") {
+	if got := w.errs.String(); !strings.HasSuffix(got,
+		"wpptrace: interrupted before the recording began: nothing was recorded\n") {
 		w.t.Errorf("it said %s", got)
 	}
 	if names := w.files(); len(names) > 0 {

@@ -35,7 +35,8 @@ func makeSnapshot(ts *testscript.TestScript, neg bool, args []string) {
 		for _, word := range strings.Fields(unfold(ts, text)) {
 			g.Append(symbolOf(ts, s, word))
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: i + 1, Name: "letters", Grammar: wpp.FromSequitur(g), Ended: !runsOn})
+		s.Threads = append(s.Threads,
+			wpp.Thread{TID: i + 1, Name: "letters", Grammar: wpp.FromSequitur(g), Ended: !runsOn})
 	}
 	ts.Check(store.WriteFile(ts.MkAbs(args[0]), s))
 }
@@ -61,7 +62,8 @@ func symbolOf(ts *testscript.TestScript, s *wpp.Snapshot, word string) uint32 {
 		name, number, _ := strings.Cut(word, "#")
 		path, err := strconv.Atoi(number)
 		ts.Check(err)
-		want = wpp.Symbol{Routine: routineOf(s, name), Path: uint64(path), Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{path}}
+		want = wpp.Symbol{Routine: routineOf(s, name), Path: uint64(path), Start: ops.StartLoop,
+			End: ops.EndLoop, Blocks: []int{path}}
 		if path == 0 {
 			want.Start = ops.StartEntry
 		}
@@ -77,13 +79,16 @@ func symbolOf(ts *testscript.TestScript, s *wpp.Snapshot, word string) uint32 {
 
 // routineOf finds a routine of eight blocks, or adds one.
 func routineOf(s *wpp.Snapshot, name string) int {
-	if i := slices.IndexFunc(s.Routines, func(r wpp.Routine) bool { return r.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(s.Routines,
+		func(r wpp.Routine) bool { return r.Name == name }); i >= 0 {
 		return i
 	}
 	entry := 0x1000 * uint64(len(s.Routines)+1)
-	r := wpp.Routine{Name: name, Symbol: name, Entry: entry, Ranges: []wpp.Range{{Lo: entry, Hi: entry + 64}}, Paths: 8}
+	r := wpp.Routine{Name: name, Symbol: name, Entry: entry,
+		Ranges: []wpp.Range{{Lo: entry, Hi: entry + 64}}, Paths: 8}
 	for i := range 8 {
-		r.Blocks = append(r.Blocks, wpp.Block{Addr: entry + 8*uint64(i), Lengths: slices.Repeat([]byte{1}, i+1)})
+		r.Blocks = append(r.Blocks,
+			wpp.Block{Addr: entry + 8*uint64(i), Lengths: slices.Repeat([]byte{1}, i+1)})
 	}
 	s.Routines = append(s.Routines, r)
 	return len(s.Routines) - 1

@@ -43,11 +43,12 @@ int main(int argc, char **argv)
 }`
 
 func compileRandomPaths(t *testing.T) (program string) {
-	return compileC(t, randomPaths, "-O1", "-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-loop-if-convert")
+	return compileC(t, randomPaths, "-O1", "-fno-if-conversion", "-fno-if-conversion2",
+		"-fno-tree-loop-if-convert")
 }
 
-// seldom never ends either. It sleeps now and then, so that its words can be taken as they come, and is
-// dear enough for windows.
+// seldom never ends either. It sleeps now and then, so that its words can be taken as they come,
+// and is dear enough for windows.
 const seldom = `
 #include <unistd.h>
 static volatile int sink;
@@ -134,7 +135,8 @@ func dumpSteps(t *testing.T, snapshot string, path func(number string), gap func
 			}
 			gap(n)
 		}
-		if f := strings.Split(lines.Text(), "\t"); len(f) == 6 && f[1] == "step" && f[3] == "entry" && f[4] == "return" {
+		if f := strings.Split(lines.Text(), "\t"); len(f) == 6 && f[1] == "step" &&
+			f[3] == "entry" && f[4] == "return" {
 			path(f[2])
 		}
 	}
@@ -171,9 +173,10 @@ func learnSteps(t *testing.T, program string) map[string]byte {
 
 // A trail is the recorded steps, followed through the sequence.
 type trail struct {
-	t      *testing.T
-	at     sequence
-	may    uint64 // steps that may be missing before those that are not found yet; 0: none, and none are
+	t  *testing.T
+	at sequence
+	// steps that may be missing before those that are not found yet; 0: none, and none are
+	may    uint64
 	few    []byte // that are not found yet
 	steps  int
 	missed uint64
@@ -194,7 +197,8 @@ func (f *trail) step(b byte) {
 	case len(f.few) < enough-1:
 		f.few = append(f.few, b)
 	default:
-		if skipped := f.find(&f.at, append(f.few, b)); f.gaps > 0 { // before the first, it was not traced yet
+		if skipped := f.find(&f.at, append(f.few, b)); f.gaps > 0 {
+			// before the first, it was not traced yet
 			f.missed += skipped
 		}
 		f.may, f.few = 0, nil
@@ -248,9 +252,11 @@ func followSteps(t *testing.T, snapshot string, bytes map[string]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d steps of %d paths, %d are missing in %d gaps of %d events", f.steps, stat.Paths, f.missed, f.gaps, f.lost)
+	t.Logf("%d steps of %d paths, %d are missing in %d gaps of %d events", f.steps, stat.Paths,
+		f.missed, f.gaps, f.lost)
 	if g := s.Figures; g.Gaps != uint64(f.gaps) || g.Lost != f.lost || g.Anomalies != 0 {
-		t.Errorf("the figures have %d lost in %d gaps, the stream %d in %d; %d anomalies", g.Lost, g.Gaps, f.lost, f.gaps, g.Anomalies)
+		t.Errorf("the figures have %d lost in %d gaps, the stream %d in %d; %d anomalies", g.Lost,
+			g.Gaps, f.lost, f.gaps, g.Anomalies)
 	}
 	if f.gaps == 0 || f.steps < 100_000 {
 		t.Error("the test does not test")

@@ -20,7 +20,8 @@ func TestNumbersOfWindows(t *testing.T) {
 	w := startTracer(t, "-v", "-p", strconv.Itoa(pid), "-o", "x.wpp")
 	w.expect("recording process")
 	began := time.Now()
-	for _, event := range []string{"rare sites were counted", "rare sites were counted", "a window has ended", "a window has ended", "a window has ended"} {
+	for _, event := range []string{"rare sites were counted", "rare sites were counted",
+		"a window has ended", "a window has ended", "a window has ended"} {
 		w.expect(event)
 	}
 	w.signal(os.Interrupt)
@@ -39,7 +40,8 @@ func TestNumbersOfWindows(t *testing.T) {
 		recorded += n
 	}
 	ran := float64(took) / float64(p.stretch(t, began, began.Add(took))) * 1e6
-	if most := s.Figures.SampledMost; most > 0 && s.Figures.HitTime > dear { // which is promised where counting does not tell
+	if most := s.Figures.SampledMost; most > 0 && s.Figures.HitTime > dear {
+		// which is promised where counting does not tell
 		if float64(recorded) > ran*most {
 			t.Errorf("%d calls, at most %.3g of it, and it made %.3g", recorded, most, ran)
 		}
@@ -51,6 +53,7 @@ func TestNumbersOfWindows(t *testing.T) {
 		factor = 40
 	}
 	if told < ran/factor || told > factor*ran {
-		t.Errorf("%d calls in %d windows, %.3g (at most %.3g) of it: %.3g calls, and it made %.3g", recorded, s.Figures.Windows, s.Figures.Sampled, s.Figures.SampledMost, told, ran)
+		t.Errorf("%d calls in %d windows, %.3g (at most %.3g) of it: %.3g calls, and it made %.3g",
+			recorded, s.Figures.Windows, s.Figures.Sampled, s.Figures.SampledMost, told, ran)
 	}
 }

@@ -29,7 +29,8 @@ func sameOperations(t *testing.T, w *tracer, snapshot, trace string) {
 // A process that is met in mid-run, with activations of which nothing is known.
 func TestRawTraceOfProcess(t *testing.T) {
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--raw", "x.raw", "--max-slowdown", "0")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--raw", "x.raw",
+		"--max-slowdown", "0")
 	w.expect("recording process")
 	s.ask(20)
 	w.signal(os.Interrupt)
@@ -47,7 +48,8 @@ func TestRawTraceOfThreads(t *testing.T) {
 #include <signal.h>
 static _Thread_local jmp_buf back;
 static volatile int sum;
-__attribute__((noinline)) static void fall(int n) { if (n == 0) longjmp(back, 1); fall(n - 1); sum++; }
+__attribute__((noinline)) static void fall(int n) { if (n == 0) longjmp(back, 1); fall(n - 1);
+	sum++; }
 __attribute__((noinline)) static void handle(int s) { for (int i = 0; i < 3; i++) sum += s; }
 static void *work(void *arg) {
 	for (int i = 0; i < 50; i++) {
@@ -79,7 +81,8 @@ int main(void) {
 // What is lost is in the raw trace as well.
 func TestRawTraceOfLosses(t *testing.T) {
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--raw", "x.raw", "--max-slowdown", "0", "--ring-size", "4K")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--raw", "x.raw",
+		"--max-slowdown", "0", "--ring-size", "4K")
 	w.expect("recording process")
 	s.ask(100)
 	w.signal(os.Interrupt)
@@ -94,8 +97,10 @@ func TestRawTraceOfLosses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := &compressed.Figures; f.Gaps == 0 || f.Lost != recorded.Figures.Lost || f.Gaps != recorded.Figures.Gaps {
-		t.Errorf("%d lost in %d places, recorded %d in %d", f.Lost, f.Gaps, recorded.Figures.Lost, recorded.Figures.Gaps)
+	if f := &compressed.Figures; f.Gaps == 0 || f.Lost != recorded.Figures.Lost ||
+		f.Gaps != recorded.Figures.Gaps {
+		t.Errorf("%d lost in %d places, recorded %d in %d", f.Lost, f.Gaps, recorded.Figures.Lost,
+			recorded.Figures.Gaps)
 	}
 }
 
@@ -120,7 +125,8 @@ func TestSymbolsOnTerminal(t *testing.T) {
 	defer terminal.Close()
 	var errs strings.Builder
 	status := run([]string{"dump", "--as", "symbols", "x.wpp"}, terminal, &errs)
-	const want = "wpptrace: --as symbols is binary, and not written to a terminal: use > FILE, or a pipe; see wpptrace dump --help\n"
+	const want = "wpptrace: --as symbols is binary, and not written to a terminal: use > FILE, " +
+		"or a pipe; see wpptrace dump --help\n"
 	if status != exitUsage || errs.String() != want {
 		t.Errorf("status %d: %s", status, errs.String())
 	}

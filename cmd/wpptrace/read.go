@@ -125,8 +125,9 @@ func hotCommand() *cobra.Command {
 	var asJSON, larus, maximal bool
 	var cost string
 	c := &cobra.Command{
-		Use:   "hot [FLAG...] SNAPSHOT",
-		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in sequence",
+		Use: "hot [FLAG...] SNAPSHOT",
+		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in " +
+			"sequence",
 		Example: `  wpptrace hot bash-4711.wpp                 subpaths that make up 1 % of all instructions or more
   wpptrace hot --top 5 -C 5% bash-4711.wpp   the five hottest, of those that make up 5 % or more
   wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran
@@ -186,8 +187,10 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path p
 	f := c.Flags()
 	f.IntVarP(&q.MinLength, "min-length", "l", q.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
-	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q, text) })
-	f.StringVar(&cost, "cost", "", "`WHAT` a path costs: instructions: its own (the default), count: 1, or a FILE[:COLUMN] of costs")
+	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)",
+		func(text string) error { return setCost(&q, text) })
+	f.StringVar(&cost, "cost", "", "`WHAT` a path costs: instructions: its own (the default), "+
+		"count: 1, or a FILE[:COLUMN] of costs")
 	f.BoolVar(&maximal, "maximal", false, "find the maximal hot subpaths")
 	f.BoolVar(&larus, "larus", false, "find what Larus's figure 7 does")
 	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")
@@ -198,8 +201,9 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path p
 
 func pathCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "path ROUTINE#N SNAPSHOT",
-		Short: "Print what a path in the table of hot subpaths is: its blocks and their source lines",
+		Use: "path ROUTINE#N SNAPSHOT",
+		Short: "Print what a path in the table of hot subpaths is: its blocks and their source " +
+			"lines",
 		Example: `  wpptrace path 'xmalloc#0' bash-4711.wpp            the name as hot prints it
   wpptrace path 'std::vec...push_back#2' x.wpp       shortened too`,
 		Long: `A line for each basic block, in the order in which they ran: link-time addresses of its first and
@@ -244,11 +248,14 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 			if !slices.Contains(report.Forms(), report.Form(form)) {
 				return usagef("no form %q to dump as: use one of %s", form, formNames(", "))
 			}
-			if f, ok := c.OutOrStdout().(*os.File); ok && form == string(report.Symbols) && term.IsTerminal(int(f.Fd())) {
-				return usagef("--as %s is binary, and not written to a terminal: use > FILE, or a pipe", form)
+			if f, ok := c.OutOrStdout().(*os.File); ok && form == string(report.Symbols) &&
+				term.IsTerminal(int(f.Fd())) {
+				return usagef("--as %s is binary, and not written to a terminal: use > FILE, or "+
+					"a pipe", form)
 			}
 			if part.From > part.To {
-				return usagef("--from %d is behind --to %d: no position is between them", part.From, part.To)
+				return usagef("--from %d is behind --to %d: no position is between them", part.From,
+					part.To)
 			}
 			selects := part != report.Whole()
 			if selects && !report.Form(form).HasParts() {
@@ -261,7 +268,8 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 			if form == string(report.Insns) || form == string(report.Blocks) {
 				printBare(c, args[0], s)
 			}
-			if err := report.Dump(c.OutOrStdout(), s, report.Form(form), part, tids...); err != nil {
+			if err := report.Dump(c.OutOrStdout(), s, report.Form(form), part,
+				tids...); err != nil {
 				return err
 			}
 			printBehind(c, s, tids, part.From)
@@ -281,8 +289,10 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 func printBehind(c *cobra.Command, s *wpp.Snapshot, tids []int, from uint64) {
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		if n := t.Grammar.Length(0); n <= from && from > 0 && (len(tids) == 0 || slices.Contains(tids, t.TID)) {
-			fmt.Fprintf(c.ErrOrStderr(), "wpptrace: --from %d is behind the last position of thread %d: it has %d\n", from, t.TID, n)
+		if n := t.Grammar.Length(0); n <= from && from > 0 &&
+			(len(tids) == 0 || slices.Contains(tids, t.TID)) {
+			fmt.Fprintf(c.ErrOrStderr(), "wpptrace: --from %d is behind the last position of "+
+				"thread %d: it has %d\n", from, t.TID, n)
 		}
 	}
 }
@@ -298,7 +308,8 @@ func formNames(separator string) string {
 // printBare prints why a snapshot without program tables does not say what its paths are.
 func printBare(c *cobra.Command, path string, s *wpp.Snapshot) {
 	if !slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Ranges) > 0 }) {
-		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s has no program tables: the raw trace that it was made of does not say what its paths consist of, nor where routines are\n", path)
+		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s has no program tables: the raw trace that it "+
+			"was made of does not say what its paths consist of, nor where routines are\n", path)
 	}
 }
 
@@ -325,7 +336,8 @@ func readSnapshot(c *cobra.Command, path string) (*wpp.Snapshot, uint64, error) 
 
 // skippedNote names the kinds of the sections of a snapshot that this wpptrace does not know.
 func skippedNote(kinds []wpp.SectionKind) string {
-	return fmt.Sprintf("sections of kind %s are skipped: a newer wpptrace reads them", numbersOf(kinds))
+	return fmt.Sprintf("sections of kind %s are skipped: a newer wpptrace reads them",
+		numbersOf(kinds))
 }
 
 func numbersOf(kinds []wpp.SectionKind) string {

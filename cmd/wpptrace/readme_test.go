@@ -43,7 +43,9 @@ func TestReadme(t *testing.T) {
 	if n < 9 {
 		t.Errorf("the README has %d commands", n)
 	}
-	if limit := fmt.Sprintf("`--max-slowdown`, which is %d times if not given", defaultMaxSlowDown); !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), limit) {
+	if limit := fmt.Sprintf("`--max-slowdown`, which is %d times if not given",
+		defaultMaxSlowDown); !strings.Contains(strings.Join(strings.Fields(string(readme)), " "),
+		limit) {
 		t.Errorf("the README does not say %q", limit)
 	}
 	s.isClean()
@@ -68,7 +70,8 @@ func TestReadmeSample(t *testing.T) {
 	}
 	t.Cleanup(func() { bash.Process.Kill(); bash.Wait() })
 	t.Chdir(t.TempDir())
-	out, errs, status := wpptrace("-p", strconv.Itoa(bash.Process.Pid), "-d", "0.5", "--max-slowdown", "0", "-o", "demo.wpp")
+	out, errs, status := wpptrace("-p", strconv.Itoa(bash.Process.Pid), "-d", "0.5",
+		"--max-slowdown", "0", "-o", "demo.wpp")
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -77,7 +80,8 @@ func TestReadmeSample(t *testing.T) {
 		real[layout(line)] = true
 	}
 	for line := range strings.Lines(sample) {
-		if isRow := strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "  SHARE"); !isRow && !real[layout(line)] {
+		if isRow := strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "  SHARE"); !isRow &&
+			!real[layout(line)] {
 			t.Errorf("wpptrace does not print lines such as %q, but:\n%s%s", line, errs, out)
 		}
 	}

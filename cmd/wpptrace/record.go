@@ -56,10 +56,12 @@ const defaultMaxSlowDown = 10
 const defaultOverhead = 5
 
 func recordCommand() *cobra.Command {
-	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(), maxSlowDown: defaultMaxSlowDown, window: record.DefaultWindow}
+	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(),
+		maxSlowDown: defaultMaxSlowDown, window: record.DefaultWindow}
 	c := &cobra.Command{
-		Use:   "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
-		Short: "Record the whole program path of a live process: every path that every thread takes, in order",
+		Use: "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
+		Short: "Record the whole program path of a live process: every path that every thread " +
+			"takes, in order",
 		Example: `  wpptrace -p 4711 -d 10s              trace process 4711 for ten seconds
   wpptrace -- gzip -c file > file.gz   trace a command from its first instruction to its exit
   wpptrace -F '^parse' -p 4711         only routines whose names begin with parse
@@ -107,23 +109,42 @@ Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data w
 
 func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.IntSliceVarP(&o.pids, "pid", "p", nil, "attach to process `PID`")
-	addTime(f, &o.limit, "duration", "d", "end the recording after this `TIME`, as 10s or 2m; without a unit: seconds; 0: when the process exits (the default)")
-	addTime(f, &o.every, "snapshot-every", "", "write a snapshot each time that this `TIME` has passed, as SIGUSR2 does: the last and the one before stay; 0: at the end alone (the default)")
-	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
-	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress reads it; it is large; what was there becomes FILE.old")
+	addTime(f, &o.limit, "duration", "d", "end the recording after this `TIME`, as 10s or 2m; "+
+		"without a unit: seconds; 0: when the process exits (the default)")
+	addTime(f, &o.every, "snapshot-every", "", "write a snapshot each time that this `TIME` has "+
+		"passed, as SIGUSR2 does: the last and the one before stay; 0: at the end alone (the "+
+		"default)")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); "+
+		"what was there becomes FILE.old")
+	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress "+
+		"reads it; it is large; what was there becomes FILE.old")
 	o.selection.add(f)
-	f.BoolVar(&o.followFork, "follow-fork", false, "record the processes too that it starts, and theirs, and what each becomes by exec, in a snapshot each")
+	f.BoolVar(&o.followFork, "follow-fork", false, "record the processes too that it starts, and "+
+		"theirs, and what each becomes by exec, in a snapshot each")
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
-	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with -- and with --overhead other than 0); with -p and without --overhead, all is traced until then")
-	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default; with -p it is 5, unless --max-slowdown or --follow-fork is given, or before Linux 6.6)")
-	addTime(f, &o.window, "window", "", fmt.Sprintf("`TIME` that a window lasts at least, by the clock, however much the process runs in it (default %v)", o.window))
-	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
-	f.Var(&o.onOverflow, "on-overflow", "`WHAT` to do when that is full: gap: lose what comes, and say so (the default with -p), or stop: stop the process meanwhile (the default with -- and without --follow-fork)")
+	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown,
+		"detach when the process is slowed down more than `X` times; 0: never (the default with "+
+			"-- and with --overhead other than 0); with -p and without --overhead, all is traced "+
+			"until then")
+	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's "+
+		"own CPU time more: where that does not do for all of it, trace it in windows; 0: no "+
+		"limit (the default; with -p it is 5, unless --max-slowdown or --follow-fork is given, "+
+		"or before Linux 6.6)")
+	addTime(f, &o.window, "window", "", fmt.Sprintf("`TIME` that a window lasts at least, by the "+
+		"clock, however much the process runs in it (default %v)", o.window))
+	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of "+
+		"two, as 64M")
+	f.Var(&o.onOverflow, "on-overflow", "`WHAT` to do when that is full: gap: lose what comes, "+
+		"and say so (the default with -p), or stop: stop the process meanwhile (the default with "+
+		"-- and without --follow-fork)")
 	f.Lookup("on-overflow").DefValue = "" // the text says which
 	o.memory.add(f)
-	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths, where these would go; with --, -q leaves nothing else on stderr, but for what COMMAND writes there")
+	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object "+
+		"instead of the hot subpaths, where these would go; with --, -q leaves nothing else on "+
+		"stderr, but for what COMMAND writes there")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses, an end by --max-slowdown, and what --json asks for")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses, an end by "+
+		"--max-slowdown, and what --json asks for")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell what is being done")
 }
 
@@ -135,7 +156,8 @@ func unknownCommand(c *cobra.Command, word string) error {
 	case c.Flags().Changed("pid"):
 		return usagef("unknown command %q: -p PID traces a process without one", word)
 	case len(near) > 0 && !strings.Contains(word, "/"):
-		return usagef("unknown command %q: did you mean %s? Put -- before a program to trace it", word, strings.Join(near, " or "))
+		return usagef("unknown command %q: did you mean %s? Put -- before a program to trace it",
+			word, strings.Join(near, " or "))
 	}
 	return usagef("unknown command %q: put -- before a program to trace it", word)
 }
@@ -154,13 +176,15 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	case !attaching && len(args) == 0:
 		return usagef("nothing to trace: give -p PID or -- COMMAND")
 	case len(o.pids) > 1:
-		return usagef("-p %d and -p %d: one wpptrace traces one process: start another for the other", o.pids[0], o.pids[1])
+		return usagef("-p %d and -p %d: one wpptrace traces one process: start another for the "+
+			"other", o.pids[0], o.pids[1])
 	case attaching && o.pids[0] <= 0:
 		return usagef("process number %d is not positive", o.pids[0])
 	case !attaching && len(o.tids) > 0:
 		return usagef("--tid needs -p: a command has no threads yet")
 	case o.followFork && o.alone() != "":
-		return usagef("both --follow-fork and %s: that is for one process: give one of them", o.alone())
+		return usagef("both --follow-fork and %s: that is for one process: give one of them",
+			o.alone())
 	case o.output == "-":
 		return usagef("-o -: a snapshot is a file: name one")
 	case o.rawFile == "-":
@@ -176,7 +200,8 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	case o.window < shortestWindow || o.window > longestWindow:
 		return usagef("--window %v is not from %v to %v", o.window, shortestWindow, longestWindow)
 	case o.ring < memory.Size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
-		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring, memory.Size(os.Getpagesize()), memory.Size(maxRing))
+		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring,
+			memory.Size(os.Getpagesize()), memory.Size(maxRing))
 	}
 	if err := cmp.Or(o.memory.check(), o.selection.check()); err != nil {
 		return err
@@ -192,7 +217,8 @@ func (o *recordFlags) complete(attaching, windows bool, given func(flag string) 
 	if attaching && windows && !given("overhead") && !given("max-slowdown") && !o.followFork {
 		o.overhead = defaultOverhead
 	}
-	if !given("max-slowdown") && (!attaching || o.overhead > 0) { // the budget is the stricter one, in the long run
+	if !given("max-slowdown") && (!attaching || o.overhead > 0) {
+		// the budget is the stricter one, in the long run
 		o.maxSlowDown = 0
 	}
 	if !attaching && !given("on-overflow") && !o.followFork {
@@ -216,7 +242,8 @@ func (o *recordFlags) alone() string {
 		name  string
 		given bool
 	}{
-		{"--lib", len(o.selection.libs) > 0}, {"--tid", len(o.tids) > 0}, {"--raw", o.rawFile != ""},
+		{"--lib", len(o.selection.libs) > 0}, {"--tid", len(o.tids) > 0},
+		{"--raw", o.rawFile != ""},
 		{"--overhead", o.overhead > 0}, {"--on-overflow stop", o.onOverflow == overflowStop},
 	} {
 		if f.given {
@@ -232,10 +259,12 @@ var confine = privilege.Confine
 // options are those of the recording that the flags ask for.
 func (o *recordFlags) options(s *signals, log *slog.Logger) record.Options {
 	return record.Options{
-		Threads: o.tids, Selection: o.selection.compiled, Output: o.output, Raw: o.rawFile, Tool: version(),
+		Threads: o.tids, Selection: o.selection.compiled, Output: o.output, Raw: o.rawFile,
+		Tool:     version(),
 		Duration: o.limit, SnapshotEvery: o.every, Snapshot: s.snapshot, MaxSlowDown: o.maxSlowDown,
-		Overhead: o.overhead / 100, Window: o.window, Ring: int(o.ring), StopWhenFull: o.onOverflow == overflowStop,
-		Memory: o.memory.limits(), Abort: s.abort, Confine: confine, Log: log,
+		Overhead: o.overhead / 100, Window: o.window, Ring: int(o.ring),
+		StopWhenFull: o.onOverflow == overflowStop,
+		Memory:       o.memory.limits(), Abort: s.abort, Confine: confine, Log: log,
 	}
 }
 
@@ -284,7 +313,8 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 	options := o.options(s, nil)
 	options.Child = c
 	err = o.run(s, options, stderr, stderr)
-	if unstarted := (*record.UnstartedError)(nil); errors.As(err, &unstarted) || errors.Is(err, context.Canceled) {
+	if unstarted := (*record.UnstartedError)(nil); errors.As(err, &unstarted) ||
+		errors.Is(err, context.Canceled) {
 		return err
 	}
 	if waitErr := outlast(c, o, s, stderr); err == nil {
@@ -339,10 +369,12 @@ func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Wri
 // checkTarget fails where a recording of a process cannot be: better before anything is read.
 func (o *recordFlags) checkTarget(p *target.Process) error {
 	if raw, path := o.rawFile, cmp.Or(o.output, record.SnapshotName(p)); record.Collide(raw, path) {
-		return usagef("--raw %s is where the snapshot goes, %s, or the trace or snapshot before: name another file", raw, path)
+		return usagef("--raw %s is where the snapshot goes, %s, or the trace or snapshot before: "+
+			"name another file", raw, path)
 	}
 	if _, err := requirement.Namespace(); err != nil {
-		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, requirement.NamespaceFix)
+		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err,
+			requirement.NamespaceFix)
 	}
 	return nil
 }
@@ -351,7 +383,8 @@ func (o *recordFlags) checkTarget(p *target.Process) error {
 func outlast(c *target.Child, o *recordFlags, s *signals, stderr io.Writer) error {
 	further := s.further()
 	if c.Alive() && !o.quiet {
-		fmt.Fprintf(stderr, "wpptrace: process %d (%s) goes on, untraced, and wpptrace waits for it: a further signal ends wpptrace alone\n", c.PID, c.Name)
+		fmt.Fprintf(stderr, "wpptrace: process %d (%s) goes on, untraced, and wpptrace waits for "+
+			"it: a further signal ends wpptrace alone\n", c.PID, c.Name)
 	}
 	select {
 	case <-c.Done():

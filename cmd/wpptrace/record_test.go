@@ -61,7 +61,8 @@ func checkRecording(t *testing.T, w *tracer, name string, least uint64) query.St
 	t.Helper()
 	stat := statOf(t, w, name)
 	if stat.Paths < least || stat.Anomalies != 0 || stat.Lost != 0 {
-		t.Errorf("snapshot %s: %d paths, %d anomalies, %d lost; want %d paths or more, no anomaly, nothing lost", name, stat.Paths, stat.Anomalies, stat.Lost, least)
+		t.Errorf("snapshot %s: %d paths, %d anomalies, %d lost; want %d paths or more, no "+
+			"anomaly, nothing lost", name, stat.Paths, stat.Anomalies, stat.Lost, least)
 	}
 	return stat
 }
@@ -93,7 +94,8 @@ func TestSnapshotOnSignal(t *testing.T) {
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
 	w.expect("recording process")
 	s.ask(20)
-	for again := true; again; again = statOf(t, w, "x.wpp").Paths < 1000 { // until what it has done has been read
+	for again := true; again; again = statOf(t, w, "x.wpp").Paths < 1000 {
+		// until what it has done has been read
 		w.signal(unix.SIGUSR2)
 		w.expect("recording goes on")
 	}
@@ -111,10 +113,12 @@ func TestSnapshotOnSignal(t *testing.T) {
 	s.end()
 }
 
-// A terminal that goes away, or that somebody wants to be rid of what runs in it, loses no recording.
+// A terminal that goes away, or that somebody wants to be rid of what runs in it, loses no
+// recording.
 func TestOtherSignalsThatEnd(t *testing.T) {
 	heard := make(chan os.Signal, 1)
-	signal.Notify(heard, unix.SIGHUP) // so that the recorder does not inherit that it is ignored, where the tests run under nohup
+	// so that the recorder does not inherit that it is ignored, where the tests run under nohup
+	signal.Notify(heard, unix.SIGHUP)
 	defer signal.Stop(heard)
 	for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGQUIT} {
 		s := startServer(t)
@@ -129,11 +133,12 @@ func TestOtherSignalsThatEnd(t *testing.T) {
 	}
 }
 
-// TestReportUnprinted: hot subpaths that cannot be printed are an error, and where the recording is is told all the same.
-// It was not.
+// TestReportUnprinted: hot subpaths that cannot be printed are an error, and where the recording is
+// is told all the same. It was not.
 func TestReportUnprinted(t *testing.T) {
 	s := startServer(t)
-	cmd := exec.Command("sh", "-c", `exec wpptrace "$@" >/dev/full`, "sh", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	cmd := exec.Command("sh", "-c", `exec wpptrace "$@" >/dev/full`, "sh", "-p",
+		strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
 	cmd.Dir = t.TempDir()
 	w := runTracer(t, cmd)
 	w.expect("recording process")
@@ -150,7 +155,8 @@ func TestReportUnprinted(t *testing.T) {
 // --snapshot-every writes one each time, and the recording goes on.
 func TestSnapshotEvery(t *testing.T) {
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--snapshot-every", "0.3")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+		"--snapshot-every", "0.3")
 	w.expect("recording process")
 	for _, least := range []uint64{1000, 2000} {
 		s.ask(20)
@@ -174,7 +180,8 @@ func TestSnapshotEvery(t *testing.T) {
 // ending.
 func TestSnapshotsWithoutEnd(t *testing.T) {
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "16M")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+		"--ring-size", "16M")
 	w.expect("slow-down: some")
 	enough, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -197,7 +204,8 @@ func TestSnapshotsWithoutEnd(t *testing.T) {
 	w.expect("recording goes on")
 	w.signal(os.Interrupt)
 	w.wait(0)
-	if checkRecording(t, w, "x.wpp", 10000); !slices.Equal(w.files(), []string{"x.wpp", "x.wpp.old"}) {
+	if checkRecording(t, w, "x.wpp", 10000); !slices.Equal(w.files(),
+		[]string{"x.wpp", "x.wpp.old"}) {
 		t.Errorf("files: %q", w.files())
 	}
 	s.isClean()
@@ -214,7 +222,8 @@ func TestTargetIsKilled(t *testing.T) {
 	}
 	w.expect(fmt.Sprintf("wpptrace: process %d (bash) was killed by SIGSEGV", s.pid()))
 	w.wait(0)
-	if stat := statOf(t, w, fmt.Sprintf("bash-%d.wpp", s.pid())); stat.Signal != uint32(unix.SIGSEGV) || stat.Status != nil {
+	if stat := statOf(t, w, fmt.Sprintf("bash-%d.wpp", s.pid())); stat.Signal !=
+		uint32(unix.SIGSEGV) || stat.Status != nil {
 		t.Errorf("killed by signal %d, exit status %v", stat.Signal, stat.Status)
 	}
 }
@@ -231,7 +240,8 @@ func TestTargetEnds(t *testing.T) {
 	if names := w.files(); len(names) != 1 || names[0] != fmt.Sprintf("bash-%d.wpp", s.pid()) {
 		t.Errorf("files: %q", names)
 	}
-	if status := statOf(t, w, fmt.Sprintf("bash-%d.wpp", s.pid())).Status; status == nil || *status != 7 {
+	if status := statOf(t, w, fmt.Sprintf("bash-%d.wpp", s.pid())).Status; status == nil ||
+		*status != 7 {
 		t.Errorf("exit status %v", status)
 	}
 	if !strings.HasPrefix(w.stdout.String(), `{"schema_version":1,`) {
@@ -272,15 +282,18 @@ func TestNothingRuns(t *testing.T) {
 	}
 	check := func(why string) {
 		t.Helper()
-		_, errs, status := wpptrace("-p", strconv.Itoa(cmd.Process.Pid), "-d", "0.1", "-o", t.TempDir()+"/x.wpp")
-		want := "wpptrace: nothing of sleep's traced code ran while it was recorded: " + why + "\nlost: 0 events\n"
+		_, errs, status := wpptrace("-p", strconv.Itoa(cmd.Process.Pid), "-d", "0.1", "-o",
+			t.TempDir()+"/x.wpp")
+		want := "wpptrace: nothing of sleep's traced code ran while it was recorded: " + why +
+			"\nlost: 0 events\n"
 		if status != 0 || !strings.HasSuffix(errs, want) {
 			t.Errorf("status %d: %q, want %q", status, errs, want)
 		}
 	}
 	check("it may sleep, or run in shared libraries, which --lib traces")
 	must(t, cmd.Process.Signal(unix.SIGSTOP))
-	check(fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has it", cmd.Process.Pid))
+	check(fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has it",
+		cmd.Process.Pid))
 }
 
 // A process that is slowed down too much is left alone.
@@ -288,7 +301,8 @@ func TestMaxSlowDown(t *testing.T) {
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "1.01", "-o", "x.wpp")
 	w.expect("recording process")
-	if _, err := fmt.Fprintln(s.in, 1<<40); err != nil { // it never answers: the test's end is its end
+	if _, err := fmt.Fprintln(s.in, 1<<40); err != nil {
+		// it never answers: the test's end is its end
 		t.Fatal(err)
 	}
 	w.expect("more than --max-slowdown 1.01: detached")
@@ -337,12 +351,15 @@ func TestKilled(t *testing.T) {
 
 // A command that is interrupted goes on untraced, and its status is returned.
 func TestInterruptCommand(t *testing.T) {
-	interruptReader(t, 9, "wpptrace", "-o", "x.wpp", "--", "bash", "-c", `trap "" INT; read -r x <"$0"; echo "got $x"; exit 9`)
+	interruptReader(t, 9, "wpptrace", "-o", "x.wpp", "--", "bash", "-c",
+		`trap "" INT; read -r x <"$0"; echo "got $x"; exit 9`)
 }
 
-// In the background of a script SIGINT is ignored: a command goes on to ignore it, and wpptrace hears it.
+// In the background of a script SIGINT is ignored: a command goes on to ignore it, and wpptrace
+// hears it.
 func TestInterruptInTheBackground(t *testing.T) {
-	interruptReader(t, 0, "sh", "-c", `trap "" INT; exec wpptrace "$@"`, "sh", "-o", "x.wpp", "--", "bash", "-c", `read -r x <"$0"; kill -INT $$; echo "got $x"`)
+	interruptReader(t, 0, "sh", "-c", `trap "" INT; exec wpptrace "$@"`, "sh", "-o", "x.wpp", "--",
+		"bash", "-c", `read -r x <"$0"; kill -INT $$; echo "got $x"`)
 }
 
 // interruptReader interrupts the recording of a command that waits for a line from a FIFO, its last
@@ -406,7 +423,9 @@ func TestTargetDiesWhileAttaching(t *testing.T) {
 			if _, err := store.ReadFile(path); err != nil {
 				t.Error(err)
 			}
-		case status == 1 && strings.Count(errs, "\n") == 1 && (strings.HasSuffix(errs, "it has exited\n") || strings.Contains(errs, "no such process")):
+		case status == 1 && strings.Count(errs, "\n") == 1 &&
+			(strings.HasSuffix(errs, "it has exited\n") ||
+				strings.Contains(errs, "no such process")):
 		default:
 			t.Errorf("status %d: %s", status, errs)
 		}
@@ -433,11 +452,14 @@ func TestExecWhileAttaching(t *testing.T) {
 		defer p.Close()
 		before := p.Command()
 		o := record.Options{Process: p, Output: t.TempDir() + "/x.wpp"}
-		_, err = record.Run(t.Context(), o, func(record.Event) { // some come just before the probes go in
+		_, err = record.Run(t.Context(), o, func(record.Event) {
+			// some come just before the probes go in
 			fmt.Fprintln(in)
-			testenv.Eventually(t, func() bool { return !slices.Equal(p.Command(), before) }, "it has called exec")
+			testenv.Eventually(t, func() bool { return !slices.Equal(p.Command(), before) },
+				"it has called exec")
 		})
-		if err == nil || !strings.HasSuffix(err.Error(), "(bash): it has called exec meanwhile: try again") {
+		if err == nil || !strings.HasSuffix(err.Error(),
+			"(bash): it has called exec meanwhile: try again") {
 			t.Errorf("exec %s: %v", next, err)
 		}
 	}
@@ -487,13 +509,14 @@ func TestCommandInterruptedBeforeItBegins(t *testing.T) {
 	w.expect("routines, ")
 	w.signal(os.Interrupt)
 	w.wait(1)
-	if told, out := w.errs.String(), w.stdout.String(); !strings.HasSuffix(told, ": nothing was recorded, and the command has not run\n") || out != "" {
+	if told, out := w.errs.String(), w.stdout.String(); !strings.HasSuffix(told,
+		": nothing was recorded, and the command has not run\n") || out != "" {
 		t.Errorf("it said %s, and the command %q", told, out)
 	}
 }
 
-// TestOutlast: a command goes on when its recording is over; wpptrace says that it waits, and a signal
-// ends it, not the command. It could not be ended.
+// TestOutlast: a command goes on when its recording is over; wpptrace says that it waits, and a
+// signal ends it, not the command. It could not be ended.
 func TestOutlast(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -503,7 +526,8 @@ func TestOutlast(t *testing.T) {
 		{"after a signal", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cmd := exec.Command("wpptrace", append(c.flags, "-o", "x.wpp", "--", "sh", "-c", "echo ready >&2; read line")...)
+			cmd := exec.Command("wpptrace",
+				append(c.flags, "-o", "x.wpp", "--", "sh", "-c", "echo ready >&2; read line")...)
 			cmd.Dir = t.TempDir()
 			if _, err := cmd.StdinPipe(); err != nil { // what the command waits for
 				t.Fatal(err)
@@ -515,7 +539,8 @@ func TestOutlast(t *testing.T) {
 			}
 			w.expect("goes on, untraced")
 			var pid int
-			if _, err := fmt.Sscanf(lastLine(w.errs.String()), "wpptrace: process %d", &pid); err != nil {
+			if _, err := fmt.Sscanf(lastLine(w.errs.String()), "wpptrace: process %d",
+				&pid); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * sameWish)
@@ -531,8 +556,8 @@ func TestOutlast(t *testing.T) {
 	}
 }
 
-// TestOutlastForBoth: a signal for wpptrace and its command, as a terminal's is, ends the command, and
-// that is the status.
+// TestOutlastForBoth: a signal for wpptrace and its command, as a terminal's is, ends the command,
+// and that is the status.
 func TestOutlastForBoth(t *testing.T) {
 	cmd := exec.Command("wpptrace", "-o", "x.wpp", "-d", "100ms", "--", "sleep", "1000")
 	cmd.Dir, cmd.SysProcAttr = t.TempDir(), &syscall.SysProcAttr{Setpgid: true}

@@ -40,14 +40,17 @@ func (p *printer) result(r *record.Result, process *target.Process) error {
 	}
 	p.say("snapshot: %s (%d bytes)", r.Path, r.FileSize)
 	if n := r.Snapshot.Figures.Anomalies; n > 0 {
-		p.say("%d events did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
+		p.say("%d events did not fit the program: its paths may be wrong near #cut and #unwind "+
+			"(-v tells more)", n)
 	}
 	p.windows(r)
 	p.unmatched(r)
 	elsewhere := p.elsewhere(r)
 	line, lost := lossText(r.Losses, p.flags)
-	if !lost && !elsewhere && !slices.ContainsFunc(r.Snapshot.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
-		p.say("nothing of %s's traced code ran while it was recorded: %s", p.name, p.whyNothing(r.Program.Plan, process))
+	if !lost && !elsewhere && !slices.ContainsFunc(r.Snapshot.Symbols,
+		func(x wpp.Symbol) bool { return !x.IsMark }) {
+		p.say("nothing of %s's traced code ran while it was recorded: %s", p.name,
+			p.whyNothing(r.Program.Plan, process))
 	}
 	return cmp.Or(unprinted, p.losses(line, lost))
 }
@@ -66,7 +69,8 @@ func (p *printer) losses(line string, lost bool) error {
 // unmatched prints which of the user's expressions have matched nothing.
 func (p *printer) unmatched(r *record.Result) {
 	for _, glob := range r.Unmatched {
-		p.insist("--lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a process has, while it runs", glob, p.pid)
+		p.insist("--lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a "+
+			"process has, while it runs", glob, p.pid)
 	}
 	if len(p.flags.selection.libs) == 0 {
 		return
@@ -74,7 +78,8 @@ func (p *printer) unmatched(r *record.Result) {
 	s := p.flags.selection.compiled
 	print := func(flag string, list []*regexp.Regexp) {
 		for _, re := range s.Unmatched(list, r.Program.Plan) {
-			p.insist("%s %q has matched no routine: wpptrace plan -v lists those of a program, wpptrace plan -v LIBRARY those of a library", flag, re)
+			p.insist("%s %q has matched no routine: wpptrace plan -v lists those of a program, "+
+				"wpptrace plan -v LIBRARY those of a library", flag, re)
 		}
 	}
 	print("-F", s.Only)
@@ -96,11 +101,14 @@ func (p *printer) whyNothing(pl *plan.Plan, process *target.Process) string {
 	s := &p.flags.selection
 	switch {
 	case process.Alive() && process.Stopped():
-		return fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has it", p.pid)
+		return fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has "+
+			"it", p.pid)
 	case len(s.only)+len(s.not) > 0:
 		return "it may sleep, or run what -F and -N leave out"
-	case slices.ContainsFunc(pl.Routines, func(r *plan.Routine) bool { return r.LoopsCounted() > 0 }):
-		return "it may sleep, be in one loop all the time that needs no probe, or run in shared libraries, which --lib traces"
+	case slices.ContainsFunc(pl.Routines,
+		func(r *plan.Routine) bool { return r.LoopsCounted() > 0 }):
+		return "it may sleep, be in one loop all the time that needs no probe, or run in shared " +
+			"libraries, which --lib traces"
 	}
 	return "it may sleep, or run in shared libraries, which --lib traces"
 }
@@ -108,15 +116,18 @@ func (p *printer) whyNothing(pl *plan.Plan, process *target.Process) string {
 // elsewhere says that the process has spent most of its CPU time on external code, where that is
 // beyond doubt. It reports whether it is.
 func (p *printer) elsewhere(r *record.Result) bool {
-	s, needed, leftOut := &p.flags.selection, r.Program.Image.Needed, figures.LeftOutOfProgram(r.Program.Plan)
-	if p.flags.quiet || r.Windows > 0 || len(s.only)+len(s.not) > 0 || len(needed) == 0 && leftOut == 0 {
+	s, needed, leftOut := &p.flags.selection, r.Program.Image.Needed,
+		figures.LeftOutOfProgram(r.Program.Plan)
+	if p.flags.quiet || r.Windows > 0 || len(s.only)+len(s.not) > 0 ||
+		len(needed) == 0 && leftOut == 0 {
 		return false
 	}
 	ran, elsewhere := r.WentElsewhere()
 	if !elsewhere {
 		return false
 	}
-	p.say("of %v of CPU time, next to none went to the %d traced instructions that ran: the rest went to %s",
+	p.say("of %v of CPU time, next to none went to the %d traced instructions that ran: the rest "+
+		"went to %s",
 		r.CPUTime.Round(time.Millisecond), ran, elsewhereText(leftOut, needed, len(s.libs) > 0))
 	return true
 }
@@ -126,7 +137,8 @@ func (p *printer) elsewhere(r *record.Result) bool {
 func elsewhereText(leftOut int, needed []string, libraries bool) string {
 	places := []string{}
 	if leftOut > 0 {
-		places = append(places, fmt.Sprintf("the %d routines of the program that are left out (wpptrace plan -v lists them)", leftOut))
+		places = append(places, fmt.Sprintf("the %d routines of the program that are left out "+
+			"(wpptrace plan -v lists them)", leftOut))
 	}
 	places = append(places, "the kernel")
 	if len(needed) > 0 {
@@ -146,12 +158,15 @@ func (p *printer) windows(r *record.Result) {
 		return
 	}
 	const few = 5
-	p.say("traced in %s, %s of its own CPU time; tracing took %s more", text.Count(f.Windows, "window"), report.Sampled(f), text.Share(r.Overhead))
+	p.say("traced in %s, %s of its own CPU time; tracing took %s more",
+		text.Count(f.Windows, "window"), report.Sampled(f), text.Share(r.Overhead))
 	if 4*r.Asleep > f.Windows {
-		p.say("%d of them begin where it wakes up, or may: what it does later is in them less often than it is done, unless a longer --window covers it", r.Asleep)
+		p.say("%d of them begin where it wakes up, or may: what it does later is in them less "+
+			"often than it is done, unless a longer --window covers it", r.Asleep)
 	}
 	if f.Windows < few {
-		p.say("so few show little of what it does: record longer, fewer routines (-F), or all that it does (--overhead 0 --max-slowdown 0)")
+		p.say("so few show little of what it does: record longer, fewer routines (-F), or all " +
+			"that it does (--overhead 0 --max-slowdown 0)")
 	}
 }
 
@@ -194,7 +209,8 @@ func (p *printer) recorded(e follow.Recorded) error {
 		text += fmt.Sprintf(", %d events lost", n)
 	}
 	if stat.Anomalies > 0 {
-		text += fmt.Sprintf(", %d events did not fit the program: its paths may be wrong near #cut and #unwind", stat.Anomalies)
+		text += fmt.Sprintf(", %d events did not fit the program: its paths may be wrong near "+
+			"#cut and #unwind", stat.Anomalies)
 	}
 	p.say("process %d (%s): %s: %s", e.PID, e.Name, r.Path, text)
 	if p.flags.json {
@@ -206,7 +222,8 @@ func (p *printer) recorded(e follow.Recorded) error {
 // unrecordedText says why a process is not recorded.
 func (p *printer) unrecordedText(why error) string {
 	if many := (*follow.TooManyError)(nil); errors.As(why, &many) {
-		return fmt.Sprintf("%d are recorded at the same time, as many as --memory %v is for", many.Most, p.flags.memory.all)
+		return fmt.Sprintf("%d are recorded at the same time, as many as --memory %v is for",
+			many.Most, p.flags.memory.all)
 	}
 	return oneLine(why)
 }
@@ -225,8 +242,10 @@ func (p *printer) followed(r *follow.Result) error {
 }
 
 // notInMemory says where the events were lost that attach.Metrics.Forgone counts, and what to do.
-const notInMemory = "where the kernel could not read what a jump of the program was about to read, " +
-	"in a page that was not in memory (swapped out, or never touched before): record again, or leave the routine out with -N"
+const notInMemory = "where the kernel could not read what a jump of the program was about to " +
+	"read, " +
+	"in a page that was not in memory (swapped out, or never touched before): record again, or " +
+	"leave the routine out with -N"
 
 // lossText says what was lost, where, and what to do.
 func lossText(l record.Losses, o *recordFlags) (line string, lost bool) {
@@ -242,15 +261,18 @@ func lossText(l record.Losses, o *recordFlags) (line string, lost bool) {
 		}
 		why, or := "", ", or --on-overflow stop"
 		if o.onOverflow == overflowStop {
-			why, or = ", and the process was not to be stopped, somebody let it go on (a debugger, strace, SIGCONT), or thousands of threads ended at once", ""
+			why, or = ", and the process was not to be stopped, somebody let it go on (a "+
+				"debugger, strace, SIGCONT), or thousands of threads ended at once", ""
 		}
 		places := fmt.Sprintf("lost: %d events in %d places%s", events, l.Places, unknown)
-		full := fmt.Sprintf("where the ring buffer was full%s: use a larger --ring-size than %v%s", why, o.ring, or)
+		full := fmt.Sprintf("where the ring buffer was full%s: use a larger --ring-size than %v%s",
+			why, o.ring, or)
 		switch {
 		case m.Forgone >= events:
 			return fmt.Sprintf("%s, %s", places, notInMemory), true
 		case m.Forgone > 0:
-			return fmt.Sprintf("%s: %d %s; the others %s", places, m.Forgone, notInMemory, full), true
+			return fmt.Sprintf("%s: %d %s; the others %s", places, m.Forgone, notInMemory,
+				full), true
 		}
 		return fmt.Sprintf("%s, %s", places, full), true
 	case m.NoStorage > 0:

@@ -21,11 +21,16 @@ type selectionFlags struct {
 }
 
 func (s *selectionFlags) add(f *pflag.FlagSet) {
-	f.StringArrayVarP(&s.only, "func", "F", nil, "trace only routines whose demangled name matches `REGEX` (repeatable)")
-	f.StringArrayVarP(&s.not, "no-func", "N", nil, "do not trace routines whose demangled name matches `REGEX` (repeatable)")
-	f.StringVar(&s.weights, "weights", "", "choose probes by how often the blocks ran in `SNAPSHOT`, a recording of the same program")
-	f.StringArrayVar(&s.libs, "lib", nil, "trace shared libraries too whose base name or path matches `GLOB` (repeatable)")
-	f.BoolVar(&s.complete, "complete", false, "trace routines too that need slow, single-stepped probes")
+	f.StringArrayVarP(&s.only, "func", "F", nil, "trace only routines whose demangled name "+
+		"matches `REGEX` (repeatable)")
+	f.StringArrayVarP(&s.not, "no-func", "N", nil, "do not trace routines whose demangled name "+
+		"matches `REGEX` (repeatable)")
+	f.StringVar(&s.weights, "weights", "", "choose probes by how often the blocks ran in "+
+		"`SNAPSHOT`, a recording of the same program")
+	f.StringArrayVar(&s.libs, "lib", nil, "trace shared libraries too whose base name or path "+
+		"matches `GLOB` (repeatable)")
+	f.BoolVar(&s.complete, "complete", false, "trace routines too that need slow, single-stepped "+
+		"probes")
 }
 
 // check finds expressions and globs that cannot be understood, and compiles the others.
@@ -37,10 +42,12 @@ func (s *selectionFlags) check() error {
 	}
 	for _, glob := range s.libs {
 		if _, err := path.Match(glob, ""); err != nil || glob == "" {
-			return usagef("read --lib %q: not a glob: * stands for anything but /, ? for one character, [a-z] for one of some", glob)
+			return usagef("read --lib %q: not a glob: * stands for anything but /, ? for one "+
+				"character, [a-z] for one of some", glob)
 		}
 	}
-	s.compiled = record.Selection{Only: only, Not: not, Complete: s.complete, Weights: s.weights, Libraries: s.libs}
+	s.compiled = record.Selection{Only: only, Not: not, Complete: s.complete, Weights: s.weights,
+		Libraries: s.libs}
 	return nil
 }
 

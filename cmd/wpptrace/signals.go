@@ -107,7 +107,8 @@ func (s *signals) quitReport(stderr io.Writer, snapshot string) (reported func()
 		defer close(over)
 		select {
 		case <-further:
-			fmt.Fprintf(stderr, "wpptrace: interrupted while it reported: the snapshot is whole: wpptrace hot %s\n", snapshot)
+			fmt.Fprintf(stderr, "wpptrace: interrupted while it reported: the snapshot is whole: "+
+				"wpptrace hot %s\n", snapshot)
 			os.Exit(exitError)
 		case <-done:
 		}

@@ -20,7 +20,8 @@ func slowDownText(e overhead.Estimate) string {
 func likelySlowDownText(e overhead.Estimate) string {
 	switch {
 	case e.Expected > 0:
-		return fmt.Sprintf("some %s times, as its plan lets expect (for sure: %s)", text.Factor(e.Expected), times(e.AtLeast()))
+		return fmt.Sprintf("some %s times, as its plan lets expect (for sure: %s)",
+			text.Factor(e.Expected), times(e.AtLeast()))
 	case e.Vague():
 		return fmt.Sprintf("some %s, at least %s", times(e.Slower()), times(e.AtLeast()))
 	}
@@ -41,7 +42,9 @@ func forecastText(f overhead.Forecast) string {
 	if f.Some {
 		while = "these routines alone"
 	}
-	return fmt.Sprintf("some %s times while it runs %s, %s at most", text.Factor(f.SlowDown(overhead.UsualTime)), while, text.Factor(f.SlowDown(overhead.LeastTime)))
+	return fmt.Sprintf("some %s times while it runs %s, %s at most",
+		text.Factor(f.SlowDown(overhead.UsualTime)), while,
+		text.Factor(f.SlowDown(overhead.LeastTime)))
 }
 
 // noticeable is the share of single-stepped hits from which they cost as much as a third of the

@@ -32,8 +32,10 @@ func TestSlowDownOfShortCommand(t *testing.T) {
 		t.Errorf("hits took %v of %v s", hits, stat.CPUSeconds)
 	}
 	const sure = 0.5 // of the time of hits, as it is measured
-	if least := 1 / (1 - sure*hits/stat.CPUSeconds); stat.Hits == 0 || stat.SlowDown < least || stat.SlowDownVague != (stat.SlowDownMost > 0) {
-		t.Errorf("slow-down %v, want %v or more, vague: %v, at most %v", stat.SlowDown, least, stat.SlowDownVague, stat.SlowDownMost)
+	if least := 1 / (1 - sure*hits/stat.CPUSeconds); stat.Hits == 0 || stat.SlowDown < least ||
+		stat.SlowDownVague != (stat.SlowDownMost > 0) {
+		t.Errorf("slow-down %v, want %v or more, vague: %v, at most %v", stat.SlowDown, least,
+			stat.SlowDownVague, stat.SlowDownMost)
 	}
 }
 
@@ -58,13 +60,17 @@ func TestNoProgramTables(t *testing.T) {
 	if _, errs, status := wpptrace("compress", "--symbols", trace, "-o", snapshot); status != 0 {
 		t.Fatal(errs)
 	}
-	const why = " has no program tables: the raw trace that it was made of does not say what its paths consist of, nor where routines are\n"
+	const why = " has no program tables: the raw trace that it was made of does not say what its " +
+		"paths consist of, nor where routines are\n"
 	for command, want := range map[string]string{
-		"dump --as insns": "wpptrace: " + snapshot + why, "dump --as blocks": "wpptrace: " + snapshot + why,
-		"stat --routines": "wpptrace: " + snapshot + why, "path symbols#0": "wpptrace: " + snapshot + why,
-		"dump": "", "stat": "",
+		"dump --as insns":  "wpptrace: " + snapshot + why,
+		"dump --as blocks": "wpptrace: " + snapshot + why,
+		"stat --routines":  "wpptrace: " + snapshot + why,
+		"path symbols#0":   "wpptrace: " + snapshot + why,
+		"dump":             "", "stat": "",
 	} {
-		if _, errs, status := wpptrace(append(strings.Fields(command), snapshot)...); errs != want || status != 0 {
+		if _, errs, status := wpptrace(append(strings.Fields(command), snapshot)...); errs !=
+			want || status != 0 {
 			t.Errorf("%s: status %d, %q, want %q", command, status, errs, want)
 		}
 	}

@@ -15,10 +15,12 @@ import (
 // A status line is shown where stderr is a terminal, and taken away at the end.
 func TestStatusLine(t *testing.T) {
 	s := startServer(t)
-	if _, err := fmt.Fprintln(s.in, 1<<40); err != nil { // it never answers: the test's end is its end
+	if _, err := fmt.Fprintln(s.in, 1<<40); err != nil {
+		// it never answers: the test's end is its end
 		t.Fatal(err)
 	}
-	command := "wpptrace -p " + strconv.Itoa(s.pid()) + " -d 2500ms --max-slowdown 0 -o " + t.TempDir() + "/x.wpp"
+	command := "wpptrace -p " + strconv.Itoa(s.pid()) + " -d 2500ms --max-slowdown 0 -o " +
+		t.TempDir() + "/x.wpp"
 	out, err := exec.Command("script", "-qec", command, "/dev/null").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -29,7 +31,8 @@ func TestStatusLine(t *testing.T) {
 			t.Errorf("no %q in %q", want, text)
 		}
 	}
-	if _, after, _ := strings.Cut(text, "wpptrace: 2.5s are over"); strings.Contains(after, "paths/s") {
+	if _, after, _ := strings.Cut(text, "wpptrace: 2.5s are over"); strings.Contains(after,
+		"paths/s") {
 		t.Errorf("the line stays: %q", text)
 	}
 	s.isClean()
@@ -46,16 +49,18 @@ func TestVagueSlowDown(t *testing.T) {
 		{900 * ms, 100 * ms, overhead.KernelShare{Known: true, PerUser: 0.1}, "1.1 times"},
 		{0, 900 * ms, overhead.KernelShare{}, "at least 4.2 times"},
 	} {
-		if got := slowDownText(c.share.Estimate(target.Times{CPU: time.Second, User: c.user}, overhead.NewHitCost(c.hits, 0))); got != c.want {
+		if got := slowDownText(c.share.Estimate(target.Times{CPU: time.Second, User: c.user},
+			overhead.NewHitCost(c.hits, 0))); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
 }
 
-// TestElsewhereText: a routine of the program that was left out may have used the time. It was said to
-// be the kernel's or the libraries'.
+// TestElsewhereText: a routine of the program that was left out may have used the time. It was said
+// to be the kernel's or the libraries'.
 func TestElsewhereText(t *testing.T) {
-	const leftOut = "the 3 routines of the program that are left out (wpptrace plan -v lists them), or to the kernel"
+	const leftOut = "the 3 routines of the program that are left out (wpptrace plan -v lists " +
+		"them), or to the kernel"
 	for _, c := range []struct {
 		leftOut   int
 		needed    []string
@@ -63,7 +68,8 @@ func TestElsewhereText(t *testing.T) {
 		want      string
 	}{
 		{3, nil, false, leftOut},
-		{3, []string{"a.so", "b.so"}, false, leftOut + ", or to shared libraries: --lib traces those, as a.so, b.so"},
+		{3, []string{"a.so", "b.so"}, false, leftOut + ", or to shared libraries: --lib traces " +
+			"those, as a.so, b.so"},
 		{3, []string{"a.so"}, true, leftOut + ", or to shared libraries"},
 		{0, []string{"a.so"}, true, "the kernel, or to shared libraries"},
 	} {

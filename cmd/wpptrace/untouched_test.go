@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// computedGoto jumps through a table in read-only data, to where no probe may be: so the jump has one,
-// which reads the table. DROP runs before each jump.
+// computedGoto jumps through a table in read-only data, to where no probe may be: so the jump has
+// one, which reads the table. DROP runs before each jump.
 const computedGoto = `
 	#include <sys/mman.h>
 	static int sum;
@@ -27,22 +27,25 @@ const computedGoto = `
 			step(i);
 	}`
 
-// TestNothingIsLostOfUntouchedTables: the process has not touched the page of a table yet when a hit
-// before the first jump through it reads it. That hit was lost.
+// TestNothingIsLostOfUntouchedTables: the process has not touched the page of a table yet when a
+// hit before the first jump through it reads it. That hit was lost.
 func TestNothingIsLostOfUntouchedTables(t *testing.T) {
-	w := startTracer(t, "-q", "-o", "x.wpp", "--on-overflow", "stop", "--", compileC(t, computedGoto, "-O2", "-no-pie", "-fno-pie", "-DDROP="))
+	w := startTracer(t, "-q", "-o", "x.wpp", "--on-overflow", "stop", "--",
+		compileC(t, computedGoto, "-O2", "-no-pie", "-fno-pie", "-DDROP="))
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 100)
 }
 
 // TestLostWhereATableIsNotInMemory: a page that the process drops is not in memory at a hit. The
-// message named a full ring buffer, signals and threads as the causes, and the event was said not to
-// fit the program besides.
+// message named a full ring buffer, signals and threads as the causes, and the event was said not
+// to fit the program besides.
 func TestLostWhereATableIsNotInMemory(t *testing.T) {
-	path := compileC(t, computedGoto, "-O2", "-no-pie", "-fno-pie", "-DDROP=madvise((void *)((long)to & -4096), 4096, MADV_DONTNEED)")
+	path := compileC(t, computedGoto, "-O2", "-no-pie", "-fno-pie",
+		"-DDROP=madvise((void *)((long)to & -4096), 4096, MADV_DONTNEED)")
 	w := startTracer(t, "-q", "-o", "x.wpp", "--on-overflow", "stop", "--", path)
 	w.wait(0)
-	if line := lastLine(w.errs.String()); !strings.Contains(line, "lost: 50 events") || !strings.Contains(line, notInMemory) || strings.Contains(line, "ring buffer") {
+	if line := lastLine(w.errs.String()); !strings.Contains(line, "lost: 50 events") ||
+		!strings.Contains(line, notInMemory) || strings.Contains(line, "ring buffer") {
 		t.Errorf("stderr ends %q", line)
 	}
 	if s := statOf(t, w, "x.wpp"); s.Lost != 50 || s.Anomalies != 0 {

@@ -61,7 +61,8 @@ func TestWindows(t *testing.T) {
 	const most = 4
 	s, w := recordWindows(t, startWork(t), most-1, "--overhead", "20", "--window", "5ms")
 	f := s.Figures
-	if f.Windows < most-1 || f.Windows > most || !(f.Sampled > 0 && f.Sampled < 0.9) || f.Lost != 0 || f.Gaps != 0 || f.Anomalies != 0 {
+	if f.Windows < most-1 || f.Windows > most || !(f.Sampled > 0 && f.Sampled < 0.9) ||
+		f.Lost != 0 || f.Gaps != 0 || f.Anomalies != 0 {
 		t.Errorf("figures %+v", f)
 	}
 	gaps := uint64(0)
@@ -74,7 +75,8 @@ func TestWindows(t *testing.T) {
 		t.Errorf("%d gaps in %d windows", gaps, f.Windows)
 	}
 	for _, want := range []string{
-		"to trace all of it costs more than --overhead 20% of its CPU time: it is traced in windows of 5ms from here on",
+		"to trace all of it costs more than --overhead 20% of its CPU time: it is traced in " +
+			"windows of 5ms from here on",
 		fmt.Sprintf("traced in %d windows, ", f.Windows),
 		fmt.Sprintf("; tracing took %s more\n", text.Share(f.SlowDown-1)),
 	} {
@@ -82,17 +84,19 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, w.errs.String())
 		}
 	}
-	numbers := "those of the windows" // hits take most of the time of a window of such a program, and what they leave is its own
+	// hits take most of the time of a window of such a program, and what they leave is its own
+	numbers := "those of the windows"
 	if f.SampledMost == 0 {
 		numbers = "estimates of the whole"
 	}
-	if f.SampledMost > 0 && f.SampledMost < f.Sampled || !strings.Contains(w.stdout.String(), fmt.Sprintf(" in %d windows: numbers are %s\n", f.Windows, numbers)) {
+	if f.SampledMost > 0 && f.SampledMost < f.Sampled || !strings.Contains(w.stdout.String(),
+		fmt.Sprintf(" in %d windows: numbers are %s\n", f.Windows, numbers)) {
 		t.Errorf("the report does not tell of windows:\n%s", w.stdout.String())
 	}
 }
 
-// TestLoopsAreSeenInWindows: a window that begins and ends amid a loop, whose rounds registers count,
-// has seen it all the same.
+// TestLoopsAreSeenInWindows: a window that begins and ends amid a loop, whose rounds registers
+// count, has seen it all the same.
 func TestLoopsAreSeenInWindows(t *testing.T) {
 	const counts = `
 		static volatile long no;
@@ -123,16 +127,18 @@ func TestLoopsAreSeenInWindows(t *testing.T) {
 	}
 }
 
-// TestAllPhasesAreInWindows: what a process does long after it has woken up is in windows as often as
-// it is done.
+// TestAllPhasesAreInWindows: what a process does long after it has woken up is in windows as often
+// as it is done.
 func TestAllPhasesAreInWindows(t *testing.T) {
 	if os.Getenv("WPPTRACE_SOAK") == "" {
-		t.Skip("WPPTRACE_SOAK is not set, and it takes a machine that does nothing else: see make soak")
+		t.Skip("WPPTRACE_SOAK is not set, and it takes a machine that does nothing else: see " +
+			"make soak")
 	}
 	const phases = `
 		#include <unistd.h>
 		static volatile unsigned x;
-		#define PHASE(name) __attribute__((noinline)) static void name(void) { for (int i = 0; i < 700000; i++) x += (x >> 3 & 1) + i; }
+		#define PHASE(name) __attribute__((noinline)) static void name(void) { \
+			for (int i = 0; i < 700000; i++) x += (x >> 3 & 1) + i; }
 		PHASE(early)
 		PHASE(late)
 		int main(void) { for (;;) { early(); late(); usleep(4000); } }`
@@ -158,10 +164,13 @@ func TestAllPhasesAreInWindows(t *testing.T) {
 func TestFewWindows(t *testing.T) {
 	for windows, want := range map[uint64]string{
 		0: "",
-		1: "wpptrace: traced in 1 window, 50% of its own CPU time; tracing took 0% more\nwpptrace: so few show little ",
-		4: "wpptrace: traced in 4 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: so few show little ",
+		1: "wpptrace: traced in 1 window, 50% of its own CPU time; tracing took 0% more\n" +
+			"wpptrace: so few show little ",
+		4: "wpptrace: traced in 4 windows, 50% of its own CPU time; tracing took 0% more\n" +
+			"wpptrace: so few show little ",
 		5: "wpptrace: traced in 5 windows, 50% of its own CPU time; tracing took 0% more\n",
-		8: "wpptrace: traced in 8 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: 3 of them begin where it wakes up, or may: ",
+		8: "wpptrace: traced in 8 windows, 50% of its own CPU time; tracing took 0% more\n" +
+			"wpptrace: 3 of them begin where it wakes up, or may: ",
 	} {
 		var out strings.Builder
 		begunAsleep := windows / 4
@@ -171,7 +180,8 @@ func TestFewWindows(t *testing.T) {
 		p := &printer{flags: &recordFlags{}, errs: statusline.New(&out, true)}
 		figures := wpp.Figures{Windows: windows, Sampled: 0.5}
 		p.windows(&record.Result{Snapshot: &wpp.Snapshot{Figures: figures}, Asleep: begunAsleep})
-		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "so few") != strings.Contains(want, "so few") || want == "" && got != "" {
+		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got,
+			"so few") != strings.Contains(want, "so few") || want == "" && got != "" {
 			t.Errorf("%d windows: told %q", windows, got)
 		}
 	}
@@ -192,7 +202,8 @@ func TestWindowsAreHarmless(t *testing.T) {
 	questions := []int{2000, 50, 3000, 10}
 	want := answers(t, questions...)
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--overhead", "5", "--window", "1ms")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--overhead", "5", "--window",
+		"1ms")
 	w.expect("recording process")
 	var got []string
 	for _, n := range questions {
@@ -210,7 +221,8 @@ func TestWindowsAreHarmless(t *testing.T) {
 // What the budget allows is traced without a gap.
 func TestOneWindowWhereItIsCheap(t *testing.T) {
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-d", "2s", "-o", "x.wpp", "-F", "^read_builtin$", "--overhead", "50")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-d", "2s", "-o", "x.wpp", "-F",
+		"^read_builtin$", "--overhead", "50")
 	w.expect("recording process")
 	for range 50 {
 		s.ask(10)
@@ -230,7 +242,8 @@ func TestOneWindowWhereItIsCheap(t *testing.T) {
 const calls = `
 #include <stdio.h>
 #include <time.h>
-#define ROUTINE(n) __attribute__((noinline)) static unsigned f##n(unsigned x) { return x & n + 1 ? x * 5 + n : x / 3 + 1; }
+#define ROUTINE(n) __attribute__((noinline)) static unsigned f##n(unsigned x) { \
+	return x & n + 1 ? x * 5 + n : x / 3 + 1; }
 ROUTINE(0) ROUTINE(1) ROUTINE(2) ROUTINE(3) ROUTINE(4) ROUTINE(5) ROUTINE(6) ROUTINE(7) ROUTINE(8) ROUTINE(9) ROUTINE(10) ROUTINE(11)
 static unsigned (*const routines[])(unsigned) = {f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11};
 volatile unsigned sink;
@@ -240,7 +253,8 @@ int main(void)
 	for (unsigned long n = 0;;) {
 		for (int i = 0; i < 1000000; i++) {
 			seed = seed * 1103515245 + 12345;
-			unsigned which = __builtin_ctz(seed >> 8 | 1 << 11); /* each half as often as the one before */
+			unsigned which = __builtin_ctz(seed >> 8 | 1 << 11);
+				/* each half as often as the one before */
 			x = routines[which](x + seed);
 			for (volatile int idle = 0; idle < 20; idle++)
 				;
@@ -284,7 +298,8 @@ func startCalls(t testing.TB, lines func(text string)) (pid int) {
 // Windows show the subpaths that are hot in the whole, with the budget that is usual.
 func TestHotInWindows(t *testing.T) {
 	pid := startCalls(t, func(string) {})
-	w := startTracer(t, "-p", strconv.Itoa(pid), "-d", "1s", "--max-slowdown", "0", "-q", "-o", "whole.wpp")
+	w := startTracer(t, "-p", strconv.Itoa(pid), "-d", "1s", "--max-slowdown", "0", "-q", "-o",
+		"whole.wpp")
 	w.wait(0)
 	whole, err := store.ReadFile(w.path("whole.wpp"))
 	if err != nil {
@@ -300,7 +315,8 @@ func TestHotInWindows(t *testing.T) {
 			}
 		}
 		if len(want) != hottest || common < hottest-1 {
-			t.Errorf("%d of %d hottest subpaths are found in %d windows:\n%q\nthey are\n%q", common, len(want), sampled.Figures.Windows, got, want)
+			t.Errorf("%d of %d hottest subpaths are found in %d windows:\n%q\nthey are\n%q", common,
+				len(want), sampled.Figures.Windows, got, want)
 		}
 	}
 }
@@ -334,7 +350,8 @@ func TestNextWindowText(t *testing.T) {
 		{900 * time.Millisecond, 1, ""},
 		{7 * time.Second, 0, ", the next in some 7 s"},
 		{14 * time.Second, 20 * time.Second, ", the next in some 14 s"},
-		{14 * time.Second, 10 * time.Second, ", the next in some 14 s at its present load, when -d is over"},
+		{14 * time.Second, 10 * time.Second, ", the next in some 14 s at its present load, when " +
+			"-d is over"},
 	} {
 		if got := nextWindowText(c.wait, c.left); got != c.want {
 			t.Errorf("%v of %v: %q, want %q", c.wait, c.left, got, c.want)
@@ -342,16 +359,20 @@ func TestNextWindowText(t *testing.T) {
 	}
 }
 
-// TestWindowsBesideAnother: while another recording's probes stand no window opens, and afterwards they do again.
+// TestWindowsBesideAnother: while another recording's probes stand no window opens, and afterwards
+// they do again.
 func TestWindowsBesideAnother(t *testing.T) {
 	pid := startWork(t)
-	w := startTracer(t, "-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--overhead", "50", "--window", "5ms")
+	w := startTracer(t, "-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--overhead", "50",
+		"--window", "5ms")
 	w.expect("recording process")
 	w.expect("a window has ended")
 	for status := 1; status != 0; {
 		var errs string
-		_, errs, status = wpptrace("-p", strconv.Itoa(pid), "--overhead", "0", "--max-slowdown", "0", "-d", "500ms", "-o", filepath.Join(t.TempDir(), "y.wpp"))
-		if status != 0 && !strings.Contains(errs, "a breakpoint stands there already") { // a window is open
+		_, errs, status = wpptrace("-p", strconv.Itoa(pid), "--overhead", "0", "--max-slowdown",
+			"0", "-d", "500ms", "-o", filepath.Join(t.TempDir(), "y.wpp"))
+		if status != 0 && !strings.Contains(errs, "a breakpoint stands there already") {
+			// a window is open
 			t.Fatal(errs)
 		}
 	}

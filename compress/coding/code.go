@@ -32,8 +32,9 @@ func Encode(bodies [][]uint32) []byte {
 // A grammarModel codes a grammar symbol by symbol. The same model writes and reads: what is to be
 // written is given, and ignored when it reads; what is written or read is returned.
 type grammarModel interface {
-	begin()                      // opens the body of the next rule
-	ends(y bool) bool            // whether the innermost body ends; only the start rule's may be empty
+	begin() // opens the body of the next rule
+	// whether the innermost body ends; only the start rule's may be empty
+	ends(y bool) bool
 	end(rule int)                // closes it: its rule is now the next symbol of the body around it
 	isNew(y bool) bool           // whether the next symbol is a new rule
 	symbol(symbol uint32) uint32 // a symbol that is no new rule
@@ -110,13 +111,15 @@ func DecodeEarly(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error
 	return decode(coded, mixedEarly, mostSymbols, mostRules)
 }
 
-func decode(coded []byte, mixed func(symbols uint64) int, mostSymbols, mostRules uint64) ([][]uint32, error) {
+func decode(coded []byte, mixed func(symbols uint64) int, mostSymbols,
+	mostRules uint64) ([][]uint32, error) {
 	symbols, n := binary.Uvarint(coded)
 	if n <= 0 {
 		return nil, errShort
 	}
 	if symbols > mostSymbols {
-		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be left", symbols, mostSymbols)
+		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be "+
+			"left", symbols, mostSymbols)
 	}
 	d := decoder{reader: newReader(coded[n:]), left: symbols, mostRules: mostRules}
 	d.model = newGrammarModel(d.reader, symbols, mixed(symbols))

@@ -39,7 +39,8 @@ func chain(n int) [][]uint32 {
 // checkRoundTrip codes in every number of contexts.
 func checkRoundTrip(t interface{ Fatalf(string, ...any) }, bodies [][]uint32) {
 	for mixed := range contexts + 1 {
-		got, err := Decode(encode([]byte{byte(mixed)}, bodies, symbolsOf(bodies), mixed), 1<<30, 1<<30)
+		got, err := Decode(encode([]byte{byte(mixed)}, bodies, symbolsOf(bodies), mixed), 1<<30,
+			1<<30)
 		if err != nil || !slices.EqualFunc(got, bodies, slices.Equal) {
 			t.Fatalf("%v in %d contexts: got %v, %v", bodies, mixed, got, err)
 		}
@@ -63,7 +64,8 @@ func TestRoundTrip(t *testing.T) {
 
 // What is in files stays readable: how many contexts were mixed before files said how many.
 func TestDecodeEarly(t *testing.T) {
-	for symbols, mixed := range map[uint64]int{100: 3, 1 << 17: 3, 1<<20 - 1: 3, 1 << 20: 2, 1 << 22: 1} {
+	for symbols, mixed := range map[uint64]int{100: 3, 1 << 17: 3, 1<<20 - 1: 3, 1 << 20: 2,
+		1 << 22: 1} {
 		if got := mixedEarly(symbols); got != mixed {
 			t.Errorf("%d symbols: %d contexts, want %d", symbols, got, mixed)
 		}
@@ -90,9 +92,11 @@ func TestDecodeRefusesContexts(t *testing.T) {
 
 func TestRoundTripOfAnyStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		largest := rapid.SampledFrom([]uint32{0, 1, 3, 100, sequitur.MaxTerminal}).Draw(t, "largest")
+		largest := rapid.SampledFrom([]uint32{0, 1, 3, 100, sequitur.MaxTerminal}).Draw(t,
+			"largest")
 		n := rapid.IntRange(0, 2000).Draw(t, "length")
-		checkRoundTrip(t, grammarOf(rapid.SliceOfN(rapid.Uint32Range(0, largest), n, n).Draw(t, "stream")...))
+		checkRoundTrip(t, grammarOf(rapid.SliceOfN(rapid.Uint32Range(0, largest), n, n).Draw(t,
+			"stream")...))
 	})
 }
 
@@ -100,7 +104,8 @@ func TestRoundTripOfAnyStream(t *testing.T) {
 func TestEncodeNumbersRules(t *testing.T) {
 	coded := Encode([][]uint32{{0, rule(2), rule(2)}, {1, 2}, {rule(1), 3, rule(1)}})
 	want := [][]uint32{{0, rule(1), rule(1)}, {rule(2), 3, rule(2)}, {1, 2}}
-	if got, err := Decode(coded, 100, 100); err != nil || !slices.EqualFunc(got, want, slices.Equal) {
+	if got, err := Decode(coded, 100, 100); err != nil || !slices.EqualFunc(got, want,
+		slices.Equal) {
 		t.Fatal(got, err)
 	}
 }
@@ -159,8 +164,10 @@ func TestFormatStaysAsItIs(t *testing.T) {
 		bodies := grammarOf(s...)
 		symbols := symbolsOf(bodies)
 		early, coded := encode(nil, bodies, symbols, mixedEarly(symbols)), Encode(bodies)
-		if a, b := crc32.ChecksumIEEE(early), crc32.ChecksumIEEE(coded); len(coded) != want.bytes || a != want.early || b != want.coded {
-			t.Errorf("%d symbols in %d bytes, checksums %#x and early %#x, want %+v", n, len(coded), b, a, want)
+		if a, b := crc32.ChecksumIEEE(early), crc32.ChecksumIEEE(coded); len(coded) != want.bytes ||
+			a != want.early || b != want.coded {
+			t.Errorf("%d symbols in %d bytes, checksums %#x and early %#x, want %+v", n, len(coded),
+				b, a, want)
 		}
 	}
 }
@@ -176,19 +183,26 @@ func TestDecodeRefuses(t *testing.T) {
 	coded := Encode(grammarOf(stream(1000)...))
 	symbols, n := binary.Uvarint(coded[1:])
 	n++
-	declaring := func(symbols uint64) []byte { return append(binary.AppendUvarint(coded[:1:1], symbols), coded[n:]...) }
+	declaring := func(symbols uint64) []byte {
+		return append(binary.AppendUvarint(coded[:1:1], symbols), coded[n:]...)
+	}
 	for name, c := range map[string]struct {
 		coded []byte
 		want  string
 	}{
-		"nothing":          {nil, "coded grammar ends too early"},
-		"only a number":    {coded[:n], "coded grammar ends too early"},
-		"an endless one":   {append(coded[:1:1], slices.Repeat([]byte{0xff}, 20)...), "coded grammar ends too early"},
-		"a byte missing":   {coded[:len(coded)-1], "coded grammar ends too early"},
-		"a byte more":      {append(slices.Clone(coded), 0), "coded grammar goes on behind its end"},
-		"too many symbols": {declaring(10_001), "coded grammar declares 10001 symbols, more than the 10000 that may be left"},
-		"fewer declared":   {declaring(symbols - 1), "coded grammar has other than the declared number of symbols"},
-		"more declared":    {declaring(symbols + 1), "coded grammar has other than the declared number of symbols"},
+		"nothing":       {nil, "coded grammar ends too early"},
+		"only a number": {coded[:n], "coded grammar ends too early"},
+		"an endless one": {append(coded[:1:1], slices.Repeat([]byte{0xff}, 20)...),
+			"coded grammar ends too early"},
+		"a byte missing": {coded[:len(coded)-1], "coded grammar ends too early"},
+		"a byte more": {append(slices.Clone(coded), 0),
+			"coded grammar goes on behind its end"},
+		"too many symbols": {declaring(10_001), "coded grammar declares 10001 symbols, more than " +
+			"the 10000 that may be left"},
+		"fewer declared": {declaring(symbols - 1),
+			"coded grammar has other than the declared number of symbols"},
+		"more declared": {declaring(symbols + 1),
+			"coded grammar has other than the declared number of symbols"},
 	} {
 		if _, err := Decode(c.coded, 10_000, 10_000); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
@@ -207,7 +221,8 @@ func TestDecodeRefusesTooManyRules(t *testing.T) {
 		if _, err := c.decode(c.coded, 1000, rules); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := c.decode(c.coded, 1000, rules-1); err == nil || !strings.Contains(err.Error(), "rules, more than the ") && !strings.Contains(err.Error(), "more rules than the ") {
+		if _, err := c.decode(c.coded, 1000, rules-1); err == nil || !strings.Contains(err.Error(),
+			"rules, more than the ") && !strings.Contains(err.Error(), "more rules than the ") {
 			t.Errorf("%s: one rule more than there may be: %v", name, err)
 		}
 	}
@@ -215,7 +230,8 @@ func TestDecodeRefusesTooManyRules(t *testing.T) {
 
 // A declared number costs no memory beyond the predictor's: symbols are believed when they come.
 func TestDecodeAllocatesWhatIsThere(t *testing.T) {
-	for mixed, most := range map[int]map[uint64]int64{contexts: {1 << 40: 8 << 20, 1: 128 << 10}, 0: {1 << 40: 8 << 20, 1: 128 << 10}} {
+	for mixed, most := range map[int]map[uint64]int64{contexts: {1 << 40: 8 << 20, 1: 128 << 10},
+		0: {1 << 40: 8 << 20, 1: 128 << 10}} {
 		for symbols, most := range most {
 			coded := binary.AppendUvarint([]byte{byte(mixed)}, symbols)
 			if n := testing.Benchmark(func(b *testing.B) {
@@ -226,7 +242,8 @@ func TestDecodeAllocatesWhatIsThere(t *testing.T) {
 				}
 				b.ReportAllocs()
 			}).AllocedBytesPerOp(); n > most {
-				t.Errorf("%d contexts, %d symbols declared: %d bytes allocated, more than %d", mixed, symbols, n, most)
+				t.Errorf("%d contexts, %d symbols declared: %d bytes allocated, more than %d",
+					mixed, symbols, n, most)
 			}
 		}
 	}

@@ -45,8 +45,8 @@ func invertSquash() (table [1 << 12]int16) {
 }
 
 // A slot is what is known of one decision in one context, in 32 bits: 16 bits the probability of 1,
-// 11 bits that distinguish the context from others in the same place, 5 bits how often it was met. 0 is a
-// free slot.
+// 11 bits that distinguish the context from others in the same place, 5 bits how often it was met.
+// 0 is a free slot.
 type slot uint32
 
 const (
@@ -111,7 +111,9 @@ type predictor struct {
 	weights [sets][contexts + 1][contexts]int32
 
 	about [contexts]place // what the next decisions are about, by context
-	ahead slot            // read so that all their lines are on the way from memory before the first of them is waited for
+	// read so that all their lines are on the way from memory before the first of them is waited
+	// for
+	ahead slot
 }
 
 // A place is where what is known of some decisions in a context lies: those about one thing that

@@ -112,7 +112,9 @@ func (m *model) look() {
 }
 
 // place describes where the next symbol stands.
-func (m *model) place() uint64 { return standing(m.kinds, len(m.open), m.open[len(m.open)-1].symbols) }
+func (m *model) place() uint64 {
+	return standing(m.kinds, len(m.open), m.open[len(m.open)-1].symbols)
+}
 
 // standing describes where a symbol stands, by the kinds of those before, how many bodies are open,
 // and how many symbols there are of the innermost.
@@ -182,7 +184,8 @@ func (m *model) leftmost(symbol uint32) int32 {
 // newTerminal codes the value of a new terminal: how far it is from the one expected, which is one
 // more than the last new one's.
 func (m *model) newTerminal(value uint32) uint32 {
-	far := m.number(newValue, 0, fold((value-m.value-1)&sequitur.MaxTerminal), sequitur.MaxTerminal+1)
+	far := m.number(newValue, 0, fold((value-m.value-1)&sequitur.MaxTerminal),
+		sequitur.MaxTerminal+1)
 	m.value = (m.value + 1 + unfold(far)) & sequitur.MaxTerminal
 	return m.value
 }

@@ -64,7 +64,8 @@ type plainWriter struct {
 }
 
 func newPlainWriter(out []byte) *plainWriter {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(plainBlock),
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(plainBlock),
 		zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic("coding: " + err.Error()) // the options are wrong
@@ -113,13 +114,16 @@ func DecodePlain(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error
 	symbols, rules, terminals := counts[0], counts[1], counts[2]
 	switch {
 	case symbols > mostSymbols:
-		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be left", symbols, mostSymbols)
+		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be "+
+			"left", symbols, mostSymbols)
 	case rules > mostRules:
-		return nil, fmt.Errorf("coded grammar declares %d rules, more than the %d that may be left", rules, mostRules)
+		return nil, fmt.Errorf("coded grammar declares %d rules, more than the %d that may be left",
+			rules, mostRules)
 	case rules == 0 || rules > symbols+1 || terminals > uint64(sequitur.MaxTerminal)+1:
 		return nil, errSymbols
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(plainBytes*plainBlock))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(plainBytes*plainBlock))
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,9 @@ func grammarOfStream(stream []uint32) [][]uint32 {
 
 func TestPlainRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		stream := rapid.SliceOfN(rapid.Uint32Range(0, rapid.SampledFrom([]uint32{2, 300, sequitur.MaxTerminal}).Draw(t, "most")), 0, 200).Draw(t, "stream")
+		stream := rapid.SliceOfN(rapid.Uint32Range(0,
+			rapid.SampledFrom([]uint32{2, 300, sequitur.MaxTerminal}).Draw(t, "most")), 0,
+			200).Draw(t, "stream")
 		want := grammarOfStream(stream)
 		got, err := DecodePlain(EncodePlain(want), uint64(len(stream)), uint64(len(want)))
 		if err != nil {
@@ -57,7 +59,8 @@ func TestPlainSize(t *testing.T) {
 
 func TestDecodePlainRefuses(t *testing.T) {
 	coded := EncodePlain([][]uint32{{1, 2, sequitur.RuleSymbol(1), sequitur.RuleSymbol(1)}, {3, 4}})
-	if _, err := DecodePlain(coded, 5, 5); err == nil || !strings.Contains(err.Error(), "declares 6 symbols, more than the 5") {
+	if _, err := DecodePlain(coded, 5, 5); err == nil || !strings.Contains(err.Error(),
+		"declares 6 symbols, more than the 5") {
 		t.Errorf("too many symbols: %v", err)
 	}
 	for n := range coded {

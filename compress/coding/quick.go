@@ -64,7 +64,8 @@ const leastQuickLines, mostQuickLines = 10, 17
 
 func newQuickModel(c *coder, symbols uint64) *quickModel {
 	lines := min(max(bits.Len64(symbols)-1, leastQuickLines), mostQuickLines)
-	m := &quickModel{coder: c, lines: make([]chanceLine, 1<<lines), shift: uint(64 - lines), rankOf: map[uint32]uint32{}}
+	m := &quickModel{coder: c, lines: make([]chanceLine, 1<<lines), shift: uint(64 - lines),
+		rankOf: map[uint32]uint32{}}
 	m.begin()
 	return m
 }
@@ -146,7 +147,8 @@ func (m *quickModel) isNew(y bool) bool {
 
 func (m *quickModel) symbol(symbol uint32) uint32 {
 	rank, place := m.find(symbol)
-	rank = m.number(hash(hash(uint64(leftmost), m.kinds&3), uint64(m.last)), rank, uint32(len(m.beginning))+1)
+	rank = m.number(hash(hash(uint64(leftmost), m.kinds&3), uint64(m.last)), rank,
+		uint32(len(m.beginning))+1)
 	if int(rank) == len(m.beginning) {
 		m.addTerminal(symbol)
 		m.stand(rank, rank, aTerminal)
@@ -177,7 +179,8 @@ func (m *quickModel) find(symbol uint32) (rank, place uint32) {
 
 // addTerminal codes the value of a new terminal as model.newTerminal does.
 func (m *quickModel) addTerminal(value uint32) {
-	far := m.number(hash(uint64(newValue), 0), fold((value-m.value-1)&sequitur.MaxTerminal), sequitur.MaxTerminal+1)
+	far := m.number(hash(uint64(newValue), 0), fold((value-m.value-1)&sequitur.MaxTerminal),
+		sequitur.MaxTerminal+1)
 	m.value = (m.value + 1 + unfold(far)) & sequitur.MaxTerminal
 	m.rankOf[m.value] = uint32(len(m.beginning))
 	m.beginning = append(m.beginning, []uint32{m.value})

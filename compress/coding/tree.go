@@ -80,7 +80,8 @@ func (t *tree) addRule(rule int, first int32, last tail) int32 {
 		}
 	}
 	id, parent := int32(len(t.nodes)), &t.nodes[first]
-	n := node{symbol: sequitur.RuleSymbol(rule), parent: first, rank: uint32(len(parent.children)), depth: parent.depth + 1, tail: last}
+	n := node{symbol: sequitur.RuleSymbol(rule), parent: first, rank: uint32(len(parent.children)),
+		depth: parent.depth + 1, tail: last}
 	parent.children = append(parent.children, id)
 	t.nodes = append(t.nodes, n)
 	t.byRule[rule] = id

@@ -7,12 +7,13 @@ type Start uint8
 
 // The starts of a path.
 const (
-	StartEntry  Start = iota // the routine's entry
-	StartLoop                // the target of a back edge
-	StartCall                // the block after a call
-	StartPad                 // an exception landing pad
-	StartExtra               // an extra cut, made to keep path numbers small
-	StartResume              // tracing began, or resumed after a gap, within the path: its beginning is not known
+	StartEntry Start = iota // the routine's entry
+	StartLoop               // the target of a back edge
+	StartCall               // the block after a call
+	StartPad                // an exception landing pad
+	StartExtra              // an extra cut, made to keep path numbers small
+	// tracing began, or resumed after a gap, within the path: its beginning is not known
+	StartResume
 )
 
 var startNames = [...]string{"entry", "loop", "call", "pad", "extra", "resume"}
@@ -34,7 +35,8 @@ const (
 	EndTail                // a tail jump
 	EndNoReturn            // a call that never returns, or a trap
 	EndExtra               // an extra cut
-	EndCut                 // the path was left in the middle (fault, longjmp), or tracing ended: its tail is not known
+	// the path was left in the middle (fault, longjmp), or tracing ended: its tail is not known
+	EndCut
 )
 
 var endNames = [...]string{"loop", "call", "return", "tail", "noreturn", "extra", "cut"}
@@ -50,11 +52,14 @@ type Mark uint8
 
 // The marks.
 const (
-	Gap     Mark = iota // events were lost here; n: how many (0: unknown)
-	Resume              // tracing of an activation began in its middle
-	Unwind              // n activations were left without returning (longjmp, exception, thread exit, a stack switched away)
-	Cut                 // the path before was cut off
-	Handler             // the next activation interrupted the running one asynchronously (a signal handler)
+	Gap    Mark = iota // events were lost here; n: how many (0: unknown)
+	Resume             // tracing of an activation began in its middle
+	// n activations were left without returning (longjmp, exception, thread exit, a stack switched
+	// away)
+	Unwind
+	Cut // the path before was cut off
+	// the next activation interrupted the running one asynchronously (a signal handler)
+	Handler
 )
 
 var markNames = [...]string{"gap", "resume", "unwind", "cut", "handler"}
@@ -72,8 +77,8 @@ func name(names []string, kind string, i uint8) string {
 	return fmt.Sprintf("%s(%d)", kind, i)
 }
 
-// MostTimes is how many times a path may be said to have run at once: as often as a loop does in some
-// minutes.
+// MostTimes is how many times a path may be said to have run at once: as often as a loop does in
+// some minutes.
 const MostTimes = 1 << 40
 
 // A Sink takes the operations of one thread, in order (Larus 1999, section 2).

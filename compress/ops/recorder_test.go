@@ -71,7 +71,8 @@ func (p *program) path(start Start, end End) {
 func (p *program) enter(start Start) {
 	p.stack = append(p.stack, rapid.IntRange(0, 3).Draw(p.t, "routine"))
 	p.sink.EnterRoutine(p.stack[len(p.stack)-1])
-	p.path(start, rapid.SampledFrom([]End{EndLoop, EndCall, EndNoReturn, EndExtra}).Draw(p.t, "end"))
+	p.path(start, rapid.SampledFrom([]End{EndLoop, EndCall, EndNoReturn, EndExtra}).Draw(p.t,
+		"end"))
 }
 
 func (p *program) leave(n int) {
@@ -90,7 +91,8 @@ func (p *program) step() {
 	case 0:
 		p.enter(StartEntry)
 	case 1:
-		p.path(rapid.SampledFrom([]Start{StartLoop, StartCall, StartPad, StartExtra}).Draw(p.t, "start"), EndLoop)
+		p.path(rapid.SampledFrom([]Start{StartLoop, StartCall, StartPad, StartExtra}).Draw(p.t,
+			"start"), EndLoop)
 	case 2:
 		p.path(StartCall, EndReturn)
 		p.leave(1)
@@ -124,7 +126,11 @@ func TestExpanderUndoesRecorder(t *testing.T) {
 		var symbols Symbols
 		var stream []uint32
 		var want, got transcript
-		recorder := NewRecorder(&symbols, func(sym uint32, times uint64) { stream = append(stream, slices.Repeat([]uint32{sym}, int(times))...) })
+		recorder := NewRecorder(&symbols,
+			func(sym uint32,
+				times uint64) {
+				stream = append(stream, slices.Repeat([]uint32{sym}, int(times))...)
+			})
 		p := &program{t: t, sink: both{recorder, &want}}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			p.step()
@@ -145,7 +151,8 @@ func TestExpanderBoundsUnwind(t *testing.T) {
 	x.Path(2, 0, StartEntry, EndCut)
 	x.Mark(Unwind, 1<<63)
 	x.Path(3, 0, StartCall, EndReturn)
-	want := transcript{"enter 1", "path 1 0", "enter 2", "path 2 0", "unwind 9223372036854775808", "leave", "leave", "path 3 0"}
+	want := transcript{"enter 1", "path 1 0", "enter 2", "path 2 0", "unwind 9223372036854775808",
+		"leave", "leave", "path 3 0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -154,7 +161,11 @@ func TestExpanderBoundsUnwind(t *testing.T) {
 func ExampleRecorder() {
 	var symbols Symbols
 	var stream []uint32
-	var sink Sink = NewRecorder(&symbols, func(sym uint32, times uint64) { stream = append(stream, slices.Repeat([]uint32{sym}, int(times))...) })
+	var sink Sink = NewRecorder(&symbols,
+		func(sym uint32,
+			times uint64) {
+			stream = append(stream, slices.Repeat([]uint32{sym}, int(times))...)
+		})
 	sink.EnterRoutine(0)  // main
 	sink.NewPath(0, 5, 1) // to a call
 	for range 2 {

@@ -45,9 +45,11 @@ func symbolOf(s *Symbols, m Meaning) uint32 {
 func anyMeaning(t *rapid.T) Meaning {
 	number := rapid.OneOf(rapid.Uint64Range(0, 20), rapid.Uint64()).Draw(t, "number")
 	if rapid.Bool().Draw(t, "mark") {
-		return Meaning{IsMark: true, Mark: Mark(rapid.IntRange(0, int(Handler)).Draw(t, "kind")), N: number}
+		return Meaning{IsMark: true, Mark: Mark(rapid.IntRange(0, int(Handler)).Draw(t, "kind")),
+			N: number}
 	}
-	return Meaning{Routine: rapid.OneOf(rapid.IntRange(0, 5), rapid.IntRange(0, math.MaxInt32)).Draw(t, "routine"), Path: number}
+	return Meaning{Routine: rapid.OneOf(rapid.IntRange(0, 5),
+		rapid.IntRange(0, math.MaxInt32)).Draw(t, "routine"), Path: number}
 }
 
 // A program of many routines with few paths each, as real ones are, must not make long probe
@@ -90,7 +92,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	if !StartResume.Valid() || Start(6).Valid() || !EndCut.Valid() || End(7).Valid() || !Handler.Valid() || Mark(5).Valid() {
+	if !StartResume.Valid() || Start(6).Valid() || !EndCut.Valid() || End(7).Valid() ||
+		!Handler.Valid() || Mark(5).Valid() {
 		t.Error("wrong kinds are valid")
 	}
 }

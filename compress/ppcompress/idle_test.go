@@ -49,7 +49,8 @@ func TestIdleThreadsAreCheap(t *testing.T) {
 		t.Errorf("writing takes %d bytes for each thread", took)
 	}
 	back, err := store.ReadFile(path)
-	if err != nil || len(back.Threads) != threads || back.Threads[threads-1].Grammar.Length(0) != 0 {
+	if err != nil || len(back.Threads) != threads ||
+		back.Threads[threads-1].Grammar.Length(0) != 0 {
 		t.Errorf("%d threads are read back: %v", len(back.Threads), err)
 	}
 }

@@ -61,7 +61,8 @@ func spell(s *wpp.Snapshot, t *wpp.Thread) string {
 		if p := &s.Symbols[sym]; p.IsMark {
 			words = append(words, fmt.Sprintf("%v:%d", p.Mark, p.N))
 		} else {
-			words = append(words, fmt.Sprintf("%s#%d:%v-%v", s.Routines[p.Routine].Name, p.Path, p.Start, p.End))
+			words = append(words,
+				fmt.Sprintf("%s#%d:%v-%v", s.Routines[p.Routine].Name, p.Path, p.Start, p.End))
 		}
 	}
 	return strings.Join(words, " ")
@@ -87,10 +88,12 @@ func TestTrace(t *testing.T) {
 	if got := spell(s, early); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if early.Lost != 7 || early.Gaps != 1 || late.Lost != 0 || s.Figures.Lost != 7 || s.Figures.Gaps != 1 {
+	if early.Lost != 7 || early.Gaps != 1 || late.Lost != 0 || s.Figures.Lost != 7 ||
+		s.Figures.Gaps != 1 {
 		t.Errorf("losses: %+v, %+v, %+v", early, late, s.Figures)
 	}
-	if s.Images[0].Name != "sample.raw" || s.Routines[0].Entry != 0x40 || s.Routines[0].Paths != 3 || s.Routines[1].Paths != 4 {
+	if s.Images[0].Name != "sample.raw" || s.Routines[0].Entry != 0x40 ||
+		s.Routines[0].Paths != 3 || s.Routines[1].Paths != 4 {
 		t.Errorf("%+v %+v", s.Images, s.Routines)
 	}
 }
@@ -103,10 +106,11 @@ func TestThreadsThatEnded(t *testing.T) {
 		marks []ops.Mark
 		want  bool
 	}{
-		"returned":               {paths: []uint64{0, 2}, want: true},
-		"in a call":              {paths: begun},
-		"exited":                 {paths: begun, marks: []ops.Mark{ops.Unwind}, want: true},
-		"cut and exited":         {paths: begun, marks: []ops.Mark{ops.Cut, ops.Unwind}, want: true},
+		"returned":  {paths: []uint64{0, 2}, want: true},
+		"in a call": {paths: begun},
+		"exited":    {paths: begun, marks: []ops.Mark{ops.Unwind}, want: true},
+		"cut and exited": {paths: begun, marks: []ops.Mark{ops.Cut, ops.Unwind},
+			want: true},
 		"something was lost":     {paths: []uint64{3}, marks: []ops.Mark{ops.Gap}},
 		"there were more around": {paths: []uint64{3}, marks: []ops.Mark{ops.Resume}},
 	} {
@@ -149,7 +153,8 @@ func TestTraceCutOff(t *testing.T) {
 		}
 	}
 	trace[len(trace)-1] = 0xff
-	if s, err := Trace(bytes.NewReader(trace), "x", spill.New(nil, spill.Limits{})); s != nil || err == nil || errors.Is(err, raw.ErrTruncated) {
+	if s, err := Trace(bytes.NewReader(trace), "x", spill.New(nil, spill.Limits{})); s != nil ||
+		err == nil || errors.Is(err, raw.ErrTruncated) {
 		t.Errorf("%v, %v", s, err)
 	}
 }
@@ -172,8 +177,10 @@ func numbers(s *wpp.Snapshot) (all []uint32) {
 func TestSymbolsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		symbol := rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32())
-		want := slices.Repeat(rapid.SliceOf(symbol).Draw(t, "symbols"), rapid.SampledFrom([]int{1, 2, 3000}).Draw(t, "times"))
-		s, err := Symbols(iotest.HalfReader(bytes.NewReader(bare(want...))), "x", spill.New(nil, spill.Limits{}))
+		want := slices.Repeat(rapid.SliceOf(symbol).Draw(t, "symbols"),
+			rapid.SampledFrom([]int{1, 2, 3000}).Draw(t, "times"))
+		s, err := Symbols(iotest.HalfReader(bytes.NewReader(bare(want...))), "x",
+			spill.New(nil, spill.Limits{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,8 +212,10 @@ func TestSymbolFaults(t *testing.T) {
 		want  string
 		kept  []uint32 // nil: there is no snapshot
 	}{
-		{"cut off", bytes.NewReader(bare(5, 6, 7)[:10]), "symbols end at byte 10, within one of 4 bytes: the trace is cut off", []uint32{5, 6}},
-		{"broken", io.MultiReader(bytes.NewReader(bare(5)), iotest.ErrReader(errors.New("broken"))), "read symbols at byte 4: broken", nil},
+		{"cut off", bytes.NewReader(bare(5, 6, 7)[:10]),
+			"symbols end at byte 10, within one of 4 bytes: the trace is cut off", []uint32{5, 6}},
+		{"broken", io.MultiReader(bytes.NewReader(bare(5)), iotest.ErrReader(errors.New("broken"))),
+			"read symbols at byte 4: broken", nil},
 	} {
 		s, err := Symbols(c.trace, "x", spill.New(nil, spill.Limits{}))
 		if err == nil || err.Error() != c.want {
@@ -227,7 +236,8 @@ func FuzzSymbols(f *testing.F) {
 		if s == nil {
 			return
 		}
-		if got := bare(numbers(s)...); !bytes.HasPrefix(trace, got) || err == nil && len(got) != len(trace) {
+		if got := bare(numbers(s)...); !bytes.HasPrefix(trace, got) ||
+			err == nil && len(got) != len(trace) {
 			t.Errorf("% x came back as % x, %v", trace, got, err)
 		}
 	})
@@ -247,7 +257,8 @@ func FuzzTrace(f *testing.F) {
 
 func ExampleTrace() {
 	var trace bytes.Buffer
-	w := raw.NewWriter(&trace, func(int, uint64) (ops.Start, ops.End, error) { return ops.StartEntry, ops.EndReturn, nil })
+	w := raw.NewWriter(&trace,
+		func(int, uint64) (ops.Start, ops.End, error) { return ops.StartEntry, ops.EndReturn, nil })
 	w.DefineRoutine(0, raw.Routine{Name: "main"})
 	w.Thread(raw.Thread{TID: 7}).NewPath(0, 300, 1)
 	if err := w.Close(); err != nil {
@@ -264,7 +275,8 @@ func ExampleTrace() {
 }
 
 func ExampleSymbols() {
-	s, err := Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "example", spill.New(nil, spill.Limits{}))
+	s, err := Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "example",
+		spill.New(nil, spill.Limits{}))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -286,7 +298,8 @@ func BenchmarkTrace(b *testing.B) {
 	}
 	b.SetBytes(int64(out.Len()))
 	for b.Loop() {
-		if _, err := Trace(bytes.NewReader(out.Bytes()), "x", spill.New(nil, spill.Limits{})); err != nil {
+		if _, err := Trace(bytes.NewReader(out.Bytes()), "x",
+			spill.New(nil, spill.Limits{})); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -298,7 +311,8 @@ func TestTraceWithLittleMemory(t *testing.T) {
 	w := raw.NewWriter(&trace, describe)
 	var threads []*raw.ThreadWriter
 	for i := range 3 {
-		threads = append(threads, w.Thread(raw.Thread{TID: 10 + i, Start: uint64(9 - i), Name: "t"}))
+		threads = append(threads,
+			w.Thread(raw.Thread{TID: 10 + i, Start: uint64(9 - i), Name: "t"}))
 	}
 	for i, x := 0, uint64(1); i < 60_000; i++ {
 		x = x*6364136223846793005 + 1442695040888963407
@@ -328,11 +342,13 @@ func TestTraceWithLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range want.Threads {
-		if a, b := &want.Threads[i], &got.Threads[i]; a.TID != b.TID || spell(want, a) != spell(got, b) {
+		if a, b := &want.Threads[i], &got.Threads[i]; a.TID != b.TID || spell(want, a) != spell(got,
+			b) {
 			t.Errorf("thread %d is another", i)
 		}
 	}
-	if !slices.EqualFunc(want.Routines, got.Routines, func(a, b wpp.Routine) bool { return a.Name == b.Name && a.Paths == b.Paths }) {
+	if !slices.EqualFunc(want.Routines, got.Routines,
+		func(a, b wpp.Routine) bool { return a.Name == b.Name && a.Paths == b.Paths }) {
 		t.Error("other routines")
 	}
 }

@@ -56,7 +56,9 @@ func (c *bareSymbols) snapshot(from int) *wpp.Snapshot {
 		Symbols:  make([]wpp.Symbol, 0, c.alphabet.Len()-from),
 	}
 	for i := from; i < c.alphabet.Len(); i++ {
-		s.Symbols = append(s.Symbols, wpp.Symbol{Path: c.alphabet.Meaning(uint32(i)).Path, Start: ops.StartLoop, End: ops.EndLoop})
+		s.Symbols = append(s.Symbols,
+			wpp.Symbol{Path: c.alphabet.Meaning(uint32(i)).Path, Start: ops.StartLoop,
+				End: ops.EndLoop})
 	}
 	return s
 }
@@ -86,7 +88,8 @@ func readSymbols(r io.Reader, take func(symbols []uint32) error) error {
 		case (err == io.EOF || err == io.ErrUnexpectedEOF) && n%size == 0:
 			return nil
 		case err == io.EOF || err == io.ErrUnexpectedEOF:
-			return fmt.Errorf("symbols end at byte %d, within one of %d bytes: %w", at, size, raw.ErrTruncated)
+			return fmt.Errorf("symbols end at byte %d, within one of %d bytes: %w", at, size,
+				raw.ErrTruncated)
 		case err != nil:
 			return fmt.Errorf("read symbols at byte %d: %w", at, err)
 		}

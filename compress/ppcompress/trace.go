@@ -104,14 +104,17 @@ func (c *compressor) snapshot(isWhole bool) (*wpp.Snapshot, error) {
 		t.stream.End()
 	}
 	s := c.program(0)
-	slices.SortStableFunc(c.threads, func(a, b *thread) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(c.threads,
+		func(a, b *thread) int { return cmp.Compare(a.Start, b.Start) })
 	s.Threads = make([]wpp.Thread, 0, len(c.threads))
 	for _, t := range c.threads {
 		grammar, err := t.stream.Copy()()
 		if err != nil {
 			return nil, err
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: t.TID, Name: t.Name, Grammar: grammar, Lost: t.lost, Gaps: t.gaps, Ended: isWhole && t.ended()})
+		s.Threads = append(s.Threads,
+			wpp.Thread{TID: t.TID, Name: t.Name, Grammar: grammar, Lost: t.lost, Gaps: t.gaps,
+				Ended: isWhole && t.ended()})
 	}
 	return s, nil
 }

@@ -92,12 +92,14 @@ func TestExampleOfDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := transcript{"EnterRoutine 0", "NewPath 0 0", "EnterRoutine 1", "NewPath 1 300", "LeaveRoutine", "NewPath 0 1", "EnterRoutine 1", "NewPath 1 2",
+	want := transcript{"EnterRoutine 0", "NewPath 0 0", "EnterRoutine 1", "NewPath 1 300",
+		"LeaveRoutine", "NewPath 0 1", "EnterRoutine 1", "NewPath 1 2",
 		"cut 0", "unwind 1", "LeaveRoutine", "NewPath 0 2", "LeaveRoutine"}
 	if !slices.Equal(*l.read[0], want) {
 		t.Errorf("%q, want %q", *l.read[0], want)
 	}
-	if !slices.Equal(r.Routines(), []Routine{{0x1000, "main"}, {0, "routine_3"}}) || !slices.Equal(l.threads, []Thread{{4711, 0, "sh"}}) {
+	if !slices.Equal(r.Routines(), []Routine{{0x1000, "main"}, {0, "routine_3"}}) ||
+		!slices.Equal(l.threads, []Thread{{4711, 0, "sh"}}) {
 		t.Errorf("routines %+v, threads %+v", r.Routines(), l.threads)
 	}
 }

@@ -40,8 +40,9 @@ const (
 
 // A Thread is a thread of the traced program.
 type Thread struct {
-	TID   int
-	Start uint64 // when it began, on any clock: it distinguishes threads and puts them in order; 0: not known
+	TID int
+	// when it began, on any clock: it distinguishes threads and puts them in order; 0: not known
+	Start uint64
 	Name  string
 }
 
@@ -66,7 +67,8 @@ func (k kinds) mayRepeat(times uint64) bool {
 }
 
 func errTimes(path uint64, routine string, times uint64) error {
-	return fmt.Errorf("path %d of %.60q %d times: from 1 to %d are possible, if it runs from a back edge's target to a back edge", path, routine, times, uint64(ops.MostTimes))
+	return fmt.Errorf("path %d of %.60q %d times: from 1 to %d are possible, if it runs from a "+
+		"back edge's target to a back edge", path, routine, times, uint64(ops.MostTimes))
 }
 
 // A pathTable holds the kinds of the paths that have been defined.

@@ -64,11 +64,13 @@ func drawSteps(t *rapid.T) []step {
 	one := rapid.Custom(func(t *rapid.T) step {
 		s := step{thread: rapid.IntRange(0, 2).Draw(t, "thread")}
 		if s.IsMark = rapid.IntRange(0, 3).Draw(t, "mark") == 0; s.IsMark {
-			s.Mark, s.N = ops.Mark(rapid.IntRange(0, int(ops.Handler)).Draw(t, "kind")), rapid.OneOf(rapid.Uint64Range(0, 4), rapid.Uint64()).Draw(t, "n")
+			s.Mark, s.N = ops.Mark(rapid.IntRange(0, int(ops.Handler)).Draw(t,
+				"kind")), rapid.OneOf(rapid.Uint64Range(0, 4), rapid.Uint64()).Draw(t, "n")
 			return s
 		}
 		s.Routine, s.times = rapid.IntRange(0, 3).Draw(t, "routine"), 1
-		s.Path = rapid.Uint64Range(0, 41).Draw(t, "path") + 42*rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64Range(0, 1<<58)).Draw(t, "more")
+		s.Path = rapid.Uint64Range(0, 41).Draw(t, "path") + 42*rapid.OneOf(rapid.Just(uint64(0)),
+			rapid.Uint64Range(0, 1<<58)).Draw(t, "more")
 		if start, end, _ := describe(0, s.Path); start == ops.StartLoop && end == ops.EndLoop {
 			s.times = rapid.Uint64Range(1, 3).Draw(t, "times")
 		}
@@ -156,8 +158,10 @@ func TestOperationsFollow(t *testing.T) {
 		start   ops.Start
 		end     ops.End
 	}{
-		{0, ops.StartEntry, ops.EndCall}, {1, ops.StartEntry, ops.EndLoop}, {1, ops.StartLoop, ops.EndReturn},
-		{0, ops.StartCall, ops.EndCall}, {0, ops.StartEntry, ops.EndTail}, {1, ops.StartEntry, ops.EndNoReturn},
+		{0, ops.StartEntry, ops.EndCall}, {1, ops.StartEntry, ops.EndLoop}, {1, ops.StartLoop,
+			ops.EndReturn},
+		{0, ops.StartCall, ops.EndCall}, {0, ops.StartEntry, ops.EndTail}, {1, ops.StartEntry,
+			ops.EndNoReturn},
 	}
 	var out bytes.Buffer
 	w := NewWriter(&out, describe)
@@ -181,7 +185,10 @@ func TestOperationsFollow(t *testing.T) {
 
 func ExampleWriter() {
 	var trace bytes.Buffer
-	w := NewWriter(&trace, func(int, uint64) (ops.Start, ops.End, error) { return ops.StartEntry, ops.EndReturn, nil })
+	w := NewWriter(&trace, func(int, uint64) (ops.Start, ops.End,
+		error) {
+		return ops.StartEntry, ops.EndReturn, nil
+	})
 	w.DefineRoutine(0, Routine{Entry: 0x40, Name: "main"})
 	w.Thread(Thread{TID: 7}).NewPath(0, 300, 1)
 	if err := w.Close(); err != nil {
@@ -194,7 +201,10 @@ func ExampleWriter() {
 
 func ExampleReader() {
 	var trace bytes.Buffer
-	w := NewWriter(&trace, func(int, uint64) (ops.Start, ops.End, error) { return ops.StartEntry, ops.EndReturn, nil })
+	w := NewWriter(&trace, func(int, uint64) (ops.Start, ops.End,
+		error) {
+		return ops.StartEntry, ops.EndReturn, nil
+	})
 	w.DefineRoutine(0, Routine{Name: "main"})
 	w.Thread(Thread{TID: 7}).NewPath(0, 300, 1)
 	if err := w.Close(); err != nil {

@@ -26,7 +26,8 @@ type Reader struct {
 
 // NewReader returns a reader of a trace, which reads ahead.
 func NewReader(r io.Reader) *Reader {
-	return &Reader{in: bytesIn{r: bufio.NewReaderSize(r, 1<<16)}, indices: map[uint64]int{}, threads: map[uint64]*thread{}}
+	return &Reader{in: bytesIn{r: bufio.NewReaderSize(r, 1<<16)}, indices: map[uint64]int{},
+		threads: map[uint64]*thread{}}
 }
 
 // Routines returns the routines that have come up, by the numbers that sinks are given: in the
@@ -70,7 +71,8 @@ func (r *Reader) header() error {
 	}
 	v, err := r.in.byte()
 	if err == nil && (v < 1 || v > version) {
-		err = fmt.Errorf("version %d of the format, where this wpptrace reads versions up to %d", v, version)
+		err = fmt.Errorf("version %d of the format, where this wpptrace reads versions up to %d", v,
+			version)
 	}
 	return err
 }
@@ -217,10 +219,12 @@ func (r *Reader) definePath() error {
 	}
 	k := kinds{ops.Start(b >> 4), ops.End(b & 0xf)}
 	if !k.start.Valid() || !k.end.Valid() {
-		return fmt.Errorf("path %d of %.60q starts and ends at unknown kinds %#02x", path, r.routines[routine].Name, b)
+		return fmt.Errorf("path %d of %.60q starts and ends at unknown kinds %#02x", path,
+			r.routines[routine].Name, b)
 	}
 	if !r.paths.define(routine, path, k) {
-		return fmt.Errorf("path %d of %.60q has been defined before", path, r.routines[routine].Name)
+		return fmt.Errorf("path %d of %.60q has been defined before", path,
+			r.routines[routine].Name)
 	}
 	return nil
 }

@@ -14,7 +14,9 @@ type thread struct {
 	sink   ops.Sink
 	open   []activation
 	owed   uint64 // LeaveRoutine that must come next
-	holes  bool   // something of the thread is not known: there may be activations that nothing tells the beginning of
+	// something of the thread is not known: there may be activations that nothing tells the
+	// beginning of
+	holes bool
 }
 
 // An activation is one of a routine. It has begun when a path of it has run.
@@ -45,7 +47,8 @@ func (r *Reader) execute(op opcode) error {
 }
 
 func (t *thread) missing() error {
-	return fmt.Errorf("%d LeaveRoutine are missing before it, after a return, a tail jump or Unwind", t.owed)
+	return fmt.Errorf("%d LeaveRoutine are missing before it, after a return, a tail jump or "+
+		"Unwind", t.owed)
 }
 
 func (t *thread) enterRoutine() error {
@@ -64,11 +67,13 @@ func (t *thread) enterRoutine() error {
 
 func (t *thread) leaveRoutine() error {
 	if t.owed == 0 {
-		return errors.New("LeaveRoutine, but no path has ended by a return or a tail jump just before, nor is there an Unwind")
+		return errors.New("LeaveRoutine, but no path has ended by a return or a tail jump just " +
+			"before, nor is there an Unwind")
 	}
 	innermost := t.open[len(t.open)-1]
 	if !innermost.begun && !t.holes {
-		return fmt.Errorf("LeaveRoutine of an activation of %.60q that no path was told of", t.reader.routines[innermost.routine].Name)
+		return fmt.Errorf("LeaveRoutine of an activation of %.60q that no path was told of",
+			t.reader.routines[innermost.routine].Name)
 	}
 	t.owed--
 	t.reader.open--
@@ -102,9 +107,11 @@ func (t *thread) newPath(op opcode) error {
 	case op == newPaths && !k.mayRepeat(times):
 		return errTimes(path, name, times)
 	case k.start == ops.StartEntry && a.begun:
-		return fmt.Errorf("path %d of %.60q starts at the entry, but is not the first of its activation", path, name)
+		return fmt.Errorf("path %d of %.60q starts at the entry, but is not the first of its "+
+			"activation", path, name)
 	case k.start != ops.StartEntry && !a.begun && !t.holes:
-		return fmt.Errorf("path %d of %.60q is the first of its activation, but does not start at the entry, and nothing is missing before", path, name)
+		return fmt.Errorf("path %d of %.60q is the first of its activation, but does not start "+
+			"at the entry, and nothing is missing before", path, name)
 	}
 	a.begun = true
 	if k.returns() {

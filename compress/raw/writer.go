@@ -27,7 +27,8 @@ type Writer struct {
 
 // NewWriter begins a trace. It asks describe, once for each path, where the path starts and ends,
 // when it comes up first.
-func NewWriter(w io.Writer, describe func(routine int, path uint64) (ops.Start, ops.End, error)) *Writer {
+func NewWriter(w io.Writer, describe func(routine int,
+	path uint64) (ops.Start, ops.End, error)) *Writer {
 	out := bufio.NewWriterSize(w, 1<<16)
 	out.WriteString(magic)
 	out.WriteByte(version)
@@ -121,7 +122,8 @@ func (t *ThreadWriter) LeaveRoutine() {}
 func (t *ThreadWriter) NewPath(routine int, path, times uint64) {
 	k := t.w.kindsOf(routine, path)
 	t.enter()
-	if n := len(t.open); k.start == ops.StartEntry || t.resumed || n == 0 || int(t.open[n-1]) != routine {
+	if n := len(t.open); k.start == ops.StartEntry || t.resumed || n == 0 ||
+		int(t.open[n-1]) != routine {
 		t.push(routine)
 	}
 	t.resumed = false

@@ -35,16 +35,21 @@ func expand(to []uint32, bodies [][]uint32, r int) []uint32 {
 
 func TestCompact(t *testing.T) {
 	for name, c := range map[string]struct{ bodies, want [][]uint32 }{
-		"empty":            {[][]uint32{nil}, [][]uint32{nil}},
-		"one":              {[][]uint32{{7}}, [][]uint32{{7}}},
-		"does not pay":     {[][]uint32{text("abcab")}, [][]uint32{text("abcab")}},
-		"pays":             {[][]uint32{text("abcdeabcdexabcde")}, [][]uint32{{rule(1), rule(1), 'x', rule(1)}, text("abcde")}},
-		"equal symbols":    {[][]uint32{slices.Repeat([]uint32{5}, 64)}, [][]uint32{slices.Repeat([]uint32{rule(1)}, 8), slices.Repeat([]uint32{5}, 8)}},
-		"across bodies":    {[][]uint32{append(text("abcdefghxabcdefgh"), rule(1), rule(1), rule(1)), text("_abcdefgh_")}, nil},
-		"used once":        {[][]uint32{{rule(1), 9}, {1, 2}}, [][]uint32{{1, 2, 9}}},
-		"overlap is gone":  {[][]uint32{{1, 1, 0, 1, 0, 1, 1, 1}}, nil},
-		"rules of one":     {[][]uint32{{rule(1), rule(1), rule(1), rule(1), rule(1), rule(1)}, {rule(2)}, {7}}, [][]uint32{{7, 7, 7, 7, 7, 7}}},
-		"longest terminal": {[][]uint32{{sequitur.MaxTerminal, sequitur.MaxTerminal}}, [][]uint32{{sequitur.MaxTerminal, sequitur.MaxTerminal}}},
+		"empty":        {[][]uint32{nil}, [][]uint32{nil}},
+		"one":          {[][]uint32{{7}}, [][]uint32{{7}}},
+		"does not pay": {[][]uint32{text("abcab")}, [][]uint32{text("abcab")}},
+		"pays": {[][]uint32{text("abcdeabcdexabcde")},
+			[][]uint32{{rule(1), rule(1), 'x', rule(1)}, text("abcde")}},
+		"equal symbols": {[][]uint32{slices.Repeat([]uint32{5}, 64)},
+			[][]uint32{slices.Repeat([]uint32{rule(1)}, 8), slices.Repeat([]uint32{5}, 8)}},
+		"across bodies": {[][]uint32{append(text("abcdefghxabcdefgh"), rule(1), rule(1),
+			rule(1)), text("_abcdefgh_")}, nil},
+		"used once":       {[][]uint32{{rule(1), 9}, {1, 2}}, [][]uint32{{1, 2, 9}}},
+		"overlap is gone": {[][]uint32{{1, 1, 0, 1, 0, 1, 1, 1}}, nil},
+		"rules of one": {[][]uint32{{rule(1), rule(1), rule(1), rule(1), rule(1), rule(1)},
+			{rule(2)}, {7}}, [][]uint32{{7, 7, 7, 7, 7, 7}}},
+		"longest terminal": {[][]uint32{{sequitur.MaxTerminal, sequitur.MaxTerminal}},
+			[][]uint32{{sequitur.MaxTerminal, sequitur.MaxTerminal}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			derived := expand(nil, c.bodies, 0)

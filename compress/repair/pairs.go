@@ -34,7 +34,8 @@ type pairs struct {
 }
 
 func newPairs(symbols int) *pairs {
-	return &pairs{positions: make([]position, 1, symbols+1), pairs: make([]pair, 1), numbers: map[[2]uint32]uint32{}}
+	return &pairs{positions: make([]position, 1, symbols+1), pairs: make([]pair, 1),
+		numbers: map[[2]uint32]uint32{}}
 }
 
 // addSequence appends a sequence and returns the position where it begins.
@@ -76,7 +77,8 @@ func (p *pairs) list(at uint32) {
 	x := &p.positions[at]
 	right := &p.positions[x.next]
 	n := p.number(x.symbol, right.symbol)
-	if x.symbol == right.symbol && (right.pair == n || x.prev != none && p.positions[x.prev].pair == n) {
+	if x.symbol == right.symbol &&
+		(right.pair == n || x.prev != none && p.positions[x.prev].pair == n) {
 		return
 	}
 	k := &p.pairs[n]

@@ -54,7 +54,8 @@ func traces(b *testing.B) map[string][]uint32 {
 	if list == "" {
 		random := rand.New(rand.NewPCG(1, 2))
 		return map[string][]uint32{
-			"program": programStream(1, 1<<20), "phrases": phrases(random, 1<<20), "random": randomStream(random, 1<<18),
+			"program": programStream(1, 1<<20), "phrases": phrases(random, 1<<20),
+			"random": randomStream(random, 1<<18),
 		}
 	}
 	streams := map[string][]uint32{}

@@ -43,9 +43,12 @@ func TestDigramTable(t *testing.T) {
 					t.Errorf("digram %v is recorded at %d, found at %d", d, n, got)
 				}
 			}
-			entries := slices.DeleteFunc(slices.Clone(table.slots), func(e uint64) bool { return e == 0 })
-			if len(entries) != len(recorded) || int(table.used) != len(recorded) || !slices.IsSorted(entries) {
-				t.Errorf("%d digrams: %d entries, %d counted, sorted %v", len(recorded), len(entries), table.used, slices.IsSorted(entries))
+			entries := slices.DeleteFunc(slices.Clone(table.slots),
+				func(e uint64) bool { return e == 0 })
+			if len(entries) != len(recorded) || int(table.used) != len(recorded) ||
+				!slices.IsSorted(entries) {
+				t.Errorf("%d digrams: %d entries, %d counted, sorted %v", len(recorded),
+					len(entries), table.used, slices.IsSorted(entries))
 			}
 		})
 	}

@@ -18,8 +18,9 @@ type level struct {
 // A following is a repetition that has begun and may go on. The first two symbols of the repetition
 // stand at the end of the start rule, the others nowhere yet.
 type following struct {
-	levels []level // the occurrence, then the rules that its next symbol begins with; none: nothing is followed
-	tail   uint32  // the first of the two nodes at the end of the start rule
+	// the occurrence, then the rules that its next symbol begins with; none: nothing is followed
+	levels []level
+	tail   uint32 // the first of the two nodes at the end of the start rule
 }
 
 // follow begins to follow the occurrence of the last digram, whose left node is tail, at node m.
@@ -158,7 +159,8 @@ func (g *builder) checkLast() bool {
 		return false
 	case m == n:
 		return false
-	case g.at(m).next == n: // m n right, all equal: the symbol before m may begin a digram that does not overlap n's
+	case g.at(m).next == n:
+		// m n right, all equal: the symbol before m may begin a digram that does not overlap n's
 		if before := g.at(m).prev; g.at(before).value == a {
 			g.match(n, g.move(m, before))
 			return true

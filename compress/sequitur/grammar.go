@@ -146,9 +146,9 @@ func (g *Grammar) Symbols() int {
 	return g.built.live - rules
 }
 
-// Bytes returns the memory that the grammar holds, to decide when to release it. Where memory cannot
-// grow in place, on systems other than Linux, it takes twice that for a moment while it grows. It
-// is cheap.
+// Bytes returns the memory that the grammar holds, to decide when to release it. Where memory
+// cannot grow in place, on systems other than Linux, it takes twice that for a moment while it
+// grows. It is cheap.
 func (g *Grammar) Bytes() uint64 {
 	return g.built.bytes() + uint64(cap(g.queue))*4 + g.runs.bytes()
 }
@@ -159,8 +159,8 @@ func (g *Grammar) UnfoldingBytes() uint64 { return g.runs.unfoldingBytes() }
 
 // Rules returns a copy of the bodies of all rules: the start rule first, the others in the order of
 // their first use when bodies are read depth first, those that derive runs in any. IsRule and
-// RuleOf distinguish a body's symbols. It takes time and memory in proportion to the grammar, not to
-// the stream, and the copy is the caller's while appending goes on.
+// RuleOf distinguish a body's symbols. It takes time and memory in proportion to the grammar, not
+// to the stream, and the copy is the caller's while appending goes on.
 func (g *Grammar) Rules() [][]uint32 {
 	g.flush()
 	bodies := g.built.bodies()

@@ -48,9 +48,10 @@ func ruleLetter(r int) rune {
 // order of their first use.
 func TestWorkedExamples(t *testing.T) {
 	for stream, want := range map[string]string{
-		"":                  "S->",
-		"a":                 "S->a",
-		"abcabcabcabcabc":   "S->AAB A->BB B->abc", // section 3, with the three symbols that the text dropped
+		"":  "S->",
+		"a": "S->a",
+		// section 3, with the three symbols that the text dropped
+		"abcabcabcabcabc":   "S->AAB A->BB B->abc",
 		"abcab":             "S->AcA A->ab",
 		"abcabdabcabd":      "S->AA A->BcBd B->ab",           // section 3.1
 		"11111211111":       "S->AB2BA A->11 B->A1",          // section 3.2, before the look-ahead

@@ -107,7 +107,8 @@ func checkDigrams(g *Grammar) error {
 		}
 	}
 	for digram, nodes := range occurrences {
-		if m := g.built.find(digram[0], digram[1]); m != nodes[0] && (len(nodes) == 1 || m != nodes[1]) {
+		if m := g.built.find(digram[0], digram[1]); m != nodes[0] &&
+			(len(nodes) == 1 || m != nodes[1]) {
 			return fmt.Errorf("digram %#x at nodes %v is recorded at %d", digram, nodes, m)
 		}
 	}
@@ -160,7 +161,8 @@ func clone(g *Grammar) *Grammar {
 	copy(c.built.digrams.slots, g.built.digrams.slots)
 	c.built.following.levels = slices.Clone(g.built.following.levels)
 	if g.runs != nil {
-		c.runs = &runs{last: g.runs.last, slots: slices.Clone(g.runs.slots), all: slices.Clone(g.runs.all)}
+		c.runs = &runs{last: g.runs.last, slots: slices.Clone(g.runs.slots),
+			all: slices.Clone(g.runs.all)}
 	}
 	runtime.SetFinalizer(&c, (*Grammar).Release)
 	return &c

@@ -37,7 +37,8 @@ func resize[T node | uint64](s []T, n int) []T {
 // allocate returns n zeros.
 func allocate[T node | uint64](n int) []T {
 	if isMapped[T](n) {
-		b, err := unix.Mmap(-1, 0, roomFor[T](n)*sizeOf[T](), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		b, err := unix.Mmap(-1, 0, roomFor[T](n)*sizeOf[T](), unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 		if err == nil {
 			return elementsOf[T](b)[:n]
 		}

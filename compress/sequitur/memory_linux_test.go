@@ -25,7 +25,8 @@ func TestPeakMemory(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	var runs []uint32
 	for len(runs) < 200_000 {
-		runs = append(runs, slices.Repeat([]uint32{random.Uint32N(40)}, 1+random.IntN(1+random.IntN(60)))...)
+		runs = append(runs, slices.Repeat([]uint32{random.Uint32N(40)},
+			1+random.IntN(1+random.IntN(60)))...)
 	}
 	for name, stream := range map[string][]uint32{
 		"program": programStream(1, 1<<19), "random": randomStream(random, 1<<16), "runs": runs,
@@ -35,8 +36,10 @@ func TestPeakMemory(t *testing.T) {
 			worst, at := 0.0, 0
 			for i, v := range stream {
 				g.Append(v)
-				if symbols := g.built.live - len(g.built.rules) + len(g.built.freeRules); i%100 == 0 && symbols >= 1000 {
-					if x := float64(g.Bytes()-15*uint64(len(g.runs.all))) / float64(symbols); x > worst {
+				if symbols := g.built.live - len(g.built.rules) +
+					len(g.built.freeRules); i%100 == 0 && symbols >= 1000 {
+					if x := float64(g.Bytes()-15*uint64(len(g.runs.all))) /
+						float64(symbols); x > worst {
 						worst, at = x, symbols
 					}
 				}

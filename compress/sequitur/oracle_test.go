@@ -54,7 +54,8 @@ func (p *plain) join(left, right *plainSymbol) {
 	if left.next != nil {
 		p.forget(left)
 		// in a run of three, the other digram is recorded instead
-		if right.prev != nil && right.next != nil && right.value == right.prev.value && right.value == right.next.value {
+		if right.prev != nil && right.next != nil && right.value == right.prev.value &&
+			right.value == right.next.value {
 			p.digrams[digramAt(right)] = right
 		}
 		if left.prev != nil && left.value == left.next.value && left.value == left.prev.value {

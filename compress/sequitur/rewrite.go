@@ -5,7 +5,8 @@ package sequitur
 func (g *builder) check(n uint32) {
 	right := g.at(n).next
 	a, b := g.at(n).value, g.at(right).value
-	if isGuard(a) || isGuard(b) || g.at(right).next == g.rules[start].guard { // the last digram is checked last
+	if isGuard(a) || isGuard(b) || g.at(right).next == g.rules[start].guard {
+		// the last digram is checked last
 		return
 	}
 	m := g.find(a, b)
@@ -13,7 +14,8 @@ func (g *builder) check(n uint32) {
 	case m == 0:
 		g.digrams.insert(a, b, n)
 	case m == n:
-	case g.at(m).next == n: // m n right, all equal: the symbol before m may begin a digram that does not overlap n's
+	case g.at(m).next == n:
+		// m n right, all equal: the symbol before m may begin a digram that does not overlap n's
 		if before := g.at(m).prev; g.at(before).value == a {
 			g.match(n, g.move(m, before))
 		}
@@ -126,7 +128,9 @@ func (g *builder) wholeBody(n uint32) (r uint32, ok bool) {
 	return v & ruleMask, isGuard(v) && g.at(g.at(n).next).next == before
 }
 
-func (g *builder) usedTwice(v uint32) bool { return isNonterminal(v) && g.rules[v&ruleMask].uses == 2 }
+func (g *builder) usedTwice(v uint32) bool {
+	return isNonterminal(v) && g.rules[v&ruleMask].uses == 2
+}
 
 // replace puts rule r in the place of the digram at n, which is recorded elsewhere.
 func (g *builder) replace(n, r uint32) {

@@ -135,8 +135,8 @@ func (r *runs) unfold(bodies [][]uint32) [][]uint32 {
 	return packed(append(bodies, rules...))
 }
 
-// packed copies bodies to where they lie one behind the other: what they were made in is kept whole by
-// the last of them that is in it, and some are to be kept for long.
+// packed copies bodies to where they lie one behind the other: what they were made in is kept whole
+// by the last of them that is in it, and some are to be kept for long.
 func packed(bodies [][]uint32) [][]uint32 {
 	symbols := 0
 	for _, body := range bodies {

@@ -96,15 +96,18 @@ func TestFoldingRuns(t *testing.T) {
 				g.Rules() // changes nothing but where a run may be parted
 			}
 		}
-		if got := expanded(g.Rules()); !equalStreams(got, stream) || g.Length() != uint64(len(stream)) {
-			t.Fatalf("%s of length %d derives %v, appended %v", render(g.Rules()), g.Length(), got, stream)
+		if got := expanded(g.Rules()); !equalStreams(got, stream) ||
+			g.Length() != uint64(len(stream)) {
+			t.Fatalf("%s of length %d derives %v, appended %v", render(g.Rules()), g.Length(), got,
+				stream)
 		}
 	}
 }
 
 // Appending one by one, all at once, and as the chunks of AppendAll part runs is the same.
 func TestFoldingAppendAll(t *testing.T) {
-	stream := slices.Concat(slices.Repeat([]uint32{1}, 5000), slices.Repeat([]uint32{1, 2, 2}, 3000))
+	stream := slices.Concat(slices.Repeat([]uint32{1}, 5000),
+		slices.Repeat([]uint32{1, 2, 2}, 3000))
 	one, all := NewFolding(), NewFolding()
 	for _, v := range stream {
 		one.Append(v)
@@ -145,7 +148,8 @@ func TestAppendRun(t *testing.T) {
 				}
 				run.AppendRun(symbol, times)
 			}
-			if got, want := render(run.Rules()), render(one.Rules()); got != want || run.Length() != one.Length() {
+			if got, want := render(run.Rules()), render(one.Rules()); got != want ||
+				run.Length() != one.Length() {
 				t.Errorf("%d symbols, %s; one by one %d, %s", run.Length(), got, one.Length(), want)
 			}
 		})
@@ -213,7 +217,8 @@ func TestUnfoldedBodiesArePacked(t *testing.T) {
 
 // Runs that share nothing take the most to unfold, and that is what they are said to take.
 func TestUnfoldingBytes(t *testing.T) {
-	for name, lengths := range map[string][]int{"short": {2}, "medium": {21}, "of many lengths": {3, 30, 300}} {
+	for name, lengths := range map[string][]int{"short": {2}, "medium": {21},
+		"of many lengths": {3, 30, 300}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewFolding()
 			for symbol := range uint32(20_000) {
@@ -229,7 +234,8 @@ func TestUnfoldingBytes(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			took, copied := after.TotalAlloc-before.TotalAlloc, uint64(4*g.Symbols()+32*len(bodies))
 			if said := g.UnfoldingBytes(); took > said+copied || took < said/8 {
-				t.Errorf("%d bytes for %d runs and %d of copies, said to be %d", took, len(g.runs.all), copied, said)
+				t.Errorf("%d bytes for %d runs and %d of copies, said to be %d", took,
+					len(g.runs.all), copied, said)
 			}
 		})
 	}

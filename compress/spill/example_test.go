@@ -24,7 +24,8 @@ func ExampleRecording() {
 	path := filepath.Join(dir, "x.wpp")
 	const alphabet = 1000
 	tables := func(from int) (to int, complete func() (*wpp.Snapshot, error)) {
-		s := &wpp.Snapshot{Images: []wpp.Image{{Name: "a.out"}}, Routines: []wpp.Routine{{Name: "main"}}}
+		s := &wpp.Snapshot{Images: []wpp.Image{{Name: "a.out"}},
+			Routines: []wpp.Routine{{Name: "main"}}}
 		for i := from; i < alphabet; i++ {
 			s.Symbols = append(s.Symbols, wpp.Symbol{Path: uint64(i)})
 		}

@@ -123,8 +123,10 @@ func (r *Recording) fit(t *Thread) {
 	if r.err != nil {
 		return
 	}
-	if other := r.other(); r.limits.All > 0 && other+min(r.limits.All/4, leastGrammars) > r.limits.All {
-		r.fail(fmt.Errorf("record within %d MiB of memory: what was met of the program and %s take %d MiB of that: allow more memory",
+	if other := r.other(); r.limits.All > 0 && other+min(r.limits.All/4,
+		leastGrammars) > r.limits.All {
+		r.fail(fmt.Errorf("record within %d MiB of memory: what was met of the program and %s "+
+			"take %d MiB of that: allow more memory",
 			r.limits.All>>20, text.Count(r.segments, "segment"), other>>20))
 		return
 	}
@@ -195,7 +197,8 @@ func (r *Recording) wait() {
 func (r *Recording) spill(t *Thread) {
 	bodies := t.close()
 	handed, complete := r.tables(r.handed)
-	r.job = &job{thread: t, at: len(t.segments), bytes: codingBytes(bodies, handed-r.handed), done: make(chan struct{})}
+	r.job = &job{thread: t, at: len(t.segments), bytes: codingBytes(bodies, handed-r.handed),
+		done: make(chan struct{})}
 	r.handed = handed
 	t.segments = append(t.segments, nil)
 	r.segments++
@@ -214,7 +217,8 @@ func codingBytes(bodies [][]uint32, alphabet int) uint64 {
 }
 
 // code codes and writes a segment. Where that fails, the segment stays in memory.
-func (j *job) code(draft *store.Draft, thread wpp.Thread, bodies [][]uint32, complete func() (*wpp.Snapshot, error)) {
+func (j *job) code(draft *store.Draft, thread wpp.Thread, bodies [][]uint32,
+	complete func() (*wpp.Snapshot, error)) {
 	defer close(j.done)
 	if thread.Grammar, j.err = wpp.NewGrammar(bodies); j.err != nil {
 		j.err = fmt.Errorf("copy the record of thread %d: %w", thread.TID, j.err)

@@ -21,7 +21,8 @@ const alphabet = 50
 
 // tables are those of bare symbols, of which those below alphabet exist from the beginning on.
 func tables(from int) (to int, complete func() (*wpp.Snapshot, error)) {
-	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "x"}}, Routines: []wpp.Routine{{Name: "f", Paths: alphabet}}}
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "x"}},
+		Routines: []wpp.Routine{{Name: "f", Paths: alphabet}}}
 	for i := from; i < alphabet; i++ {
 		s.Symbols = append(s.Symbols, wpp.Symbol{Path: uint64(i)})
 	}
@@ -29,7 +30,8 @@ func tables(from int) (to int, complete func() (*wpp.Snapshot, error)) {
 }
 
 // finished writes what was recorded of threads and reads it.
-func finished(t interface{ Fatal(...any) }, r *Recording, path string, threads []*Thread) *wpp.Snapshot {
+func finished(t interface{ Fatal(...any) }, r *Recording, path string,
+	threads []*Thread) *wpp.Snapshot {
 	_, complete := tables(0)
 	s, _ := complete()
 	for _, th := range threads {
@@ -60,7 +62,8 @@ func TestStreamsAreKept(t *testing.T) {
 		run++
 		path := filepath.Join(dir, fmt.Sprint(run, ".wpp"))
 		limit := rapid.Uint64Range(leastSpilled, 200_000)
-		r := New(store.NewDraft(path), Limits{Thread: limit.Draw(t, "thread"), All: limit.Draw(t, "all")})
+		r := New(store.NewDraft(path),
+			Limits{Thread: limit.Draw(t, "thread"), All: limit.Draw(t, "all")})
 		r.Begin(tables)
 		var threads []*Thread
 		want, ended := map[int][]uint32{}, map[int]bool{}
@@ -73,7 +76,8 @@ func TestStreamsAreKept(t *testing.T) {
 			if ended[i] {
 				continue
 			}
-			part := slices.Repeat(rapid.SliceOfN(symbol, 1, 40).Draw(t, "part"), rapid.IntRange(1, 200).Draw(t, "times"))
+			part := slices.Repeat(rapid.SliceOfN(symbol, 1, 40).Draw(t, "part"),
+				rapid.IntRange(1, 200).Draw(t, "times"))
 			for k := range part { // so that it hardly repeats itself
 				part[k] = (part[k] + uint32(k*k)) % alphabet
 			}
@@ -92,7 +96,8 @@ func TestStreamsAreKept(t *testing.T) {
 		}
 		got := finished(t, r, path, threads)
 		for i := range threads {
-			if stream := slices.Collect(got.Threads[i].Grammar.Expand(0)); !slices.Equal(stream, want[i]) {
+			if stream := slices.Collect(got.Threads[i].Grammar.Expand(0)); !slices.Equal(stream,
+				want[i]) {
 				t.Fatalf("thread %d has %d symbols, want %d", i, len(stream), len(want[i]))
 			}
 			if n, _, _ := threads[i].Size(); n != uint64(len(want[i])) {
@@ -131,11 +136,13 @@ func TestLimits(t *testing.T) {
 			large.AppendAll(part)
 			most = max(most, r.used)
 		}
-		if limits.Thread == 0 && most > 3*limit || limits.Thread > 0 && large.bytes > limit+limit/4 {
+		if limits.Thread == 0 && most > 3*limit ||
+			limits.Thread > 0 && large.bytes > limit+limit/4 {
 			t.Errorf("%s: %d bytes", name, most)
 		}
 		if len(large.segments) == 0 || len(small.segments) > 0 {
-			t.Errorf("%s: %d segments of the large thread, %d of the small one", name, len(large.segments), len(small.segments))
+			t.Errorf("%s: %d segments of the large thread, %d of the small one", name,
+				len(large.segments), len(small.segments))
 		}
 		got := finished(t, r, path, []*Thread{small, large})
 		if n := got.Threads[1].Grammar.Length(0); n != symbols {
@@ -159,7 +166,8 @@ func TestNoPressure(t *testing.T) {
 
 // What cannot be written is an error, and nothing is spilled any more.
 func TestSpillingFails(t *testing.T) {
-	r := New(store.NewDraft(filepath.Join(t.TempDir(), "none", "x.wpp")), Limits{Thread: leastSpilled})
+	r := New(store.NewDraft(filepath.Join(t.TempDir(), "none", "x.wpp")),
+		Limits{Thread: leastSpilled})
 	r.Begin(tables)
 	th := r.Thread(1, "")
 	for range 10 {
@@ -180,7 +188,8 @@ func TestTablesBeyondTheLimit(t *testing.T) {
 	const limit = 1 << 20
 	other := uint64(0)
 	dir := t.TempDir()
-	r := New(store.NewDraft(filepath.Join(dir, "x.wpp")), Limits{All: limit, Other: func() uint64 { return other }})
+	r := New(store.NewDraft(filepath.Join(dir, "x.wpp")),
+		Limits{All: limit, Other: func() uint64 { return other }})
 	r.Begin(tables)
 	th := r.Thread(1, "t")
 	th.AppendAll(hardly(200_000))
@@ -190,7 +199,8 @@ func TestTablesBeyondTheLimit(t *testing.T) {
 	other = limit
 	th.AppendAll(hardly(2 * lookEvery))
 	kept, err := filepath.Glob(filepath.Join(dir, ".x.wpp.*"))
-	if err != nil || len(kept) != 1 || r.Err() == nil || !strings.HasSuffix(r.Err().Error(), "of that: allow more memory; what was recorded before is in "+kept[0]) {
+	if err != nil || len(kept) != 1 || r.Err() == nil || !strings.HasSuffix(r.Err().Error(),
+		"of that: allow more memory; what was recorded before is in "+kept[0]) {
 		t.Errorf("%v; %v", r.Err(), kept)
 	}
 	if err := r.Abandon(); err != nil {

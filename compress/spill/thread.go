@@ -16,10 +16,12 @@ type Thread struct {
 	number    int
 	segments  []*wpp.Segment
 	grammar   *sequitur.Grammar // nil: it has ended, or one grows from the next symbol on
-	ended     *wpp.Grammar      // what there was in grammar at the end; nil: it has not ended, or there was nothing, or that was spilled
-	bytes     uint64            // that count as used
-	until     int               // symbols until they are counted again
-	spilled   size
+	// what there was in grammar at the end; nil: it has not ended, or there was nothing, or that
+	// was spilled
+	ended   *wpp.Grammar
+	bytes   uint64 // that count as used
+	until   int    // symbols until they are counted again
+	spilled size
 }
 
 // A size is that of grammars.

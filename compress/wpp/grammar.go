@@ -105,7 +105,8 @@ func (g *Grammar) sort(references []uint32) error {
 		}
 	}
 	if len(g.order) < len(g.bodies) {
-		return fmt.Errorf("%d of %d rules are unused or derive themselves", len(g.bodies)-len(g.order), len(g.bodies))
+		return fmt.Errorf("%d of %d rules are unused or derive themselves",
+			len(g.bodies)-len(g.order), len(g.bodies))
 	}
 	return nil
 }

@@ -66,13 +66,15 @@ func TestNewGrammarRefuses(t *testing.T) {
 			t.Errorf("%q: %v, want %s", c.lines, err, c.want)
 		}
 	}
-	if _, err := wpp.NewGrammar([][]uint32{{wpp.RuleSymbol(1)}}); err == nil || err.Error() != "rule 0 refers to rule 1 of 1" {
+	if _, err := wpp.NewGrammar([][]uint32{{wpp.RuleSymbol(1)}}); err == nil ||
+		err.Error() != "rule 0 refers to rule 1 of 1" {
 		t.Error(err)
 	}
 }
 
 func TestHugeExpansions(t *testing.T) {
-	for n, want := range map[int]uint64{61: 1 << 60, 64: 1 << 63, 65: math.MaxUint64, 100_000: math.MaxUint64} {
+	for n, want := range map[int]uint64{61: 1 << 60, 64: 1 << 63, 65: math.MaxUint64,
+		100_000: math.MaxUint64} {
 		g, err := wpp.NewGrammar(wpptest.Doubling(n))
 		if err != nil {
 			t.Fatal(err)

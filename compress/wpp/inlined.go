@@ -12,7 +12,9 @@ type Call struct {
 	Name string // of the routine that is called, demangled; "" where it is not known
 	File int    // of the call: index in Snapshot.Files; means nothing where Line is 0
 	Line int    // of the call; 0: not known
-	In   int    // the number of the call that this one is in, which is lower than its own; 0: the routine that has the code calls itself
+	// the number of the call that this one is in, which is lower than its own; 0: the routine that
+	// has the code calls itself
+	In int
 }
 
 // A Span is instructions of a block, one behind the other, whose code is of the same calls.

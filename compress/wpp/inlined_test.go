@@ -15,19 +15,30 @@ func TestInlinedCallsAreChecked(t *testing.T) {
 		change func(s *wpp.Snapshot)
 		want   string
 	}{
-		"in itself":          {func(s *wpp.Snapshot) { s.Calls[0].In = 1 }, "call 1: is in call 1"},
-		"in a later one":     {func(s *wpp.Snapshot) { s.Calls[1].In = 3 }, "call 2: is in call 3"},
-		"in none":            {func(s *wpp.Snapshot) { s.Calls[1].In = -1 }, "call 2: is in call -1"},
-		"no file":            {func(s *wpp.Snapshot) { s.Calls[1].File = 2 }, "call 2: file 2 of 2"},
-		"no line":            {func(s *wpp.Snapshot) { s.Calls[1].Line = -1 }, "call 2: lines -1 to -1"},
-		"no call":            {func(s *wpp.Snapshot) { spansOf(s)[1].Call = 4 }, "routine 0: block 0: call 4 of 4"},
-		"no file of a span":  {func(s *wpp.Snapshot) { spansOf(s)[1].File = -1 }, "routine 0: block 0: file -1 of 2"},
-		"lines of a span":    {func(s *wpp.Snapshot) { spansOf(s)[1].Last = 6 }, "routine 0: block 0: lines 7 to 6"},
-		"not from the start": {func(s *wpp.Snapshot) { spansOf(s)[0].From = 1 }, "routine 0: block 0: span from 1 to 1 stands at 0"},
-		"empty":              {func(s *wpp.Snapshot) { spansOf(s)[0].To = 0 }, "routine 0: block 0: span from 0 to 0 stands at 0"},
-		"with a hole":        {func(s *wpp.Snapshot) { spansOf(s)[1].From = 2 }, "routine 0: block 0: span from 2 to 3 stands at 1"},
-		"not to the end":     {func(s *wpp.Snapshot) { spansOf(s)[1].To = 2 }, "routine 0: block 0: spans do not have as many instructions"},
-		"beyond the end":     {func(s *wpp.Snapshot) { spansOf(s)[1].To = 4 }, "routine 0: block 0: spans do not have as many instructions"},
+		"in itself":      {func(s *wpp.Snapshot) { s.Calls[0].In = 1 }, "call 1: is in call 1"},
+		"in a later one": {func(s *wpp.Snapshot) { s.Calls[1].In = 3 }, "call 2: is in call 3"},
+		"in none": {func(s *wpp.Snapshot) { s.Calls[1].In = -1 },
+			"call 2: is in call -1"},
+		"no file": {func(s *wpp.Snapshot) { s.Calls[1].File = 2 },
+			"call 2: file 2 of 2"},
+		"no line": {func(s *wpp.Snapshot) { s.Calls[1].Line = -1 },
+			"call 2: lines -1 to -1"},
+		"no call": {func(s *wpp.Snapshot) { spansOf(s)[1].Call = 4 },
+			"routine 0: block 0: call 4 of 4"},
+		"no file of a span": {func(s *wpp.Snapshot) { spansOf(s)[1].File = -1 },
+			"routine 0: block 0: file -1 of 2"},
+		"lines of a span": {func(s *wpp.Snapshot) { spansOf(s)[1].Last = 6 },
+			"routine 0: block 0: lines 7 to 6"},
+		"not from the start": {func(s *wpp.Snapshot) { spansOf(s)[0].From = 1 },
+			"routine 0: block 0: span from 1 to 1 stands at 0"},
+		"empty": {func(s *wpp.Snapshot) { spansOf(s)[0].To = 0 },
+			"routine 0: block 0: span from 0 to 0 stands at 0"},
+		"with a hole": {func(s *wpp.Snapshot) { spansOf(s)[1].From = 2 },
+			"routine 0: block 0: span from 2 to 3 stands at 1"},
+		"not to the end": {func(s *wpp.Snapshot) { spansOf(s)[1].To = 2 },
+			"routine 0: block 0: spans do not have as many instructions"},
+		"beyond the end": {func(s *wpp.Snapshot) { spansOf(s)[1].To = 4 },
+			"routine 0: block 0: spans do not have as many instructions"},
 		"too many in each other": {func(s *wpp.Snapshot) {
 			for i := range 1 << 10 {
 				s.Calls = append(s.Calls, wpp.Call{In: i + 3})
@@ -47,8 +58,11 @@ func spansOf(s *wpp.Snapshot) []wpp.Span { return s.Routines[0].Blocks[0].Spans 
 func TestSpansOfPieces(t *testing.T) {
 	s := wpptest.Inlined()
 	for sym, want := range map[uint32][]wpp.Span{
-		0: {{From: 0, To: 1, Line: 10, Last: 10}, {From: 1, To: 3, Call: 2, File: 1, Line: 7, Last: 9}, {From: 0, To: 1, Call: 3}},
-		2: {{From: 2, To: 3, Call: 2, File: 1, Line: 7, Last: 9}, {From: 0, To: 1, Call: 3}, {From: 0, To: 2}}, // whose first two instructions did not run, nor its last
+		0: {{From: 0, To: 1, Line: 10, Last: 10},
+			{From: 1, To: 3, Call: 2, File: 1, Line: 7, Last: 9}, {From: 0, To: 1, Call: 3}},
+		// whose first two instructions did not run, nor its last
+		2: {{From: 2, To: 3, Call: 2, File: 1, Line: 7, Last: 9}, {From: 0, To: 1, Call: 3},
+			{From: 0, To: 2}},
 	} {
 		var got []wpp.Span
 		for piece := range s.Pieces(sym) {

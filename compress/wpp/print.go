@@ -9,8 +9,8 @@ import (
 
 // WriteASCII writes the grammar as text and returns the number of bytes: a line for each rule in
 // the order of their numbers, as in "S -> R1 R1 7" and "R1 -> 12 7"; a number is a terminal. That
-// number of bytes is the size of a WPP in table 1 of Larus 1999. It costs a pass over the grammar. A
-// segment that cannot be read any more gives an error.
+// number of bytes is the size of a WPP in table 1 of Larus 1999. It costs a pass over the grammar.
+// A segment that cannot be read any more gives an error.
 func (g *Grammar) WriteASCII(w io.Writer) (size int64, err error) {
 	defer Recover(&err)
 	b := bufio.NewWriter(w)
@@ -45,8 +45,8 @@ func appendRule(b []byte, r int) []byte {
 
 // WriteDot writes the grammar as a graph for Graphviz, as in figures 4 and 5 of Larus 1999: rules
 // with their frequencies are interior nodes, terminals are leaves, labelled by label, with theirs,
-// and the edges out of a node stand in the order of its body. A segment that cannot be read any more
-// gives an error.
+// and the edges out of a node stand in the order of its body. A segment that cannot be read any
+// more gives an error.
 func (g *Grammar) WriteDot(w io.Writer, label func(terminal uint32) string) (err error) {
 	defer Recover(&err)
 	b := bufio.NewWriter(w)
@@ -69,7 +69,8 @@ func (g *Grammar) WriteDot(w io.Writer, label func(terminal uint32) string) (err
 		}
 	}
 	for _, t := range terminals {
-		fmt.Fprintf(b, "\tt%d [shape=box label=%s]\n", t, dotQuote(fmt.Sprintf("%s\n%d", label(t), frequency[t])))
+		fmt.Fprintf(b, "\tt%d [shape=box label=%s]\n", t,
+			dotQuote(fmt.Sprintf("%s\n%d", label(t), frequency[t])))
 	}
 	fmt.Fprint(b, "}\n")
 	return b.Flush()

@@ -59,13 +59,16 @@ func (s *Segment) Load() (*Grammar, error) {
 }
 
 // emptyGrammar derives nothing. Threads that did nothing share it.
-var emptyGrammar = &Grammar{bodies: [][]uint32{nil}, order: []int{0}, lengths: []uint64{0}, uses: []uint64{1}}
+var emptyGrammar = &Grammar{bodies: [][]uint32{nil}, order: []int{0}, lengths: []uint64{0},
+	uses: []uint64{1}}
 
 // Join returns the grammar of segments that follow one another: its start rule's symbols are their
 // start rules. Segments of a source stay there, but for some that were needed last. CheckJoin says
 // which segments can be joined.
 func Join(list []*Segment) *Grammar {
-	list = slices.DeleteFunc(slices.Clone(list), func(s *Segment) bool { return s.size.Length == 0 }) // only a start rule may be empty
+	// only a start rule may be empty
+	list = slices.DeleteFunc(slices.Clone(list),
+		func(s *Segment) bool { return s.size.Length == 0 })
 	if len(list) == 0 {
 		return emptyGrammar
 	}

@@ -32,8 +32,8 @@ type loaded struct {
 	bytes      int
 }
 
-// A LoadError says that a segment or section of a snapshot could not be read when it was needed: the file has
-// changed, or the disk fails.
+// A LoadError says that a segment or section of a snapshot could not be read when it was needed:
+// the file has changed, or the disk fails.
 type LoadError struct {
 	Err  error
 	Path string // of the file; "": not known
@@ -43,7 +43,8 @@ func (e *LoadError) Error() string {
 	if e.Path == "" {
 		return "snapshot " + e.Err.Error()
 	}
-	return fmt.Sprintf("snapshot %s %v: copy it again from where it was recorded, or record anew", e.Path, e.Err)
+	return fmt.Sprintf("snapshot %s %v: copy it again from where it was recorded, or record anew",
+		e.Path, e.Err)
 }
 func (e *LoadError) Unwrap() error { return e.Err }
 

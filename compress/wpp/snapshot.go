@@ -71,9 +71,12 @@ type Symbol struct {
 	N       uint64 // of a mark
 	Routine int    // of a path: index in Snapshot.Routines
 	Path    uint64 // of a path: its number in the routine
-	Blocks  []int  // of a path: indices in Routine.Blocks, in execution order; may be empty for a partial path
-	Skip    int    // instructions of the first block that come before the path's first; 0 but for partial paths
-	Cut     int    // instructions of the last block that come after the path's last; 0 but for partial paths
+	// of a path: indices in Routine.Blocks, in execution order; may be empty for a partial path
+	Blocks []int
+	// instructions of the first block that come before the path's first; 0 but for partial paths
+	Skip int
+	// instructions of the last block that come after the path's last; 0 but for partial paths
+	Cut int
 }
 
 // A Thread is the whole program path of one thread.
@@ -83,7 +86,9 @@ type Thread struct {
 	Grammar *Grammar
 	Lost    uint64 // events known to be lost
 	Gaps    uint64 // places where they were
-	Ended   bool   // its end is recorded: nothing ran after the stream; false where it ran on, or where that is not known
+	// its end is recorded: nothing ran after the stream; false where it ran on, or where that is
+	// not known
+	Ended bool
 }
 
 // Figures say what was traced, how, and at what cost.
@@ -96,26 +101,33 @@ type Figures struct {
 	Duration time.Duration
 	Ended    string // why the recording did, as one name; "": it went on
 
-	WaitStatus *uint32 // how the process ended, as wait has it on Linux; nil: it went on, or that is not known
+	// how the process ended, as wait has it on Linux; nil: it went on, or that is not known
+	WaitStatus *uint32
 
-	Hits             uint64        // probe hits
-	HitsSingleStep   uint64        // of these, on single-stepped instructions
-	HitTime          time.Duration // of a hit that is not single-stepped; 0: not known
-	ReportTime       time.Duration // of a hit, over a bare probe; 0: not known
-	CPUTime          time.Duration // that the process used meanwhile, with what tracing took of it; 0: not known
-	Events           uint64        // received from the kernel
-	Lost             uint64        // events lost, of all threads, dead ones and unknown ones too
+	Hits           uint64        // probe hits
+	HitsSingleStep uint64        // of these, on single-stepped instructions
+	HitTime        time.Duration // of a hit that is not single-stepped; 0: not known
+	ReportTime     time.Duration // of a hit, over a bare probe; 0: not known
+	// that the process used meanwhile, with what tracing took of it; 0: not known
+	CPUTime          time.Duration
+	Events           uint64 // received from the kernel
+	Lost             uint64 // events lost, of all threads, dead ones and unknown ones too
 	Gaps             uint64
 	Probes           uint64
-	ProbesSingleStep uint64  // of these, on single-stepped instructions
-	SlowDown         float64 // measured: run time with the probes over run time without; 0: not measured; MostSlowDown: that or more
-	SlowDownVague    bool    // SlowDown is what it was at least,
-	SlowDownMost     float64 // and this at most, as far as CPU times show; 0: they do not
-	SlowDownLikely   float64 // and this, if one figure is wanted; 0: CPU times do not show it
-	Anomalies        uint64  // events that the decoder could not explain
-	Windows          uint64  // traced in so many windows, with gaps between them; 0: all the time
-	Sampled          float64 // the share of the program's own CPU time that these are, above 0; 0: all
-	SampledMost      float64 // where Sampled is the small difference of large times: what it is at most, and all that is known; else 0
+	ProbesSingleStep uint64 // of these, on single-stepped instructions
+	// measured: run time with the probes over run time without; 0: not measured; MostSlowDown: that
+	// or more
+	SlowDown       float64
+	SlowDownVague  bool    // SlowDown is what it was at least,
+	SlowDownMost   float64 // and this at most, as far as CPU times show; 0: they do not
+	SlowDownLikely float64 // and this, if one figure is wanted; 0: CPU times do not show it
+	Anomalies      uint64  // events that the decoder could not explain
+	Windows        uint64  // traced in so many windows, with gaps between them; 0: all the time
+	// the share of the program's own CPU time that these are, above 0; 0: all
+	Sampled float64
+	// where Sampled is the small difference of large times: what it is at most, and all that is
+	// known; else 0
+	SampledMost float64
 }
 
 // IsSampled reports whether a part of the run alone was traced.
@@ -139,8 +151,8 @@ type Location struct {
 	Line int
 }
 
-// InSegments reports whether the grammar of a thread is in segments, as that of a large snapshot is:
-// they are read from the file when they are asked for.
+// InSegments reports whether the grammar of a thread is in segments, as that of a large snapshot
+// is: they are read from the file when they are asked for.
 func (s *Snapshot) InSegments() bool {
 	return slices.ContainsFunc(s.Threads, func(t Thread) bool { return t.Grammar.segments != nil })
 }

@@ -90,7 +90,8 @@ func routes(t *testing.T) *route.Program {
 }
 
 func named(p *route.Program, name string) *route.Routine {
-	return p.Routines[slices.IndexFunc(p.Routines, func(r *route.Routine) bool { return r.Plan.Symbol == name })]
+	return p.Routines[slices.IndexFunc(p.Routines,
+		func(r *route.Routine) bool { return r.Plan.Symbol == name })]
 }
 
 // positions calls do for the positions at a routine's entry and behind each of its blocks.
@@ -143,7 +144,8 @@ func TestRoutesAreThoseOfTheDefinition(t *testing.T) {
 			want := reachable(p)
 			for b := range r.Blocks {
 				if got := p.Free().Reaches(b); got != want[b] {
-					t.Fatalf("%s: block %d reached from %d: %v, want %v", r.Plan.Name, b, p.Block, got, want[b])
+					t.Fatalf("%s: block %d reached from %d: %v, want %v", r.Plan.Name, b, p.Block,
+						got, want[b])
 				}
 				checkRoute(t, p, b)
 			}
@@ -156,10 +158,12 @@ func checkRoute(t *testing.T, p *route.Position, b int) {
 	way, at := p.Free().Route(b), p.Next
 	for i, n := range way {
 		if !slices.Contains(at, n) {
-			t.Fatalf("%s: the route %v from %d leaves the edges at %d", p.Routine.Plan.Name, way, p.Block, n)
+			t.Fatalf("%s: the route %v from %d leaves the edges at %d", p.Routine.Plan.Name, way,
+				p.Block, n)
 		}
 		if i < len(way)-1 && p.Routine.Site(n) != nil {
-			t.Fatalf("%s: the route %v from %d passes the site of %d", p.Routine.Plan.Name, way, p.Block, n)
+			t.Fatalf("%s: the route %v from %d passes the site of %d", p.Routine.Plan.Name, way,
+				p.Block, n)
 		}
 		at = p.Routine.Blocks[n].After()
 	}
@@ -229,7 +233,8 @@ func TestLocate(t *testing.T) {
 			pc := r.Blocks[b].Insns[k].Addr + r.Plan.Offset()
 			block, insn, ok := r.Locate(pc)
 			if !ok || block != b || insn != k {
-				t.Errorf("instruction %d of block %d is located at %d of %d, %v", k, b, insn, block, ok)
+				t.Errorf("instruction %d of block %d is located at %d of %d, %v", k, b, insn, block,
+					ok)
 			}
 		}
 	}
@@ -278,7 +283,8 @@ func ExamplePosition_To() {
 		return
 	}
 	r := named(p, "pick")
-	first := slices.IndexFunc(p.Plan.Sites, func(s plan.Site) bool { return s.Routine == r.ID && s.First })
+	first := slices.IndexFunc(p.Plan.Sites,
+		func(s plan.Site) bool { return s.Routine == r.ID && s.First })
 	to := r.AtEntry().To(p.Plan.Sites[first].Block, false)
 	fmt.Println("a route leads to its first site:", to != nil)
 	fmt.Println("a path begins on it:", to.Fresh)

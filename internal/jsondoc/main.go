@@ -1,5 +1,5 @@
-// Command jsondoc writes, as docs/json.md, every member of every JSON object that wpptrace prints, from
-// the Go types and the comments of their fields.
+// Command jsondoc writes, as docs/json.md, every member of every JSON object that wpptrace prints,
+// from the Go types and the comments of their fields.
 //
 //	go run ./internal/jsondoc DIRECTORY
 package main

@@ -49,7 +49,8 @@ func about(doc string) string {
 	}
 	for _, verb := range []string{" is ", " says ", " are ", " sums "} {
 		if before, after, ok := strings.Cut(doc, verb); ok && len(strings.Fields(before)) <= 2 {
-			text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(verb)+" "+after, "is "), "are ")
+			text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(verb)+" "+after, "is "),
+				"are ")
 			return strings.ToUpper(text[:1]) + text[1:]
 		}
 	}

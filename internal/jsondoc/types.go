@@ -98,12 +98,14 @@ func (t types) members(typeName string) (list []member, err error) {
 		if name == "" || name == "-" {
 			continue
 		}
-		m := member{name: name, optional: strings.Contains(options, "omit"), doc: strings.TrimSpace(plain(f.Doc) + " " + plain(f.Comment))}
+		m := member{name: name, optional: strings.Contains(options, "omit"),
+			doc: strings.TrimSpace(plain(f.Doc) + " " + plain(f.Comment))}
 		if name == "schema_version" {
 			m.doc = "of the object; 1"
 		}
 		if m.doc == "" {
-			return nil, fmt.Errorf("member %s of %s has no comment that says what it is", name, typeName)
+			return nil, fmt.Errorf("member %s of %s has no comment that says what it is", name,
+				typeName)
 		}
 		m.kind, m.refers = t.kind(d.name, f.Type)
 		if typeName == "query.Stat" && figures[name] && !strings.HasSuffix(m.kind, " or null") {
@@ -154,8 +156,8 @@ func (t types) kind(in string, e ast.Expr) (kind, refers string) {
 	return title(name), name
 }
 
-// figures are those of a recording that may be null, by their names: report.StatJSON decides that as
-// it is written.
+// figures are those of a recording that may be null, by their names: report.StatJSON decides that
+// as it is written.
 var figures = mayBeNull(report.StatJSON{Stat: query.Stat{Paths: 1}})
 
 func mayBeNull(nothingKnown any) map[string]bool {

@@ -6,7 +6,8 @@ import (
 )
 
 func TestCollectorsPart(t *testing.T) {
-	for allowed, want := range map[Size]int64{0: math.MaxInt64, 64 << 20: 32 << 20, 63 << 20: 63 << 19} {
+	for allowed, want := range map[Size]int64{0: math.MaxInt64, 64 << 20: 32 << 20,
+		63 << 20: 63 << 19} {
 		if got := collectorsPart(allowed); got != want {
 			t.Errorf("of %v: %d, want %d", allowed, got, want)
 		}
@@ -19,8 +20,10 @@ func TestSize(t *testing.T) {
 		want Size // -1: an error
 		back string
 	}{
-		{"4096", 4096, "4K"}, {"4K", 4096, "4K"}, {"64m", 64 << 20, "64M"}, {"1G", 1 << 30, "1G"}, {"5000", 5000, "5000"}, {"0", 0, "0"},
-		{"", -1, ""}, {"K", -1, ""}, {"-1", -1, ""}, {"4KB", -1, ""}, {"1e3", -1, ""}, {"9999999999", -1, ""},
+		{"4096", 4096, "4K"}, {"4K", 4096, "4K"}, {"64m", 64 << 20, "64M"}, {"1G", 1 << 30, "1G"},
+		{"5000", 5000, "5000"}, {"0", 0, "0"},
+		{"", -1, ""}, {"K", -1, ""}, {"-1", -1, ""}, {"4KB", -1, ""}, {"1e3", -1, ""},
+		{"9999999999", -1, ""},
 	} {
 		var s Size
 		err := s.Set(c.text)

@@ -42,8 +42,10 @@ func TestPanicsInItsCaller(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "the first") || !strings.Contains(cause, "parallel_test.go") {
-					t.Errorf("%s: recovered %q, want what a turn panicked with, and where", name, cause)
+				if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "the first") ||
+					!strings.Contains(cause, "parallel_test.go") {
+					t.Errorf("%s: recovered %q, want what a turn panicked with, and where", name,
+						cause)
 				}
 			}()
 			run()

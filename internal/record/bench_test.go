@@ -20,13 +20,16 @@ func BenchmarkLive(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rounds := map[string]int{"many_paths": 1800, "machine": 1100, "switch_dense": 4000, "containers": 8000, "callbacks": 1400, "threads": 700} // for some 2,500,000 hits
+	// for some 2,500,000 hits
+	rounds := map[string]int{"many_paths": 1800, "machine": 1100, "switch_dense": 4000,
+		"containers": 8000, "callbacks": 1400, "threads": 700}
 	for _, p := range zoo.Repeatable() {
 		n, ok := rounds[p.Name]
 		if !ok {
 			continue
 		}
-		path, err := builder.BuildRepeated(b.Context(), p, zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
+		path, err := builder.BuildRepeated(b.Context(), p,
+			zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -74,7 +77,8 @@ func (l *live) record(b *testing.B, argv ...string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	session, err := attach.Load(c.Process, program.Image, program.Plan, attach.Options{Ring: attach.DefaultRing})
+	session, err := attach.Load(c.Process, program.Image, program.Plan,
+		attach.Options{Ring: attach.DefaultRing})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -57,7 +57,8 @@ func FuzzProgram(f *testing.F) {
 		must(t, err)
 		p, err := Load(file, "fuzzed", Selection{})
 		if err != nil {
-			if text := err.Error(); !strings.Contains(text, "fuzzed") || strings.Contains(text, "mistake of wpptrace's") {
+			if text := err.Error(); !strings.Contains(text, "fuzzed") ||
+				strings.Contains(text, "mistake of wpptrace's") {
 				t.Fatal(err)
 			}
 			return

@@ -34,7 +34,9 @@ func (m *images) addLibraries() error {
 	for _, lib := range list {
 		made, err := m.planLibrary(lib)
 		switch {
-		case err != nil && (!m.session.Attached() || m.session.Mapped() || !m.libraries.isMapped(lib)): // it comes and goes
+		case err != nil && (!m.session.Attached() || m.session.Mapped() ||
+			!m.libraries.isMapped(lib)):
+			// it comes and goes
 			m.libraries.forget(lib)
 			continue
 		case err != nil:

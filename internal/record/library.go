@@ -22,7 +22,8 @@ type libraries struct {
 // unmatched lists the globs of the selection that have named no library so far.
 func (l *libraries) unmatched() []string {
 	return slices.DeleteFunc(slices.Clone(l.selection.Libraries), func(glob string) bool {
-		return slices.ContainsFunc(l.seen, func(lib target.Library) bool { return names(glob, lib) })
+		return slices.ContainsFunc(l.seen,
+			func(lib target.Library) bool { return names(glob, lib) })
 	})
 }
 

@@ -58,10 +58,12 @@ func checkLosses(t *testing.T, r *Recorder) {
 	var lost uint64
 	for _, th := range r.threads.all {
 		if th.hits != th.received+th.lost {
-			t.Errorf("thread %d: %d hits, but %d received and %d lost", th.id, th.hits, th.received, th.lost)
+			t.Errorf("thread %d: %d hits, but %d received and %d lost", th.id, th.hits, th.received,
+				th.lost)
 		}
 		if th.received == 0 || th.lost == 0 || th.gaps == 0 {
-			t.Errorf("thread %d: %d received, %d lost in %d gaps: the test does not test", th.id, th.received, th.lost, th.gaps)
+			t.Errorf("thread %d: %d received, %d lost in %d gaps: the test does not test", th.id,
+				th.received, th.lost, th.gaps)
 		}
 		lost += th.lost
 	}
@@ -73,7 +75,8 @@ func checkLosses(t *testing.T, r *Recorder) {
 		t.Fatal(err)
 	}
 	if s.Figures.Lost != lost || s.Figures.Anomalies != 0 {
-		t.Errorf("the snapshot says that %d were lost, not %d; %d anomalies", s.Figures.Lost, lost, s.Figures.Anomalies)
+		t.Errorf("the snapshot says that %d were lost, not %d; %d anomalies", s.Figures.Lost, lost,
+			s.Figures.Anomalies)
 	}
 	if n := countGaps(t, s); n != int(s.Figures.Gaps) {
 		t.Errorf("%d gaps in the stream, %d in the figures", n, s.Figures.Gaps)
@@ -99,7 +102,8 @@ func TestLossOfAThreadThatEndsInAWindow(t *testing.T) {
 #include <stdio.h>
 #include <stdlib.h>
 static unsigned s;
-__attribute__((noinline)) static unsigned work(unsigned s, unsigned i) { return s % 7 ? s * 31 + i : s / 3 + 1; }
+__attribute__((noinline)) static unsigned work(unsigned s, unsigned i) {
+	return s % 7 ? s * 31 + i : s / 3 + 1; }
 static void *run(void *n) { for (long i = 0; i < (long)n; i++) s = work(s, i); return 0; }
 int main(void)
 {
@@ -161,5 +165,6 @@ func TestChangeIsCharged(t *testing.T) {
 // setWindows has a recording account for a budget.
 func setWindows(r *Recorder, used target.Times, load float64) {
 	schedule := overhead.NewScheduler(0.05, DefaultWindow, used, load, nil)
-	r.windows = &windows{schedule: schedule, usage: r.usage, threads: r.threads, attach: r.images.attachAgain, handle: r.handle}
+	r.windows = &windows{schedule: schedule, usage: r.usage, threads: r.threads,
+		attach: r.images.attachAgain, handle: r.handle}
 }

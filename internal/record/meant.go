@@ -26,10 +26,12 @@ func meant(c *cfg.Program, re *regexp.Regexp) string {
 		for _, r := range into {
 			list = append(list, r.Name)
 		}
-		return fmt.Sprintf(", but is inlined into %s: -F with these traces that code", routinenames.Printable(routinenames.List(list)))
+		return fmt.Sprintf(", but is inlined into %s: -F with these traces that code",
+			routinenames.Printable(routinenames.List(list)))
 	}
 	const most = 3
-	plain := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(re.String(), "^"), "$"), `\`, "")
+	plain := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(re.String(), "^"), "$"), `\`,
+		"")
 	if similar := routinenames.Similar(plain, known, most); len(similar) > 0 {
 		return ", but there is " + strings.Join(similar, ", ")
 	}
@@ -39,7 +41,8 @@ func meant(c *cfg.Program, re *regexp.Regexp) string {
 // inlinedInto returns the routines with code that is inlined from those whose names some
 // expressions match, as far as debug information says so. It takes the time of reading all of that,
 // about 0.3 s for 10 MB. at is the routine that an address is in, or nil.
-func inlinedInto(im *image.Image, list []*regexp.Regexp, at func(addr uint64) *cfg.Routine) (into []*cfg.Routine) {
+func inlinedInto(im *image.Image, list []*regexp.Regexp,
+	at func(addr uint64) *cfg.Routine) (into []*cfg.Routine) {
 	lines, err := im.Lines()
 	if err != nil {
 		return nil
@@ -47,7 +50,8 @@ func inlinedInto(im *image.Image, list []*regexp.Regexp, at func(addr uint64) *c
 	defer lines.Release()
 	met := map[*cfg.Routine]bool{}
 	matches := func(name string) bool {
-		return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return re.MatchString(name) })
+		return slices.ContainsFunc(list,
+			func(re *regexp.Regexp) bool { return re.MatchString(name) })
 	}
 	for _, addr := range lines.Copies(matches) {
 		if r := at(addr); r != nil && !met[r] {
@@ -78,7 +82,8 @@ func owners(c *cfg.Program) (list codeOwners) {
 
 // at is the routine that an address is in, or nil.
 func (list codeOwners) at(addr uint64) *cfg.Routine {
-	i, found := slices.BinarySearchFunc(list, addr, func(o codeOwner, addr uint64) int { return cmp.Compare(o.lo, addr) })
+	i, found := slices.BinarySearchFunc(list, addr,
+		func(o codeOwner, addr uint64) int { return cmp.Compare(o.lo, addr) })
 	if !found {
 		i--
 	}
@@ -122,7 +127,8 @@ func (p *Program) Routine(name string) (*plan.Routine, error) {
 			found = append(found, r)
 		}
 	}
-	if addr, err := strconv.ParseUint(strings.TrimPrefix(name, "0x"), 16, 64); err == nil && len(found) == 0 {
+	if addr, err := strconv.ParseUint(strings.TrimPrefix(name, "0x"), 16, 64); err == nil &&
+		len(found) == 0 {
 		if r := p.Plan.Containing(addr); r != nil && r.Addr == addr {
 			return r, nil
 		}
@@ -133,13 +139,16 @@ func (p *Program) Routine(name string) (*plan.Routine, error) {
 	case len(found) == 0:
 		near := routinenames.Similar(name, known, most)
 		if len(near) == 0 {
-			return nil, fmt.Errorf("no routine %s: wpptrace plan -v lists them", routinenames.Printable(name))
+			return nil, fmt.Errorf("no routine %s: wpptrace plan -v lists them",
+				routinenames.Printable(name))
 		}
-		return nil, fmt.Errorf("no routine %s: did you mean %s?", routinenames.Printable(name), routinenames.Printable(strings.Join(near, " or ")))
+		return nil, fmt.Errorf("no routine %s: did you mean %s?", routinenames.Printable(name),
+			routinenames.Printable(strings.Join(near, " or ")))
 	}
 	var entries []string
 	for _, r := range found[:min(len(found), most)] {
 		entries = append(entries, fmt.Sprintf("0x%x", r.Addr))
 	}
-	return nil, fmt.Errorf("%d routines are called %s: name one by its entry: %s", len(found), routinenames.Printable(name), strings.Join(entries, ", "))
+	return nil, fmt.Errorf("%d routines are called %s: name one by its entry: %s", len(found),
+		routinenames.Printable(name), strings.Join(entries, ", "))
 }

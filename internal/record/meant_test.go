@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// An expression that selects nothing has the names that may be meant; one whose routines are inlined
-// elsewhere has the routines where they are.
+// An expression that selects nothing has the names that may be meant; one whose routines are
+// inlined elsewhere has the routines where they are.
 func TestSelectionOfWhatIsMisspeltOrInlined(t *testing.T) {
 	const code = `
 static inline __attribute__((always_inline)) int tiny(int x) { return x % 3 ? x * 2 + 1 : x - 7; }

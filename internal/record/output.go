@@ -23,11 +23,15 @@ func CheckOutput(path string) error {
 	if err == nil && !st.Mode().IsRegular() {
 		return fmt.Errorf("write snapshot %s: it is not a regular file: name another with -o", path)
 	}
-	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == fs.ModeSymlink { // /dev/stdout of a shell that has redirected it, for one
-		return fmt.Errorf("write snapshot %s: it is a link, which is not written through: name what it leads to with -o", path)
+	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == fs.ModeSymlink {
+		// /dev/stdout of a shell that has redirected it, for one
+		return fmt.Errorf("write snapshot %s: it is a link, which is not written through: name "+
+			"what it leads to with -o", path)
 	}
-	if st, err := os.Lstat(store.Old(path)); err == nil && !st.Mode().IsRegular() && st.Mode().Type() != fs.ModeSymlink {
-		return fmt.Errorf("write snapshot %s: one that is there becomes %s, which is not a regular file: name another with -o", path, store.Old(path))
+	if st, err := os.Lstat(store.Old(path)); err == nil && !st.Mode().IsRegular() &&
+		st.Mode().Type() != fs.ModeSymlink {
+		return fmt.Errorf("write snapshot %s: one that is there becomes %s, which is not a "+
+			"regular file: name another with -o", path, store.Old(path))
 	}
 	dir, base := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
@@ -70,7 +74,8 @@ func otherFile(why error, flag string) string {
 	case unix.ENOSPC, unix.EDQUOT:
 		return "free some space there, or " + remedy
 	case unix.EFBIG:
-		return "allow larger files with ulimit -f, or " + remedy // a file system may take no larger ones either
+		// a file system may take no larger ones either
+		return "allow larger files with ulimit -f, or " + remedy
 	}
 	return remedy
 }
@@ -78,7 +83,8 @@ func otherFile(why error, flag string) string {
 // Collide reports whether a raw trace and a snapshot would be one file, or what one of them
 // replaces would be the other. raw may be "".
 func Collide(raw, snapshot string) bool {
-	return raw != "" && (isAt(raw, snapshot) || isAt(raw, store.Old(snapshot)) || isAt(store.Old(raw), snapshot))
+	return raw != "" && (isAt(raw, snapshot) || isAt(raw, store.Old(snapshot)) ||
+		isAt(store.Old(raw), snapshot))
 }
 
 // isAt reports whether a trace at path would be one file with another.

@@ -59,15 +59,21 @@ func measurePipeline(b *testing.B, program *Program, words []wire.Event) {
 	}
 	var symbols []uint32
 	// It fills the decoder's tables as well.
-	decode(ops.NewRecorder(&ops.Symbols{}, func(s uint32, n uint64) { symbols = append(symbols, slices.Repeat([]uint32{s}, int(n))...) }))
+	decode(ops.NewRecorder(&ops.Symbols{},
+		func(s uint32,
+			n uint64) {
+			symbols = append(symbols, slices.Repeat([]uint32{s}, int(n))...)
+		}))
 	stages := []struct {
 		name string
 		run  func()
 		took []time.Duration
 	}{
 		{name: "decode", run: func() { decode(silence{}) }},
-		{name: "decode+map", run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
-		{name: "decode+map+sequitur", run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().AppendRun)) }},
+		{name: "decode+map",
+			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
+		{name: "decode+map+sequitur",
+			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().AppendRun)) }},
 		{name: "sequitur", run: func() {
 			g := sequitur.New()
 			for _, s := range symbols {

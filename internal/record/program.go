@@ -32,7 +32,8 @@ func (p *Program) CheckRecordable(name string) error {
 		return fmt.Errorf("plan probes of %s: %s; wpptrace plan -v lists each", name, refusal)
 	}
 	if len(p.Plan.Sites) == 0 {
-		return fmt.Errorf("plan probes of %s: there is no place for any: select more routines with -F", name)
+		return fmt.Errorf("plan probes of %s: there is no place for any: select more routines "+
+			"with -F", name)
 	}
 	return nil
 }
@@ -55,7 +56,8 @@ func (p *Program) Refusal() string {
 	if leftOut == nil {
 		return ""
 	}
-	return fmt.Sprintf("none of the %d routines that are selected can be traced, as %s: %s", selected, report.Fit(leftOut.Name, 60), leftOut.LeftOut)
+	return fmt.Sprintf("none of the %d routines that are selected can be traced, as %s: %s",
+		selected, report.Fit(leftOut.Name, 60), leftOut.LeftOut)
 }
 
 // Load reads an executable, or a library, and plans its probes. name is what errors call it. The
@@ -79,7 +81,8 @@ func loadAround(
 ) (p *Program, err error) {
 	defer func() { // a file that we misunderstand must not end us while its process may be stopped
 		if cause := recover(); cause != nil {
-			p, err = nil, fmt.Errorf("plan probes of %s: %v: this is a mistake of wpptrace's: report it, with the file", name, cause)
+			p, err = nil, fmt.Errorf("plan probes of %s: %v: this is a mistake of wpptrace's: "+
+				"report it, with the file", name, cause)
 		}
 	}()
 	defer debug.SetGCPercent(debug.SetGCPercent(planGarbage))
@@ -105,7 +108,8 @@ func (p *Program) CheckProcess(in *target.Process, exe *os.File) error {
 	list, _ := attach.Obstacles(in, p.Image, exe) // what it fails for, attaching fails for
 	for _, r := range p.Plan.Routines {
 		if why := attach.InTheWay(list, r.Ranges); r.Traced() && why != "" {
-			return fmt.Errorf("plan probes of %s: %s, unlike in the process that it was planned for: %s",
+			return fmt.Errorf("plan probes of %s: %s, unlike in the process that it was planned "+
+				"for: %s",
 				in.File, report.Fit(r.Name, 60), why)
 		}
 	}

@@ -29,7 +29,9 @@ func TestWeightsAreOfTheSameBuild(t *testing.T) {
 		{"neither has one", "", nil, "the program has no build id"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.wpp")
-		if err := store.WriteFile(path, &wpp.Snapshot{Images: []wpp.Image{{Name: "prog", BuildID: test.recorded}}}); err != nil {
+		if err := store.WriteFile(path,
+			&wpp.Snapshot{Images: []wpp.Image{{Name: "prog", BuildID: test.recorded}}}); err !=
+			nil {
 			t.Fatal(err)
 		}
 		w, err := readWeights(path, &image.Image{Name: "prog", BuildID: test.ours}, false)
@@ -41,8 +43,10 @@ func TestWeightsAreOfTheSameBuild(t *testing.T) {
 		}
 	}
 	// Segments that cannot be read were a mistake of wpptrace's.
-	const lies, want = "../../compress/wpp/format/testdata/version3-lies.wpp", "it is not as large as it says"
-	if _, err := readWeights(lies, &image.Image{Name: "demo", BuildID: "dead"}, false); err == nil || !strings.Contains(err.Error(), want) {
+	const lies, want = "../../compress/wpp/format/testdata/version3-lies.wpp",
+		"it is not as large as it says"
+	if _, err := readWeights(lies, &image.Image{Name: "demo", BuildID: "dead"},
+		false); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: error %v, want %q", lies, err, want)
 	}
 	if w, err := readWeights("", &image.Image{}, false); w != nil || err != nil {
@@ -53,7 +57,8 @@ func TestWeightsAreOfTheSameBuild(t *testing.T) {
 // A plan with nothing to record is an error that says why.
 func TestRecordable(t *testing.T) {
 	good := &plan.Routine{Routine: &cfg.Routine{Name: "good"}}
-	bad := &plan.Routine{Routine: &cfg.Routine{Name: "bad"}, LeftOut: "needs a single-stepped probe at 401000 (--complete admits it)"}
+	bad := &plan.Routine{Routine: &cfg.Routine{Name: "bad"},
+		LeftOut: "needs a single-stepped probe at 401000 (--complete admits it)"}
 	isBad := func(r *cfg.Routine) bool { return r.Name == "bad" }
 	one := []plan.Site{{}}
 	for _, c := range []struct {
@@ -62,13 +67,16 @@ func TestRecordable(t *testing.T) {
 		want    string // in the error; "": there is none
 	}{
 		{plan.Plan{Routines: []*plan.Routine{good, bad}, Sites: one}, nil, ""},
-		{plan.Plan{Routines: []*plan.Routine{good, bad}, Sites: one}, isBad, "plan probes of prog: none of the 1 routines that are selected can be traced, as bad: " + bad.LeftOut},
+		{plan.Plan{Routines: []*plan.Routine{good, bad}, Sites: one}, isBad,
+			"plan probes of prog: none of the 1 routines that are selected can be traced, as " +
+				"bad: " + bad.LeftOut},
 		{plan.Plan{Routines: []*plan.Routine{bad, bad}}, nil, "none of the 2 routines"},
 		{plan.Plan{Routines: []*plan.Routine{good}}, nil, "there is no place for any"},
 		{plan.Plan{}, nil, "there is no place for any"},
 	} {
 		err := (&Program{Plan: &c.plan, selects: c.selects}).CheckRecordable("prog")
-		if (err == nil) != (c.want == "") || !strings.Contains(fmt.Sprint(err), c.want) && c.want != "" {
+		if (err == nil) != (c.want == "") || !strings.Contains(fmt.Sprint(err), c.want) &&
+			c.want != "" {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}

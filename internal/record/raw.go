@@ -21,9 +21,11 @@ import (
 
 // A rawTrace is the raw trace that a recording writes besides its snapshot.
 type rawTrace struct {
-	path   string
-	file   *os.File
-	hidden string // the name of a file until the recording begins, so that what it replaces is there if that fails
+	path string
+	file *os.File
+	// the name of a file until the recording begins, so that what it replaces is there if that
+	// fails
+	hidden string
 	writer *raw.Writer
 }
 
@@ -65,7 +67,8 @@ func (t *rawTrace) define(p *plan.Plan) {
 		return
 	}
 	for _, pr := range p.Routines {
-		t.writer.DefineRoutine(pr.ID, raw.Routine{Entry: pr.Addr + pr.Offset(), Name: cmp.Or(pr.Name, pr.Symbol)})
+		t.writer.DefineRoutine(pr.ID,
+			raw.Routine{Entry: pr.Addr + pr.Offset(), Name: cmp.Or(pr.Name, pr.Symbol)})
 	}
 }
 
@@ -114,7 +117,8 @@ func (t *rawTrace) place() error {
 		return nil
 	}
 	err := privilege.AsUser(func() error {
-		if err := os.Rename(t.path, store.Old(t.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(t.path, store.Old(t.path)); err != nil && !errors.Is(err,
+			fs.ErrNotExist) {
 			return err
 		}
 		return os.Rename(t.hidden, t.path)
@@ -166,7 +170,8 @@ func (t *rawTrace) abandon() error {
 	case t == nil:
 		return nil
 	case t.hidden != "":
-		return errors.Join(t.file.Close(), privilege.AsUser(func() error { return os.Remove(t.hidden) }))
+		return errors.Join(t.file.Close(),
+			privilege.AsUser(func() error { return os.Remove(t.hidden) }))
 	}
 	t.file.Close() // again, if it has ended
 	return nil
@@ -190,7 +195,8 @@ func rawError(path string, err error) error {
 
 // besides returns a sink that hands a thread's operations to another, and writes them.
 func (t *rawTrace) besides(sink ops.Sink, th *thread) ops.Sink {
-	return rawSink{sink, t.writer.Thread(raw.Thread{TID: int(th.id), Start: th.started, Name: th.name})}
+	return rawSink{sink, t.writer.Thread(raw.Thread{TID: int(th.id), Start: th.started,
+		Name: th.name})}
 }
 
 // A rawSink writes what goes to another sink. What is entered and left follows.

@@ -91,7 +91,10 @@ func TestRawTraceOfNothing(t *testing.T) {
 	trace, err := openRawTrace(path)
 	must(t, err)
 	r := offline(t)
-	r.raw, r.usage.used = trace, func() (target.Times, error) { return target.Times{}, target.ErrGone }
+	r.raw, r.usage.used = trace, func() (target.Times,
+		error) {
+		return target.Times{}, target.ErrGone
+	}
 	if err := r.Begin(true); err == nil {
 		t.Error("a recording begins of a process that is gone")
 	}

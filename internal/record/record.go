@@ -114,13 +114,15 @@ func (r *Recorder) beginUnless(ctx context.Context) error {
 // result sums up a recording that is over.
 func (r *Recorder) result(s *wpp.Snapshot, written bool) *Result {
 	result := &Result{
-		Snapshot: s, Path: r.options.Output, Written: written, Program: r.program, Losses: r.losses(),
+		Snapshot: s, Path: r.options.Output, Written: written, Program: r.program,
+		Losses:    r.losses(),
 		Unmatched: r.libraries.unmatched(),
 	}
 	result.CPUTime, result.HitCost = r.usage.traced()
 	if r.windows.haveBegun() {
 		schedule := r.windows.schedule
-		result.Windows, result.Asleep, result.Overhead = schedule.Closed(), schedule.Asleep(), schedule.Overhead()
+		result.Windows, result.Asleep, result.Overhead = schedule.Closed(), schedule.Asleep(),
+			schedule.Overhead()
 	}
 	return result
 }
@@ -144,7 +146,8 @@ func checkThreads(p *target.Process, tids []int) error {
 	}
 	for _, id := range tids {
 		if !slices.Contains(have, id) {
-			return fmt.Errorf("record thread %d: process %d (%s) has no such thread: ls /proc/%d/task lists them", id, p.PID, p.Name, p.PID)
+			return fmt.Errorf("record thread %d: process %d (%s) has no such thread: ls "+
+				"/proc/%d/task lists them", id, p.PID, p.Name, p.PID)
 		}
 	}
 	return nil

@@ -90,7 +90,8 @@ func (r *Recorder) unmatched() []string {
 		return r.libraries.unmatched()
 	}
 	return slices.DeleteFunc(slices.Clone(r.options.Selection.Libraries), func(glob string) bool {
-		return slices.ContainsFunc(r.program.Image.Needed, func(name string) bool { return names(glob, target.Library{Path: name}) })
+		return slices.ContainsFunc(r.program.Image.Needed,
+			func(name string) bool { return names(glob, target.Library{Path: name}) })
 	})
 }
 
@@ -110,14 +111,16 @@ func (r *Recorder) load() (err error) {
 		return err
 	}
 	r.session, err = attach.Load(p, r.program.Image, r.program.Plan, attach.Options{
-		Ring: o.Ring, Hold: o.StopWhenFull, Shared: shared, Guard: o.Shared.Guard(), ForkOfTraced: o.ForkOfTraced,
+		Ring: o.Ring, Hold: o.StopWhenFull, Shared: shared, Guard: o.Shared.Guard(),
+		ForkOfTraced: o.ForkOfTraced,
 	})
 	if err != nil {
 		return gone(p, err)
 	}
 	if err := r.session.Mechanism().SupportsWindows(); err != nil && o.Overhead > 0 {
 		r.session.Close()
-		return fmt.Errorf("trace process %d (%s) with --overhead: %w: leave --overhead out, or see --max-slowdown", p.PID, p.Name, err)
+		return fmt.Errorf("trace process %d (%s) with --overhead: %w: leave --overhead out, or "+
+			"see --max-slowdown", p.PID, p.Name, err)
 	}
 	if err = r.begin(spill.New(newDraft(o.Output), o.Memory)); err == nil {
 		err = r.images.addLibraries()
@@ -144,7 +147,8 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	troubles.notePassedOver(r.program.Image)
 	r.streams = streams
 	r.threads = &threads{
-		process: o.Process, session: r.session, plan: r.program.Plan, decoder: r.decoder, streams: streams,
+		process: o.Process, session: r.session, plan: r.program.Plan, decoder: r.decoder,
+		streams:  streams,
 		alphabet: &ops.Symbols{}, raw: r.raw, byID: map[uint32]*thread{},
 	}
 	for _, id := range o.Threads {
@@ -155,8 +159,9 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	}
 	r.usage = &usage{used: o.used, threads: r.threads, meter: overhead.UsualMeter()}
 	r.snapshots = &snapshots{
-		program: r.program, decoder: r.decoder, threads: r.threads, figures: r.figures, troubles: troubles,
-		command: o.Process.Command(),
+		program: r.program, decoder: r.decoder, threads: r.threads, figures: r.figures,
+		troubles: troubles,
+		command:  o.Process.Command(),
 	}
 	r.libraries = &libraries{process: o.Process, selection: o.Selection}
 	r.images = &images{
@@ -182,10 +187,12 @@ func (r *Recorder) attach() error {
 			return err
 		}
 	}
-	if err := r.windows.change(now.uses, func() error { return r.session.Attach(r.exe) }); err != nil {
+	if err := r.windows.change(now.uses,
+		func() error { return r.session.Attach(r.exe) }); err != nil {
 		return err
 	}
-	return r.images.addLibraries() // also those that were mapped before the kernel would have said so
+	// also those that were mapped before the kernel would have said so
+	return r.images.addLibraries()
 }
 
 // forecast measures the load of a process that is at work, and says how much slower it will be.
@@ -215,8 +222,9 @@ func (r *Recorder) schedule(now load) error {
 		r.threads.rare = overhead.NewRareSites(r.program.Plan)
 	}
 	r.windows = &windows{
-		schedule: overhead.NewScheduler(r.options.Overhead, r.options.Window, used, now.uses, r.threads.rare),
-		usage:    r.usage, threads: r.threads, attach: r.images.attachAgain, handle: r.handle,
+		schedule: overhead.NewScheduler(r.options.Overhead, r.options.Window, used, now.uses,
+			r.threads.rare),
+		usage: r.usage, threads: r.threads, attach: r.images.attachAgain, handle: r.handle,
 	}
 	return nil
 }
@@ -386,13 +394,15 @@ func replaced(p *target.Process, run *target.Run, err error) error {
 		return fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, p.WhyGone())
 	}
 	exe.Close()
-	return fmt.Errorf("attach to process %d (%s): it has called exec meanwhile: try again", p.PID, p.Name)
+	return fmt.Errorf("attach to process %d (%s): it has called exec meanwhile: try again", p.PID,
+		p.Name)
 }
 
 // figures sum up the recording.
 func (r *Recorder) figures() wpp.Figures {
 	f := wpp.Figures{
-		PID: r.options.Process.PID, Command: r.snapshots.command, Kernel: requirement.KernelRelease(), Tool: r.options.Tool,
+		PID: r.options.Process.PID, Command: r.snapshots.command,
+		Kernel: requirement.KernelRelease(), Tool: r.options.Tool,
 		Start: r.began, Duration: r.duration(), Ended: string(r.reason),
 	}
 	for i := range r.program.Plan.Sites {

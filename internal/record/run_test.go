@@ -74,31 +74,34 @@ func TestEvents(t *testing.T) {
 	wanted := make(chan struct{}, 1)
 	path := filepath.Join(t.TempDir(), "x.wpp")
 	var events []record.Event
-	result, err := record.Run(ctx, record.Options{Process: loop(t), Output: path, Snapshot: wanted}, func(e record.Event) {
-		switch e := e.(type) {
-		case record.Progress:
-			if status := e.Status(); status.Paths == 0 || len(events) > 4 {
-				return
+	result, err := record.Run(ctx, record.Options{Process: loop(t), Output: path, Snapshot: wanted},
+		func(e record.Event) {
+			switch e := e.(type) {
+			case record.Progress:
+				if status := e.Status(); status.Paths == 0 || len(events) > 4 {
+					return
+				}
+				wanted <- struct{}{}
+			case record.SnapshotWritten:
+				if s, err := store.ReadFile(e.Path); err != nil || s.Figures.Ended != "" {
+					t.Errorf("the snapshot: %v, ended %q", err, s.Figures.Ended)
+				}
+				cancel(record.Cause(record.DurationOver))
 			}
-			wanted <- struct{}{}
-		case record.SnapshotWritten:
-			if s, err := store.ReadFile(e.Path); err != nil || s.Figures.Ended != "" {
-				t.Errorf("the snapshot: %v, ended %q", err, s.Figures.Ended)
-			}
-			cancel(record.Cause(record.DurationOver))
-		}
-		events = append(events, e)
-	})
+			events = append(events, e)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = "[Planned Forecast Attached Began Progress SnapshotWritten Progress Ended]"
 	got := fmt.Sprint(names(events))
-	if strings.Replace(got, " Progress Ended", " Ended", 1) != strings.Replace(want, " Progress Ended", " Ended", 1) {
+	if strings.Replace(got, " Progress Ended", " Ended", 1) != strings.Replace(want,
+		" Progress Ended", " Ended", 1) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	f := result.Snapshot.Figures
-	if !result.Written || f.Ended != string(record.DurationOver) || f.Lost != 0 || f.Hits == 0 || result.Losses.Events != 0 {
+	if !result.Written || f.Ended != string(record.DurationOver) || f.Lost != 0 || f.Hits == 0 ||
+		result.Losses.Events != 0 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -108,7 +111,8 @@ func TestWindowEvents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := record.Options{
-		Process: loop(t), Output: filepath.Join(t.TempDir(), "x.wpp"), Overhead: 0.2, Window: 5 * time.Millisecond,
+		Process: loop(t), Output: filepath.Join(t.TempDir(), "x.wpp"), Overhead: 0.2,
+		Window: 5 * time.Millisecond,
 	}
 	var events []record.Event
 	closed := 0
@@ -127,7 +131,8 @@ func TestWindowEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Join(names(events), " ")
-	if !strings.HasPrefix(got, "Planned Forecast Attached Began WindowClosed WindowsBegin WindowOpened WindowClosed WindowOpened WindowClosed") || !strings.HasSuffix(got, "Ended") {
+	if !strings.HasPrefix(got, "Planned Forecast Attached Began WindowClosed WindowsBegin "+
+		"WindowOpened WindowClosed WindowOpened WindowClosed") || !strings.HasSuffix(got, "Ended") {
 		t.Errorf("%s", got)
 	}
 	if result.Windows < 3 || result.Overhead <= 0 {
@@ -145,8 +150,10 @@ func TestCanceledBeforeItBegins(t *testing.T) {
 	defer command.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = record.Run(ctx, record.Options{Child: command, Output: filepath.Join(dir, "x.wpp")}, nil)
-	if !errors.Is(err, record.ErrInterrupted) || !strings.HasSuffix(err.Error(), "and the command has not run") {
+	_, err = record.Run(ctx, record.Options{Child: command, Output: filepath.Join(dir, "x.wpp")},
+		nil)
+	if !errors.Is(err, record.ErrInterrupted) || !strings.HasSuffix(err.Error(),
+		"and the command has not run") {
 		t.Errorf("%v", err)
 	}
 	<-command.Done()

@@ -50,14 +50,17 @@ func (s Selection) options(c *cfg.Program, name string) (planner.Options, error)
 	if err != nil {
 		return planner.Options{}, err
 	}
-	o := planner.Options{Complete: s.Complete, Distrust: len(s.Libraries) > 0, EveryRound: s.Windows}
+	o := planner.Options{Complete: s.Complete, Distrust: len(s.Libraries) > 0,
+		EveryRound: s.Windows}
 	if o.Weights, err = readWeights(s.Weights, c.Image, mayMiss); err != nil {
 		return planner.Options{}, err
 	}
 	if len(s.Only)+len(s.Not) == 0 {
 		return o, nil
 	}
-	o.Select = func(r *cfg.Routine) bool { return (len(s.Only) == 0 || s.matches(s.Only, r)) && !s.matches(s.Not, r) }
+	o.Select = func(r *cfg.Routine) bool {
+		return (len(s.Only) == 0 || s.matches(s.Only, r)) && !s.matches(s.Not, r)
+	}
 	for _, r := range c.Routines {
 		if o.Select(r) {
 			return o, nil
@@ -66,7 +69,8 @@ func (s Selection) options(c *cfg.Program, name string) (planner.Options, error)
 	if mayMiss {
 		return o, nil
 	}
-	return planner.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name, len(c.Routines))
+	return planner.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name,
+		len(c.Routines))
 }
 
 // readWeights counts how often the blocks of an image ran in a recording of it; nil if there is
@@ -79,7 +83,9 @@ func readWeights(path string, im *image.Image, mayMiss bool) (w *planner.Weights
 		return nil, nil
 	}
 	if im.BuildID == "" {
-		return nil, fmt.Errorf("weigh %s by %s: the program has no build id, so that nothing says whether that is a recording of it: link it with -Wl,--build-id, or leave --weights out",
+		return nil, fmt.Errorf("weigh %s by %s: the program has no build id, so that nothing "+
+			"says whether that is a recording of it: link it with -Wl,--build-id, or leave "+
+			"--weights out",
 			im.Name, path)
 	}
 	var s *wpp.Snapshot
@@ -102,12 +108,14 @@ func readWeights(path string, im *image.Image, mayMiss bool) (w *planner.Weights
 	if mayMiss {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("weigh %s by %s: that is a recording of another build: record this one, or leave --weights out", im.Name, path)
+	return nil, fmt.Errorf("weigh %s by %s: that is a recording of another build: record this "+
+		"one, or leave --weights out", im.Name, path)
 }
 
 // checkMatches fails when an expression matches no routine, unless it may be meant for another
 // image. option is its name on the command line.
-func checkMatches(option string, list []*regexp.Regexp, c *cfg.Program, name string, mayMiss bool) error {
+func checkMatches(option string, list []*regexp.Regexp, c *cfg.Program, name string,
+	mayMiss bool) error {
 	if mayMiss {
 		return nil
 	}
@@ -115,7 +123,8 @@ func checkMatches(option string, list []*regexp.Regexp, c *cfg.Program, name str
 		matches := func(r *cfg.Routine) bool { return Selection{}.matches([]*regexp.Regexp{re}, r) }
 		if !slices.ContainsFunc(c.Routines, matches) {
 			return fmt.Errorf("select routines of %s: %s %q matches none of %d routines%s: "+
-				"wpptrace plan -v lists them; --lib traces those of shared libraries", name, option, re, len(c.Routines), meant(c, re))
+				"wpptrace plan -v lists them; --lib traces those of shared libraries", name, option,
+				re, len(c.Routines), meant(c, re))
 		}
 	}
 	return nil
@@ -147,7 +156,8 @@ func (s Selection) matchesAny(re *regexp.Regexp, p *plan.Plan) bool {
 		if s.image = ""; i > 0 {
 			s.image = path.Base(part.Program.Image.Name) + ":"
 		}
-		if slices.ContainsFunc(part.Program.Routines, func(r *cfg.Routine) bool { return s.matches([]*regexp.Regexp{re}, r) }) {
+		if slices.ContainsFunc(part.Program.Routines,
+			func(r *cfg.Routine) bool { return s.matches([]*regexp.Regexp{re}, r) }) {
 			return true
 		}
 	}

@@ -39,7 +39,8 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	var threads []wpp.Thread
 	var grammars []func() (*wpp.Grammar, error)
 	for _, t := range s.threads.all {
-		threads = append(threads, wpp.Thread{TID: int(t.id), Name: t.name, Lost: t.lost, Gaps: t.gaps, Ended: t.ended})
+		threads = append(threads,
+			wpp.Thread{TID: int(t.id), Name: t.name, Lost: t.lost, Gaps: t.gaps, Ended: t.ended})
 		grammars = append(grammars, t.stream.Copy())
 	}
 	return func() (*wpp.Snapshot, error) {
@@ -83,7 +84,8 @@ func (s *snapshots) addImage(to *wpp.Snapshot, part *plan.Part) {
 	id, _ := hex.DecodeString(im.BuildID)
 	to.Images = append(to.Images, wpp.Image{Name: im.Name, BuildID: id})
 	for _, pr := range part.Routines {
-		w := wpp.Routine{Name: pr.Name, Symbol: pr.Symbol, Image: len(to.Images) - 1, Entry: pr.Addr, LeftOut: pr.LeftOut, Paths: s.decoder.Paths(pr.ID)}
+		w := wpp.Routine{Name: pr.Name, Symbol: pr.Symbol, Image: len(to.Images) - 1,
+			Entry: pr.Addr, LeftOut: pr.LeftOut, Paths: s.decoder.Paths(pr.ID)}
 		for _, x := range pr.Ranges {
 			w.Ranges = append(w.Ranges, wpp.Range{Lo: x[0], Hi: x[1]})
 		}
@@ -136,7 +138,8 @@ func addBlocks(s *wpp.Snapshot, parts []plan.Part, troubles *debugTroubles) {
 }
 
 func pathSymbol(m ops.Meaning, p decoder.Partial, r *cfg.Routine) wpp.Symbol {
-	s := wpp.Symbol{Routine: m.Routine, Path: m.Path, Start: p.Start, End: p.End, Blocks: p.Blocks, Skip: p.Skip}
+	s := wpp.Symbol{Routine: m.Routine, Path: m.Path, Start: p.Start, End: p.End, Blocks: p.Blocks,
+		Skip: p.Skip}
 	if p.Insns > 0 {
 		s.Cut = len(r.Blocks[p.Blocks[len(p.Blocks)-1]].Insns) - p.Insns
 	}

@@ -42,7 +42,8 @@ func (t *sourceTable) fill(to *wpp.Routine, from *cfg.Routine, lines *image.Line
 
 // place is that of the first of some instructions of a block, up to the line of the last, if it is
 // in the same file.
-func (t *sourceTable) place(lines *image.Lines, b *cfg.Block, from, to int) (file, first, last int) {
+func (t *sourceTable) place(lines *image.Lines, b *cfg.Block, from,
+	to int) (file, first, last int) {
 	name, line, ok := lines.At(b.Insns[from].Addr)
 	if !ok || line <= 0 {
 		return 0, 0, 0

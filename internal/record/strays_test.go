@@ -16,7 +16,8 @@ func TestLostEnds(t *testing.T) {
 #include <stdlib.h>
 static unsigned s;
 static sem_t done, over;
-__attribute__((noinline)) static unsigned work(unsigned s, unsigned i) { return s % 7 ? s * 31 + i : s / 3 + 1; }
+__attribute__((noinline)) static unsigned work(unsigned s, unsigned i) {
+	return s % 7 ? s * 31 + i : s / 3 + 1; }
 static void *run(void *n) { for (long i = 0; i < (long)n; i++) s = work(s, i); return 0; }
 static void *stay(void *n) { run(n); sem_post(&done); sem_wait(&over); return 0; }
 static void storm(void)
@@ -69,7 +70,8 @@ int main(void)
 		t.Fatal("its end was not lost: the test does not test")
 	}
 	must(t, r.threads.endStrays())
-	if lost.decoder != nil || lost.ended || lost.lost == 0 || lost.gaps == 0 || lost.hits != lost.received+lost.lost {
+	if lost.decoder != nil || lost.ended || lost.lost == 0 || lost.gaps == 0 ||
+		lost.hits != lost.received+lost.lost {
 		t.Errorf("%+v: is to be over, and to tell of its losses", lost)
 	}
 	must(t, r.finish(t.Context()))
@@ -77,6 +79,7 @@ int main(void)
 	s.end()
 	m, err := r.session.Counters().Metrics()
 	if f := r.figures(); err != nil || f.Lost != m.LostHits || f.Anomalies != 0 {
-		t.Errorf("the kernel lost %d hits (%v), the figures say %d; %d anomalies", m.LostHits, err, f.Lost, f.Anomalies)
+		t.Errorf("the kernel lost %d hits (%v), the figures say %d; %d anomalies", m.LostHits, err,
+			f.Lost, f.Anomalies)
 	}
 }

@@ -38,7 +38,9 @@ type subject struct {
 }
 
 // startServer runs the server and waits for its first answer.
-func startServer(t *testing.T) *subject { return startSubject(t, exec.Command("bash", "-c", server)) }
+func startServer(t *testing.T) *subject {
+	return startSubject(t, exec.Command("bash", "-c", server))
+}
 
 // startSubject runs a program that does as the server does.
 func startSubject(t *testing.T, cmd *exec.Cmd) *subject {
@@ -121,7 +123,8 @@ func (s *subject) record(tids ...int) *Recorder {
 	s.t.Cleanup(func() { exe.Close() })
 	program, err := Load(exe, p.Name, Selection{})
 	must(s.t, err)
-	session, err := attach.Load(p, program.Image, program.Plan, attach.Options{Ring: os.Getpagesize()})
+	session, err := attach.Load(p, program.Image, program.Plan,
+		attach.Options{Ring: os.Getpagesize()})
 	must(s.t, err)
 	s.t.Cleanup(func() { session.Close() })
 	r := newRecorder(s.t, Options{Process: p, Threads: tids}, program, session)
@@ -135,7 +138,8 @@ func compileC(t testing.TB, code string, flags ...string) (path string) {
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "prog.c"), filepath.Join(dir, "prog")
 	must(t, os.WriteFile(source, []byte(code), 0o600))
-	if out, err := exec.Command("gcc", append(flags, "-o", program, source)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc",
+		append(flags, "-o", program, source)...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return program

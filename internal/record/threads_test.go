@@ -76,7 +76,8 @@ func TestThreadsThatEnd(t *testing.T) {
 		t.Errorf("%d threads, %d by number", len(r.threads.all), len(r.threads.byID))
 	}
 	for _, th := range r.threads.all {
-		if paths, _, _ := th.stream.Size(); th.decoder != nil || !th.ended || paths == 0 || th.taken != 3 || th.received != 1 || th.hits != 1 {
+		if paths, _, _ := th.stream.Size(); th.decoder != nil || !th.ended || paths == 0 ||
+			th.taken != 3 || th.received != 1 || th.hits != 1 {
 			t.Fatalf("thread %d, started at %d: %+v", th.id, th.started, th)
 		}
 	}
@@ -91,7 +92,8 @@ func TestLossesGoToTheirThreads(t *testing.T) {
 	r.threads.take(batch(t, 7, 100, 1, 0, word...)) // its end is lost
 	r.threads.take(batch(t, 7, 300, 4, 3, append(word, end)...))
 	r.threads.take(batch(t, 8, 200, 1, 0, append(word, end)...))
-	for _, l := range []attach.Loss{{Thread: 7, Started: 100, Hits: 6, Lost: 5}, {Thread: 7, Started: 300, Hits: 3, Lost: 3}, {Thread: 7, Started: 250, Hits: 9, Lost: 9}} {
+	for _, l := range []attach.Loss{{Thread: 7, Started: 100, Hits: 6, Lost: 5},
+		{Thread: 7, Started: 300, Hits: 3, Lost: 3}, {Thread: 7, Started: 250, Hits: 9, Lost: 9}} {
 		r.threads.addLoss(l)
 	}
 	type figures struct {
@@ -129,7 +131,8 @@ func TestEarlierLifeIsMetLate(t *testing.T) {
 	for _, th := range strays {
 		th.end()
 	}
-	if th, _ := r.threads.addLoss(attach.Loss{Thread: self, Started: 100, Hits: 9, Lost: 9}); th.amiss != 1 || th.lost != 5 {
+	if th, _ := r.threads.addLoss(attach.Loss{Thread: self, Started: 100, Hits: 9,
+		Lost: 9}); th.amiss != 1 || th.lost != 5 {
 		t.Errorf("a loss after the end: %+v", th)
 	}
 }
@@ -158,7 +161,8 @@ func TestBatchesThatDoNotAddUp(t *testing.T) {
 			b.Sequence = c.sequence
 			th.take(b, nil)
 			if th.gaps != c.gaps || th.amiss != c.anomalies || th.received+th.lost != th.hits {
-				t.Errorf("%d gaps, not %d; %d amiss, not %d; %d received, %d lost, %d hits", th.gaps, c.gaps, th.amiss, c.anomalies, th.received, th.lost, th.hits)
+				t.Errorf("%d gaps, not %d; %d amiss, not %d; %d received, %d lost, %d hits",
+					th.gaps, c.gaps, th.amiss, c.anomalies, th.received, th.lost, th.hits)
 			}
 		})
 	}

@@ -28,7 +28,8 @@ type Trial struct {
 // Try puts the probes of a program into a process for a moment, and takes them out again. What is
 // recorded is dropped. exe is what the program was loaded from, ring the size of the buffer between
 // kernel and wpptrace, in bytes.
-func Try(p *target.Process, exe *os.File, program *Program, ring int, long time.Duration) (*Trial, error) {
+func Try(p *target.Process, exe *os.File, program *Program, ring int,
+	long time.Duration) (*Trial, error) {
 	if err := program.CheckRecordable(p.File); err != nil {
 		return nil, err
 	}
@@ -38,7 +39,8 @@ func Try(p *target.Process, exe *os.File, program *Program, ring int, long time.
 	}
 	defer session.Close()
 	if err := session.Mechanism().SupportsWindows(); err != nil {
-		return nil, fmt.Errorf("try probes in process %d (%s): %w: leave --canary out", p.PID, p.Name, err)
+		return nil, fmt.Errorf("try probes in process %d (%s): %w: leave --canary out", p.PID,
+			p.Name, err)
 	}
 	r := &Recorder{options: Options{Process: p}.complete(), program: program, session: session}
 	if err := r.begin(spill.New(nil, spill.Limits{})); err != nil {
@@ -91,7 +93,8 @@ func (r *Recorder) try(long time.Duration) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.SlowDown, t.Vague, t.Most, t.Likely = stat.SlowDown, stat.SlowDownVague, stat.SlowDownMost, stat.SlowDownLikely
+	t.SlowDown, t.Vague, t.Most, t.Likely = stat.SlowDown, stat.SlowDownVague, stat.SlowDownMost,
+		stat.SlowDownLikely
 	if t.CPUTime < leastRun {
 		t.Vague, t.Most, t.Likely = true, 0, 0
 	}
@@ -113,5 +116,6 @@ func (r *Recorder) costOfUnread(hits uint64) overhead.HitCost {
 	}
 	single := float64(hits) * float64(stepped) / float64(come)
 	cost := r.usage.meter.Cost()
-	return overhead.NewHitCost(time.Duration((float64(hits)-single)*float64(cost.Emulated)), time.Duration(single*float64(cost.Stepped)))
+	return overhead.NewHitCost(time.Duration((float64(hits)-single)*float64(cost.Emulated)),
+		time.Duration(single*float64(cost.Stepped)))
 }

@@ -45,7 +45,8 @@ func (u *usage) sample() {
 // usedAndHits asks for both at one moment, as nearly as it gets: on a busy machine, the process may
 // run for long between two questions of ours.
 func (u *usage) usedAndHits() (used target.Times, hits, stepped uint64, err error) {
-	const tries, near, few = 5, 200 * time.Microsecond, 50 // few threads: to ask of more takes longer anyway
+	// few threads: to ask of more takes longer anyway
+	const tries, near, few = 5, 200 * time.Microsecond, 50
 	for range tries {
 		before, err := u.used()
 		if err != nil {
@@ -89,7 +90,8 @@ func (u *usage) addSlowDown(f *wpp.Figures) {
 	if u.last.Used.CPU <= 0 {
 		return
 	}
-	e := u.meter.KernelShare.Estimate(u.last.Used.Sub(u.first.Used), u.last.Hits.Minus(u.first.Hits))
+	e := u.meter.KernelShare.Estimate(u.last.Used.Sub(u.first.Used),
+		u.last.Hits.Minus(u.first.Hits))
 	if !e.Vague() {
 		f.SlowDown = e.Slower()
 		return

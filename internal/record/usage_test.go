@@ -10,8 +10,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// What waits for a CPU that others have is no more at rest than what has one: without them, a slow-down
-// is all it would notice. What sleeps is.
+// What waits for a CPU that others have is no more at rest than what has one: without them, a
+// slow-down is all it would notice. What sleeps is.
 func TestLoadOfWhatWaits(t *testing.T) {
 	var allowed, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {

@@ -86,7 +86,8 @@ func (w *windows) change(load float64, change func() error) error {
 	err := change()
 	w.charge()
 	w.schedule.EndChange(c)
-	if errors.Is(err, attach.ErrBreakpoint) && !w.threads.session.Attached() { // none of ours went in
+	if errors.Is(err, attach.ErrBreakpoint) && !w.threads.session.Attached() {
+		// none of ours went in
 		return err
 	}
 	w.schedule.ChargeChange(c, load, len(w.threads.plan.Sites))

@@ -17,7 +17,8 @@ func TestMessagesBesideTheLine(t *testing.T) {
 		log.Info("met")
 	}
 	text := out.String()
-	if strings.Count(text, "\r\x1b[K1s  5 paths/s\r\x1b[Ktime=") != 2 || !strings.HasSuffix(text, "msg=met\n") {
+	if strings.Count(text, "\r\x1b[K1s  5 paths/s\r\x1b[Ktime=") != 2 || !strings.HasSuffix(text,
+		"msg=met\n") {
 		t.Errorf("%q", text)
 	}
 }

@@ -9,8 +9,9 @@ import (
 // Patience is how long Eventually waits: what takes longer has failed, however busy the machine is.
 const Patience = 2 * time.Minute
 
-// Eventually waits until something is so, which it asks every millisecond. Where it is not so within
-// Patience, the test ends, and says what it has waited for. It is called by the test's goroutine.
+// Eventually waits until something is so, which it asks every millisecond. Where it is not so
+// within Patience, the test ends, and says what it has waited for. It is called by the test's
+// goroutine.
 func Eventually(t testing.TB, is func() bool, what string, args ...any) {
 	t.Helper()
 	if !within(Patience, is) {

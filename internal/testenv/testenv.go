@@ -42,9 +42,12 @@ func ThreadTime() time.Duration {
 // Heap is how many bytes of the heap are in use once what nothing refers to is gone, objects with
 // finalizers too. It takes a few garbage collections. Nothing else may allocate meanwhile.
 func Heap() int {
-	for range 2 { // finalizers run a collection's batch after the other: the second of these runs after all of the first
+	for range 2 {
+		// finalizers run a collection's batch after the other: the second of these runs after all
+		// of the first
 		ran := make(chan struct{})
-		runtime.SetFinalizer(&struct{ ran chan struct{} }{ran}, func(*struct{ ran chan struct{} }) { close(ran) })
+		runtime.SetFinalizer(&struct{ ran chan struct{} }{ran},
+			func(*struct{ ran chan struct{} }) { close(ran) })
 		runtime.GC()
 		<-ran
 	}

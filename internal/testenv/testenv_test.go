@@ -22,7 +22,8 @@ func TestWithoutAProgram(t *testing.T) {
 		run          func(t testing.TB)
 		want, wantCI string
 	}{
-		{"Missing", func(t testing.TB) { Missing(t, errors.New("not installed")) }, "skipped", "failed"},
+		{"Missing", func(t testing.TB) { Missing(t, errors.New("not installed")) }, "skipped",
+			"failed"},
 		{"Have not", func(t testing.TB) { Have(t, "/no/such/program") }, "", "failed"},
 		{"Have", func(t testing.TB) { Have(t, "/proc/self/exe") }, "", ""},
 	} {

@@ -20,7 +20,8 @@ type Recording struct {
 
 // Attach attaches to a process and returns when all probes stand and count, which the tracer says.
 // The snapshot is in file after Detach. When ctx ends the tracer is killed.
-func (w *Tracer) Attach(ctx context.Context, pid int, file string, flags ...string) (*Recording, error) {
+func (w *Tracer) Attach(ctx context.Context, pid int, file string,
+	flags ...string) (*Recording, error) {
 	args := append([]string{"-o", file, "-p", strconv.Itoa(pid), "--overhead", "0"}, flags...)
 	r := &Recording{cmd: exec.CommandContext(ctx, w.path, args...), ended: make(chan error, 1)}
 	messages, err := r.cmd.StderrPipe()
@@ -44,7 +45,8 @@ func (w *Tracer) Attach(ctx context.Context, pid int, file string, flags ...stri
 	case <-recording:
 		return r, nil
 	case err := <-r.ended:
-		return nil, fmt.Errorf("attach to process %d: wpptrace ended: %v: %s", pid, err, r.stderr.Bytes())
+		return nil, fmt.Errorf("attach to process %d: wpptrace ended: %v: %s", pid, err,
+			r.stderr.Bytes())
 	}
 }
 

@@ -27,6 +27,7 @@ func ExampleProve() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("exact, %.0f %% of the program's own instructions observed\n", 100*proof.Default.Share())
+	fmt.Printf("exact, %.0f %% of the program's own instructions observed\n",
+		100*proof.Default.Share())
 	// Output: exact, 100 % of the program's own instructions observed
 }

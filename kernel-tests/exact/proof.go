@@ -20,7 +20,9 @@ var (
 
 // Expect says what is known of a target beforehand.
 type Expect struct {
-	Apart bool // handlers interrupt it at any instruction: the interrupted stream and the handlers are compared apart
+	// handlers interrupt it at any instruction: the interrupted stream and the handlers are
+	// compared apart
+	Apart bool
 	Execs bool // it executes its own file anew, which ends a record
 	Cut   bool // faults, jumps or exits of other threads cut paths off
 	// Static says that the C library is part of the image. Its setjmp, longjmp and the like do not
@@ -74,7 +76,8 @@ func (t Target) Truth(ctx context.Context, x Expect) (*truth.Trace, error) {
 
 // stepUntilCertain returns the first truth that comes out twice, the one that is known included;
 // the last, if there is none in a few runs: the target does not do the same each time.
-func (t Target) stepUntilCertain(ctx context.Context, x Expect, known *truth.Trace) (again *truth.Trace, err error) {
+func (t Target) stepUntilCertain(ctx context.Context, x Expect,
+	known *truth.Trace) (again *truth.Trace, err error) {
 	const most = 4
 	for seen := []*truth.Trace{known}; len(seen) <= most; seen = append(seen, again) {
 		if again, err = t.step(ctx, x); err != nil || slices.ContainsFunc(seen, again.Equal) {
@@ -86,12 +89,14 @@ func (t Target) stepUntilCertain(ctx context.Context, x Expect, known *truth.Tra
 
 func (t Target) step(ctx context.Context, x Expect) (*truth.Trace, error) {
 	return truth.Run(ctx, truth.Options{
-		Path: t.Path, Args: t.Args, Env: t.Env, Dir: t.Dir, Stdin: t.Stdin, FixedAddresses: t.FixedAddresses, Libraries: t.Libraries, Limit: x.Limit,
+		Path: t.Path, Args: t.Args, Env: t.Env, Dir: t.Dir, Stdin: t.Stdin,
+		FixedAddresses: t.FixedAddresses, Libraries: t.Libraries, Limit: x.Limit,
 	})
 }
 
 // ProveAgainst is Prove with a truth and a bare run that were made before.
-func ProveAgainst(ctx context.Context, w *Tracer, t Target, x Expect, bare Outcome, want *truth.Trace) (*Proof, error) {
+func ProveAgainst(ctx context.Context, w *Tracer, t Target, x Expect, bare Outcome,
+	want *truth.Trace) (*Proof, error) {
 	if x.Execs {
 		want = UntilExec(want)
 	}
@@ -142,7 +147,8 @@ func (r *Record) Against(want *truth.Trace, x Expect) error {
 		err = errors.Join(err, fmt.Errorf("%d anomalies in the decoder", r.Stat.Anomalies))
 	}
 	if n := r.cuts(); n > 0 && !x.Cut {
-		err = errors.Join(err, fmt.Errorf("%w: %d paths cut off where nothing cuts one", ErrInexact, n))
+		err = errors.Join(err,
+			fmt.Errorf("%w: %d paths cut off where nothing cuts one", ErrInexact, n))
 	}
 	return err
 }
@@ -163,7 +169,8 @@ func (r *Record) without(names []string) *Record {
 		marks := s.Marks
 		for i, pc := range s.Insns {
 			for ; len(marks) > 0 && marks[0].Index <= i; marks = marks[1:] {
-				kept.Marks = append(kept.Marks, truth.Mark{Index: len(kept.Insns), Kind: marks[0].Kind})
+				kept.Marks = append(kept.Marks,
+					truth.Mark{Index: len(kept.Insns), Kind: marks[0].Kind})
 			}
 			if routine, ok := less.Routines.Find(pc); !ok || routine.Observed {
 				kept.Insns = append(kept.Insns, pc)
@@ -234,10 +241,13 @@ func onlyThread(t *truth.Trace, insns []uint64) *truth.Trace {
 func ownCode(c truth.Coverage, static bool) truth.Coverage {
 	reasons := []string{"outermost frame"}
 	if static {
-		reasons = append(reasons, "stores its own return address", "writes rsp from a register or memory", "unresolved indirect jump", "runs into unknown code")
+		reasons = append(reasons, "stores its own return address",
+			"writes rsp from a register or memory", "unresolved indirect jump",
+			"runs into unknown code")
 	}
 	c.Missed = slices.DeleteFunc(c.Missed, func(m truth.Missed) bool {
-		library := slices.ContainsFunc(reasons, func(reason string) bool { return strings.HasPrefix(m.Routine.Reason, reason) })
+		library := slices.ContainsFunc(reasons,
+			func(reason string) bool { return strings.HasPrefix(m.Routine.Reason, reason) })
 		if library {
 			c.Known -= m.Insns
 		}

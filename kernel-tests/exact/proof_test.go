@@ -10,13 +10,16 @@ import (
 
 func TestARecordWithoutARoutine(t *testing.T) {
 	r := &Record{
-		Routines: truth.Routines{{Start: 0x10, End: 0x20, Observed: true, Name: "kept"}, {Start: 0x20, End: 0x30, Observed: true, Name: "aside"}},
+		Routines: truth.Routines{{Start: 0x10, End: 0x20, Observed: true, Name: "kept"},
+			{Start: 0x20, End: 0x30, Observed: true, Name: "aside"}},
 		Streams: []*truth.Stream{{TID: 7, Insns: []uint64{0x10, 0x20, 0x21, 0x11, 0x22},
-			Marks: []truth.Mark{{Index: 2, Kind: "unwind"}, {Index: 3, Kind: "handler"}, {Index: 5, Kind: "cut"}}}},
+			Marks: []truth.Mark{{Index: 2, Kind: "unwind"}, {Index: 3, Kind: "handler"},
+				{Index: 5, Kind: "cut"}}}},
 	}
 	got := r.without([]string{"aside"})
 	want := []*truth.Stream{{TID: 7, Insns: []uint64{0x10, 0x11},
-		Marks: []truth.Mark{{Index: 1, Kind: "unwind"}, {Index: 1, Kind: "handler"}, {Index: 2, Kind: "cut"}}}}
+		Marks: []truth.Mark{{Index: 1, Kind: "unwind"}, {Index: 1, Kind: "handler"},
+			{Index: 2, Kind: "cut"}}}}
 	if d := cmp.Diff(want, got.Streams); d != "" {
 		t.Error(d)
 	}
@@ -31,7 +34,8 @@ func TestOwnCode(t *testing.T) {
 	}
 	c := func() truth.Coverage {
 		return truth.Coverage{Known: 100, Observed: 50, Missed: []truth.Missed{
-			miss("stores its own return address (may return twice)", 30), miss("outermost frame (no caller)", 10), miss("needs a single-stepped probe", 10)}}
+			miss("stores its own return address (may return twice)", 30),
+			miss("outermost frame (no caller)", 10), miss("needs a single-stepped probe", 10)}}
 	}
 	if got := ownCode(c(), false); got.Known != 90 || len(got.Missed) != 2 {
 		t.Errorf("dynamic: %+v", got)
@@ -47,7 +51,8 @@ func TestATruthEndsAtAnExec(t *testing.T) {
 	if d := cmp.Diff([]uint64{0x10, 0x11, 0x12}, until.Threads[0].Insns); d != "" {
 		t.Error(d)
 	}
-	r := &Record{Routines: truth.Routines{{Start: 0x10, End: 0x20, Observed: true}}, Streams: []*truth.Stream{{Insns: []uint64{0x10, 0x11}}}}
+	r := &Record{Routines: truth.Routines{{Start: 0x10, End: 0x20, Observed: true}},
+		Streams: []*truth.Stream{{Insns: []uint64{0x10, 0x11}}}}
 	if d := cmp.Diff([]uint64{0x10, 0x11}, r.withoutSilentEnd(until).Threads[0].Insns); d != "" {
 		t.Error(d)
 	}

@@ -24,7 +24,8 @@ type Tracer struct{ path string }
 // Build compiles wpptrace into dir. It takes as long as the go command needs.
 func Build(ctx context.Context, dir string) (*Tracer, error) {
 	path := filepath.Join(dir, "wpptrace")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "wpptrace/cmd/wpptrace").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path,
+		"wpptrace/cmd/wpptrace").CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("build wpptrace: %w\n%s", err, out)
 	}
@@ -53,7 +54,8 @@ type Target struct {
 // An Outcome is what others see of a run.
 type Outcome struct {
 	Stdout, Stderr []byte
-	Exit           int // the exit status as a shell has it: 128 and the number of the signal that ended the program
+	// the exit status as a shell has it: 128 and the number of the signal that ended the program
+	Exit int
 }
 
 // A Record is what wpptrace says of one run.
@@ -84,7 +86,8 @@ func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record
 }
 
 // RecordTo is Record, but that it leaves the snapshot in file and does not read it.
-func (w *Tracer) RecordTo(ctx context.Context, file string, t Target, flags ...string) (Outcome, error) {
+func (w *Tracer) RecordTo(ctx context.Context, file string, t Target,
+	flags ...string) (Outcome, error) {
 	command := append([]string{w.path, "-q", "-o", file}, flags...)
 	for _, name := range t.Libraries {
 		command = append(command, "--lib", name)
@@ -142,7 +145,8 @@ func (w *Tracer) Read(ctx context.Context, file string, libraries ...string) (*R
 	if err != nil {
 		return nil, err
 	}
-	if r.Routines, err = truth.ParseRoutines(bytes.NewReader(routines), "", libraries...); err != nil {
+	if r.Routines, err = truth.ParseRoutines(bytes.NewReader(routines), "",
+		libraries...); err != nil {
 		return nil, err
 	}
 	if r.Stat, err = w.Stat(ctx, file); err != nil {

@@ -54,7 +54,8 @@ func Compare(got []*Stream, want *Trace, routines Routines, mode Mode) error {
 func compareThread(got *Stream, want *Thread, routines Routines, mode Mode) error {
 	for i, pc := range got.Insns {
 		if r, ok := routines.Find(pc); !ok || !r.Observed {
-			return fmt.Errorf("instruction %d, %s, is not in an observed routine", i, routines.place(pc))
+			return fmt.Errorf("instruction %d, %s, is not in an observed routine", i,
+				routines.place(pc))
 		}
 	}
 	m := matcher{got: got, routines: routines, apart: mode == Apart}
@@ -125,7 +126,8 @@ func (m *matcher) match() error {
 		return m.difference(len(m.got.Insns))
 	}
 	if len(m.ordered) > 0 {
-		return fmt.Errorf("%d handler activations of the truth are missing, the first at %s", len(m.ordered), m.routines.place(m.ordered[0][0]))
+		return fmt.Errorf("%d handler activations of the truth are missing, the first at %s",
+			len(m.ordered), m.routines.place(m.ordered[0][0]))
 	}
 	return nil
 }
@@ -181,7 +183,8 @@ func (m *matcher) tail(e *expectation, end int) bool {
 			if i > 0 && !m.sameRoutine(e.want[i-1], e.want[i]) {
 				return false
 			}
-		case m.apart && (m.isEntry(e.want[i]) || slices.ContainsFunc(e.want[max(e.next-1, 0):i], func(pc uint64) bool { return m.sameRoutine(pc, e.want[i]) })):
+		case m.apart && (m.isEntry(e.want[i]) || slices.ContainsFunc(e.want[max(e.next-1, 0):i],
+			func(pc uint64) bool { return m.sameRoutine(pc, e.want[i]) })):
 		case e.want[i] == e.want[i-1] || e.want[i]-e.want[i-1] > longest:
 			return false
 		}
@@ -252,7 +255,8 @@ func (m *matcher) contiguous(want []uint64, holes ...string) error {
 			at++
 		}
 		if at+len(insns) > len(want) {
-			return fmt.Errorf("instructions %d to %d of the record, from %s on, are not a contiguous part of the truth that follows",
+			return fmt.Errorf("instructions %d to %d of the record, from %s on, are not a "+
+				"contiguous part of the truth that follows",
 				from, to, m.routines.place(insns[0]))
 		}
 		from, at = to, at+len(insns)

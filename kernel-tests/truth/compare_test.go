@@ -65,38 +65,54 @@ func TestCompare(t *testing.T) {
 		{"one too many", plain, Exact, "100 104 140 108 10c 110 110 130", "instruction 6 differs"},
 		{"another", plain, Exact, "100 104 144 108 10c 110 130", "instruction 2 differs"},
 		{"end missing", plain, Exact, "100 104 140 108 10c 110", "instruction 6 differs"},
-		{"more at the end", plain, Exact, "100 104 140 108 10c 110 130 100", "instruction 7 differs"},
-		{"outside of what is observed", plain, Exact, "100 104 140 162 108 10c 110 130", "not in an observed routine"},
+		{"more at the end", plain, Exact, "100 104 140 108 10c 110 130 100",
+			"instruction 7 differs"},
+		{"outside of what is observed", plain, Exact, "100 104 140 162 108 10c 110 130",
+			"not in an observed routine"},
 		{"tail cut off", plain, Exact, "100 104 140 108 #cut 130", ""},
-		{"tail missing without a cut", plain, Exact, "100 104 140 108 130", "instruction 4 differs"},
+		{"tail missing without a cut", plain, Exact, "100 104 140 108 130",
+			"instruction 4 differs"},
 		{"cut elsewhere", plain, Exact, "100 104 140 #cut 108 130", "instruction 4 differs"},
-		{"cut hides a callee", plain, Exact, "100 104 #cut 108 10c 110 130", "instruction 2 differs"},
+		{"cut hides a callee", plain, Exact, "100 104 #cut 108 10c 110 130",
+			"instruction 2 differs"},
 		{"cut hides a jump", plain, Exact, "100 104 140 108 10c 110 #cut", ""},
 		{"cut at the end", plain, Exact, "100 104 140 108 #cut", "instruction 4 differs"},
 		{"handlers in place", handled, Exact, "100 180 184 104 180 188 108 190 194 120", ""},
-		{"handlers elsewhere", handled, Exact, "100 104 180 184 180 188 108 190 194 120", "instruction 1 differs"},
+		{"handlers elsewhere", handled, Exact, "100 104 180 184 180 188 108 190 194 120",
+			"instruction 1 differs"},
 		{"handlers apart", handled, Apart, "100 104 #handler 180 184 108 190 194 120", ""},
 		{"timer never", handled, Apart, "100 104 108 190 194 120", ""},
-		{"timer often", handled, Apart, "180 188 100 180 184 180 184 104 108 190 194 120 180 184", ""},
-		{"unknown way of the timer", handled, Apart, "180 18c 100 104 108 190 194 120", "in a signal handler"},
+		{"timer often", handled, Apart, "180 188 100 180 184 180 184 104 108 190 194 120 180 184",
+			""},
+		{"unknown way of the timer", handled, Apart, "180 18c 100 104 108 190 194 120",
+			"in a signal handler"},
 		{"half a handler", handled, Apart, "100 104 108 190 120", "in a signal handler"},
-		{"fault's handler missing", handled, Apart, "100 104 108 120", "handler activations of the truth are missing"},
-		{"fault's handler twice", handled, Apart, "100 104 108 190 194 190 194 120", "instruction 5 differs"},
-		{"interrupted path cut before the handler", handled, Apart, "100 #cut #handler 190 194 120", ""},
-		{"interrupted path cut after the handler", handled, Apart, "100 #handler 190 194 #cut 120", ""},
+		{"fault's handler missing", handled, Apart, "100 104 108 120",
+			"handler activations of the truth are missing"},
+		{"fault's handler twice", handled, Apart, "100 104 108 190 194 190 194 120",
+			"instruction 5 differs"},
+		{"interrupted path cut before the handler", handled, Apart, "100 #cut #handler 190 194 120",
+			""},
+		{"interrupted path cut after the handler", handled, Apart, "100 #handler 190 194 #cut 120",
+			""},
 		{"handler cut off", handled, Apart, "100 104 108 190 #cut 120", ""},
 		{"cut hides what ran silently", silent, Apart, "100 #cut", ""},
-		{"cut hides what ran silently, in order", silent, Exact, "100 #cut", "instruction 1 differs"},
-		{"cut hides a way into the middle", plain, Apart, "100 104 140 #cut 110 130", "instruction 3 differs"},
+		{"cut hides what ran silently, in order", silent, Exact, "100 #cut",
+			"instruction 1 differs"},
+		{"cut hides a way into the middle", plain, Apart, "100 104 140 #cut 110 130",
+			"instruction 3 differs"},
 		{"contiguous", plain, Contiguous, "140 108 10c", ""},
 		{"contiguous with a loss", plain, Contiguous, "104 140 #gap 110 130", ""},
 		{"pieces", plain, Pieces, "104 140 #resume 110 130", ""},
-		{"contiguous but for a hole", plain, Contiguous, "104 140 #resume 110 130", "not a contiguous part"},
+		{"contiguous but for a hole", plain, Contiguous, "104 140 #resume 110 130",
+			"not a contiguous part"},
 		{"hole without a mark", plain, Contiguous, "104 140 110 130", "not a contiguous part"},
-		{"pieces in the wrong order", plain, Contiguous, "110 130 #gap 104 140", "not a contiguous part"},
+		{"pieces in the wrong order", plain, Contiguous, "110 130 #gap 104 140",
+			"not a contiguous part"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := Compare(record(t, test.record), &Trace{Threads: []*Thread{test.want}}, routines(t), test.mode)
+			err := Compare(record(t, test.record), &Trace{Threads: []*Thread{test.want}},
+				routines(t), test.mode)
 			switch {
 			case test.errors == "" && err != nil:
 				t.Error(err)
@@ -178,15 +194,18 @@ func TestCompareFindsEveryChange(t *testing.T) {
 }
 
 func TestParseInsnsPlacesMarks(t *testing.T) {
-	const dump = "#resume\n1 prog 10\n1 lib.so 99\n#gap 1\n1 prog 14\n#cut\n2 prog 20\n#unwind 2\n2 prog 24\n#handler\n1 prog 18\n#cut\n"
+	const dump = "#resume\n1 prog 10\n1 lib.so 99\n#gap 1\n1 prog 14\n#cut\n2 prog 20\n#unwind " +
+		"2\n2 prog 24\n#handler\n1 prog 18\n#cut\n"
 	streams, err := ParseInsns(strings.NewReader(dump), "prog")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(streams) != 2 || !slices.Equal(streams[0].Insns, []uint64{0x10, 0x14, 0x18}) || !slices.Equal(streams[1].Insns, []uint64{0x20, 0x24}) {
+	if len(streams) != 2 || !slices.Equal(streams[0].Insns, []uint64{0x10, 0x14, 0x18}) ||
+		!slices.Equal(streams[1].Insns, []uint64{0x20, 0x24}) {
 		t.Fatalf("streams %+v", streams)
 	}
-	if want := []Mark{{0, "resume"}, {1, "gap"}, {2, "cut"}, {2, "handler"}, {3, "cut"}}; !slices.Equal(streams[0].Marks, want) {
+	if want := []Mark{{0, "resume"}, {1, "gap"}, {2, "cut"}, {2, "handler"},
+		{3, "cut"}}; !slices.Equal(streams[0].Marks, want) {
 		t.Errorf("marks of the first thread %v, want %v", streams[0].Marks, want)
 	}
 	if want := []Mark{{1, "unwind"}}; !slices.Equal(streams[1].Marks, want) {
@@ -195,12 +214,14 @@ func TestParseInsnsPlacesMarks(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
-	for _, dump := range []string{"1 prog", "x prog 10", "1 prog xyz", "1 prog 10 20", "1 prog 10000000000000000"} {
+	for _, dump := range []string{"1 prog", "x prog 10", "1 prog xyz", "1 prog 10 20",
+		"1 prog 10000000000000000"} {
 		if _, err := ParseInsns(strings.NewReader(dump), ""); err == nil {
 			t.Errorf("dump %q: no error", dump)
 		}
 	}
-	for _, list := range []string{"prog 1 2 observed x", "prog\tx\t2\tobserved\tf", "prog\t1\tx\tobserved\tf", "prog\t1\t2\tmaybe\tf"} {
+	for _, list := range []string{"prog 1 2 observed x", "prog\tx\t2\tobserved\tf",
+		"prog\t1\tx\tobserved\tf", "prog\t1\t2\tmaybe\tf"} {
 		if _, err := ParseRoutines(strings.NewReader(list), ""); err == nil {
 			t.Errorf("list %q: no error", list)
 		}

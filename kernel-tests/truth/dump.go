@@ -96,7 +96,8 @@ func (p *insnParser) line(line string) error {
 func (p *insnParser) settle(next *Stream) {
 	for _, kind := range p.pending {
 		s := next
-		if ends := kind == "cut" || kind == "unwind"; s != nil && len(s.Insns) == 0 && ends && p.last != nil {
+		if ends := kind == "cut" || kind == "unwind"; s != nil && len(s.Insns) == 0 && ends &&
+			p.last != nil {
 			s = p.last
 		}
 		if s != nil {
@@ -126,7 +127,8 @@ func ParseRoutines(r io.Reader, image string, libraries ...string) (Routines, er
 	for n := 1; lines.Scan(); n++ {
 		fields := strings.SplitN(lines.Text(), "\t", 5)
 		if len(fields) != 5 {
-			return nil, fmt.Errorf("parse list of routines, line %d: %d fields, not 5", n, len(fields))
+			return nil, fmt.Errorf("parse list of routines, line %d: %d fields, not 5", n,
+				len(fields))
 		}
 		if image != "" && fields[0] != image {
 			continue
@@ -135,7 +137,8 @@ func ParseRoutines(r io.Reader, image string, libraries ...string) (Routines, er
 		if err != nil {
 			return nil, fmt.Errorf("parse list of routines, line %d: %w", n, err)
 		}
-		routine.Start, routine.End = Placed(libraries, fields[0], routine.Start), Placed(libraries, fields[0], routine.End)
+		routine.Start, routine.End = Placed(libraries, fields[0], routine.Start), Placed(libraries,
+			fields[0], routine.End)
 		routines = append(routines, routine)
 	}
 	if err := lines.Err(); err != nil {
@@ -163,7 +166,8 @@ func parseRoutine(fields []string) (r Routine, err error) {
 
 // Find returns the range that holds an address.
 func (rs Routines) Find(pc uint64) (Routine, bool) {
-	i, found := slices.BinarySearchFunc(rs, pc, func(r Routine, pc uint64) int { return cmp.Compare(r.Start, pc) })
+	i, found := slices.BinarySearchFunc(rs, pc,
+		func(r Routine, pc uint64) int { return cmp.Compare(r.Start, pc) })
 	if !found {
 		i--
 	}

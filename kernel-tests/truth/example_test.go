@@ -9,12 +9,14 @@ import (
 )
 
 func ExampleRun() {
-	trace, err := truth.Run(context.Background(), truth.Options{Path: "/bin/sh", Args: []string{"-c", "echo hello; exit 2"}})
+	trace, err := truth.Run(context.Background(),
+		truth.Options{Path: "/bin/sh", Args: []string{"-c", "echo hello; exit 2"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s%d threads, exit %d, more than 1000 instructions: %t\n", trace.Stdout, len(trace.Threads), trace.Exit, trace.Total() > 1000)
+	fmt.Printf("%s%d threads, exit %d, more than 1000 instructions: %t\n", trace.Stdout,
+		len(trace.Threads), trace.Exit, trace.Total() > 1000)
 	// Output:
 	// hello
 	// 1 threads, exit 2, more than 1000 instructions: true
@@ -34,7 +36,8 @@ func ExampleThread_Split() {
 }
 
 func ExampleCompare() {
-	routines, err := truth.ParseRoutines(strings.NewReader("prog\t10\t20\tobserved\tmain\n"), "prog")
+	routines, err := truth.ParseRoutines(strings.NewReader("prog\t10\t20\tobserved\tmain\n"),
+		"prog")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -58,12 +61,14 @@ func ExampleCompare() {
 }
 
 func ExampleCover() {
-	routines, err := truth.ParseRoutines(strings.NewReader("prog\t10\t20\tobserved\tmain\nprog\t20\t30\tleft-out:no CFA\tstart\n"), "prog")
+	routines, err := truth.ParseRoutines(strings.NewReader("prog\t10\t20\tobserved\tmain\n"+
+		"prog\t20\t30\tleft-out:no CFA\tstart\n"), "prog")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	c := truth.Cover(&truth.Trace{Threads: []*truth.Thread{{Insns: []uint64{0x10, 0x14, 0x18, 0x20}}}}, routines)
-	fmt.Printf("%.0f %% observed, %s missed: %s\n", 100*c.Share(), c.Missed[0].Routine.Name, c.Missed[0].Routine.Reason)
+	fmt.Printf("%.0f %% observed, %s missed: %s\n", 100*c.Share(), c.Missed[0].Routine.Name,
+		c.Missed[0].Routine.Reason)
 	// Output: 75 % observed, start missed: no CFA
 }

@@ -49,7 +49,8 @@ func openMemory(pid int) (*os.File, error) {
 
 // possible says whether the images tell code from data, without which nothing may be covered.
 func (c *curtain) possible() bool {
-	return !slices.ContainsFunc(c.atlas.all(), func(img *image) bool { return len(img.sections) == 0 })
+	return !slices.ContainsFunc(c.atlas.all(),
+		func(img *image) bool { return len(img.sections) == 0 })
 }
 
 // draw covers what is mapped now.
@@ -61,7 +62,8 @@ func (c *curtain) draw() error {
 	c.drawn = c.atlas.all()
 	for _, img := range c.drawn {
 		for _, s := range img.sections {
-			if _, err := c.mem.WriteAt(bytes.Repeat([]byte{0xcc}, len(s.code)), int64(s.lo+img.bias)); err != nil {
+			if _, err := c.mem.WriteAt(bytes.Repeat([]byte{0xcc}, len(s.code)),
+				int64(s.lo+img.bias)); err != nil {
 				return fmt.Errorf("cover text: %w", err)
 			}
 		}
@@ -78,7 +80,8 @@ func (c *curtain) open() error {
 	if err := c.atlas.look(0); err != nil {
 		return err
 	}
-	drawn := slices.DeleteFunc(c.drawn, func(img *image) bool { return !slices.Contains(c.atlas.all(), img) })
+	drawn := slices.DeleteFunc(c.drawn,
+		func(img *image) bool { return !slices.Contains(c.atlas.all(), img) })
 	c.drawn = nil
 	return uncover(c.mem, drawn)
 }

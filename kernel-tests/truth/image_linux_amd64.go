@@ -13,10 +13,11 @@ import (
 // process mapped it.
 type image struct {
 	segments []segment
-	sections []segment // the executable sections, which hold code alone; none in a file without section headers
-	phdr     uint64    // link-time address of the program headers
-	bias     uint64    // run-time minus link-time addresses
-	space    uint64    // what is added to a link-time address in a trace
+	// the executable sections, which hold code alone; none in a file without section headers
+	sections []segment
+	phdr     uint64 // link-time address of the program headers
+	bias     uint64 // run-time minus link-time addresses
+	space    uint64 // what is added to a link-time address in a trace
 	file     fileID
 }
 
@@ -73,7 +74,8 @@ func openImage(path string) (*image, error) {
 		if _, err := p.ReadAt(code, 0); err != nil {
 			return nil, fmt.Errorf("read text of %s: %w", path, err)
 		}
-		img.segments = append(img.segments, segment{lo: p.Vaddr, hi: p.Vaddr + p.Filesz, code: code, offset: p.Off})
+		img.segments = append(img.segments,
+			segment{lo: p.Vaddr, hi: p.Vaddr + p.Filesz, code: code, offset: p.Off})
 	}
 	for _, s := range f.Sections {
 		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type != elf.SHT_PROGBITS {
@@ -157,7 +159,8 @@ func classify(code []byte) opcode {
 		switch {
 		case b == 0xf2 || b == 0xf3:
 			rep = true
-		case b == 0x66 || b == 0x67 || b == 0x2e || b == 0x36 || b == 0x3e || b == 0x26 || b == 0x64 || b == 0x65 || b&0xf0 == 0x40:
+		case b == 0x66 || b == 0x67 || b == 0x2e || b == 0x36 || b == 0x3e || b == 0x26 ||
+			b == 0x64 || b == 0x65 || b&0xf0 == 0x40:
 		case b >= 0xa4 && b <= 0xa7 || b >= 0xaa && b <= 0xaf || b >= 0x6c && b <= 0x6f:
 			if rep {
 				return repString

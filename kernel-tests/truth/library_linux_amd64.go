@@ -75,7 +75,8 @@ func (a *atlas) look(pc uint64) error {
 		}
 		var m area
 		var offset uint64
-		if _, err := fmt.Sscanf(fields[0]+" "+fields[2], "%x-%x %x", &m.lo, &m.hi, &offset); err != nil {
+		if _, err := fmt.Sscanf(fields[0]+" "+fields[2], "%x-%x %x", &m.lo, &m.hi,
+			&offset); err != nil {
 			return fmt.Errorf("look for libraries: mapping %q: %w", scan.Text(), err)
 		}
 		path := ""

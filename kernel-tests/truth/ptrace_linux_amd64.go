@@ -17,7 +17,8 @@ const (
 // x/sys/unix wraps these requests with loops and allocations; the step loop makes three of them for
 // every instruction.
 func ptrace(request, tid int, addr, data uintptr) error {
-	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); e != 0 {
+	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0,
+		0); e != 0 {
 		return e
 	}
 	return nil

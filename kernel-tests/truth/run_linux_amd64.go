@@ -89,7 +89,8 @@ func run(ctx context.Context, opt Options) (*Trace, error) {
 		streams.wait()
 		return nil, err
 	}
-	s := &stepper{pid: pid, limit: opt.Limit, stepAll: opt.StepAll, libs: opt.Libraries, trace: &Trace{Exit: -1}}
+	s := &stepper{pid: pid, limit: opt.Limit, stepAll: opt.StepAll, libs: opt.Libraries,
+		trace: &Trace{Exit: -1}}
 	stop := killWhenDone(ctx, pid)
 	err = s.run()
 	stop()
@@ -108,7 +109,8 @@ var waitUnsignalled = sync.OnceValue(func() error {
 	const noChildStop = 1                                      // SA_NOCLDSTOP
 	var action struct{ handler, flags, restorer, mask uint64 } // as the kernel has it
 	set := func(to, from unsafe.Pointer) error {
-		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), uintptr(to), uintptr(from), unsafe.Sizeof(action.mask), 0, 0); e != 0 {
+		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), uintptr(to),
+			uintptr(from), unsafe.Sizeof(action.mask), 0, 0); e != 0 {
 			return fmt.Errorf("turn off signals of children that stop: %w", e)
 		}
 		return nil
@@ -141,12 +143,13 @@ func start(opt Options, streams *streams) (pid int, err error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	pid, err = syscall.ForkExec(opt.Path, append([]string{opt.Path}, opt.Args...), &syscall.ProcAttr{
-		Dir:   opt.Dir,
-		Env:   env,
-		Files: streams.fds(),
-		Sys:   &syscall.SysProcAttr{Ptrace: true, Setpgid: true},
-	})
+	pid, err = syscall.ForkExec(opt.Path, append([]string{opt.Path}, opt.Args...),
+		&syscall.ProcAttr{
+			Dir:   opt.Dir,
+			Env:   env,
+			Files: streams.fds(),
+			Sys:   &syscall.SysProcAttr{Ptrace: true, Setpgid: true},
+		})
 	if err != nil {
 		return 0, fmt.Errorf("start program: %w", err)
 	}

@@ -68,7 +68,8 @@ func (s *stepper) begin() error {
 	if !status.Stopped() {
 		return fmt.Errorf("program ended before its first instruction: %v", status)
 	}
-	const options = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACESYSGOOD
+	const options = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK |
+		unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACESYSGOOD
 	if err := ptrace(unix.PTRACE_SETOPTIONS, s.pid, 0, options); err != nil {
 		return fmt.Errorf("set ptrace options: %w", err)
 	}
@@ -156,7 +157,8 @@ func (s *stepper) stopped(t *tracee, status unix.WaitStatus) error {
 // entered.
 func (s *stepper) ended(tid int, status unix.WaitStatus) {
 	if t := s.live[tid]; t != nil {
-		if img, err := s.atlas.at(t.pc); err == nil && img != nil && status.Exited() && !t.free && img.opcodeAt(t.pc) == syscallOp {
+		if img, err := s.atlas.at(t.pc); err == nil && img != nil && status.Exited() && !t.free &&
+			img.opcodeAt(t.pc) == syscallOp {
 			t.Insns = append(t.Insns, img.place(t.pc))
 		}
 		delete(s.live, tid)
@@ -209,11 +211,13 @@ func (s *stepper) event(t *tracee, event int) error {
 	if err := s.curtain.open(); err != nil {
 		return err
 	}
-	if err := s.born(int(child), event == unix.PTRACE_EVENT_CLONE, covered && event == unix.PTRACE_EVENT_FORK); err != nil {
+	if err := s.born(int(child), event == unix.PTRACE_EVENT_CLONE,
+		covered && event == unix.PTRACE_EVENT_FORK); err != nil {
 		return err
 	}
 	if event == unix.PTRACE_EVENT_VFORK {
-		t.outside = 0 // the child runs in its memory until it goes on itself: no curtain may be drawn before
+		// the child runs in its memory until it goes on itself: no curtain may be drawn before
+		t.outside = 0
 	}
 	if t.free {
 		t.free = false
@@ -385,7 +389,8 @@ func (s *stepper) resume(t *tracee, sig int) error {
 // mayRunFree says whether the thread is so deep in a library that covering the image pays. Other
 // threads, and the end of a handler, must be seen step by step.
 func (s *stepper) mayRunFree(t *tracee) bool {
-	return t.outside >= s.curtain.patience && !s.stepAll && len(s.live) == 1 && len(t.handlers) == 0 &&
+	return t.outside >= s.curtain.patience && !s.stepAll && len(s.live) == 1 &&
+		len(t.handlers) == 0 &&
 		s.curtain.possible() && s.isOutside(t.pc)
 }
 

@@ -14,7 +14,8 @@ type Trace struct {
 
 // Equal reports whether another run executed the same, thread by thread.
 func (t *Trace) Equal(other *Trace) bool {
-	return slices.EqualFunc(t.Threads, other.Threads, func(a, b *Thread) bool { return slices.Equal(a.Insns, b.Insns) })
+	return slices.EqualFunc(t.Threads, other.Threads,
+		func(a, b *Thread) bool { return slices.Equal(a.Insns, b.Insns) })
 }
 
 // Total is the number of instructions that all threads executed in the main executable.
@@ -47,7 +48,8 @@ type EventKind uint8
 const (
 	Delivered EventKind = iota // a handler was entered
 	Returned                   // the innermost handler ended with rt_sigreturn
-	Left                       // the innermost handler was left without one: siglongjmp, an exception
+	// the innermost handler was left without one: siglongjmp, an exception
+	Left
 )
 
 // An Activation is one run of a signal handler, without the handlers that interrupted it.

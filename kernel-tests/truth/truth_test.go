@@ -20,7 +20,8 @@ import (
 func assemble(t *testing.T, name string) (path string, labels map[uint64]string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	out, err := exec.Command("gcc", "-nostdlib", "-static", "-no-pie", "-o", path, filepath.Join("testdata", name+".s")).CombinedOutput()
+	out, err := exec.Command("gcc", "-nostdlib", "-static", "-no-pie", "-o", path,
+		filepath.Join("testdata", name+".s")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("assemble %s: %v\n%s", name, err, out)
 	}
@@ -166,7 +167,8 @@ func TestCurtainMissesNothing(t *testing.T) {
 				t.Errorf("%d steps with the curtain, %d without", fast.Steps, slow.Steps)
 			}
 			if !slices.Equal(fast.Threads[0].Insns, slow.Threads[0].Insns) {
-				t.Errorf("%d instructions with the curtain, %d without, or others", fast.Total(), slow.Total())
+				t.Errorf("%d instructions with the curtain, %d without, or others", fast.Total(),
+					slow.Total())
 			}
 		})
 	}
@@ -213,7 +215,9 @@ func TestThreadsAreDeterministic(t *testing.T) {
 }
 
 func TestStandardStreams(t *testing.T) {
-	trace := run(t, truth.Options{Path: "/bin/sh", Args: []string{"-c", "read x; echo out $x; echo err >&2; kill -9 $$"}, Stdin: []byte("word\n")})
+	trace := run(t, truth.Options{Path: "/bin/sh",
+		Args:  []string{"-c", "read x; echo out $x; echo err >&2; kill -9 $$"},
+		Stdin: []byte("word\n")})
 	if string(trace.Stdout) != "out word\n" || string(trace.Stderr) != "err\n" {
 		t.Errorf("output %q, errors %q", trace.Stdout, trace.Stderr)
 	}
@@ -234,15 +238,19 @@ func TestScriptRunsItsInterpreter(t *testing.T) {
 
 func TestRunErrors(t *testing.T) {
 	path, _ := assemble(t, "repeat")
-	if _, err := truth.Run(t.Context(), truth.Options{Path: path, Limit: 5}); !errors.Is(err, truth.ErrLimit) {
+	if _, err := truth.Run(t.Context(), truth.Options{Path: path, Limit: 5}); !errors.Is(err,
+		truth.ErrLimit) {
 		t.Errorf("limit of 5 steps: %v", err)
 	}
-	if _, err := truth.Run(t.Context(), truth.Options{Path: "/nonexistent"}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := truth.Run(t.Context(), truth.Options{Path: "/nonexistent"}); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("missing program: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := truth.Run(ctx, truth.Options{Path: "/bin/sleep", Args: []string{"60"}}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := truth.Run(ctx,
+		truth.Options{Path: "/bin/sleep", Args: []string{"60"}}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("program that outlives its context: %v", err)
 	}
 }

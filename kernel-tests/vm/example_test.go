@@ -15,7 +15,8 @@ func ExampleMachine_Run() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m := vm.Machine{Kernel: kernel, Files: []string{"/bin/uname"}, Command: []string{"/bin/uname", "-r"}}
+	m := vm.Machine{Kernel: kernel, Files: []string{"/bin/uname"},
+		Command: []string{"/bin/uname", "-r"}}
 	status, err := m.Run(ctx, func(line string) { fmt.Println(line) })
 	if err != nil || status != 0 {
 		log.Fatal(status, err)

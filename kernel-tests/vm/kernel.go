@@ -79,8 +79,10 @@ func (k Kernel) fetch(ctx context.Context, cache string) (path string, err error
 // pick returns the newest of those packages that hold a kernel for virtual machines and no
 // signature; "" if there is none.
 func (k Kernel) pick(names []string) string {
-	wanted := regexp.MustCompile(`^linux-image-` + regexp.QuoteMeta(k.Series) + `\.[^-]+(-[0-9]+)?-cloud-amd64-unsigned$`)
-	return newest(slices.DeleteFunc(names, func(name string) bool { return !wanted.MatchString(name) }))
+	wanted := regexp.MustCompile(`^linux-image-` + regexp.QuoteMeta(k.Series) +
+		`\.[^-]+(-[0-9]+)?-cloud-amd64-unsigned$`)
+	return newest(slices.DeleteFunc(names,
+		func(name string) bool { return !wanted.MatchString(name) }))
 }
 
 // newest returns the one whose numbers are highest; "" of none.
@@ -88,7 +90,11 @@ func newest(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return slices.MaxFunc(names, func(a, b string) int { return slices.Compare(numbers(filepath.Base(a)), numbers(filepath.Base(b))) })
+	return slices.MaxFunc(names,
+		func(a,
+			b string) int {
+			return slices.Compare(numbers(filepath.Base(a)), numbers(filepath.Base(b)))
+		})
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)
@@ -109,7 +115,8 @@ type packages struct {
 
 // use has apt know the suite at the mirror that the machine uses.
 func (p *packages) use(ctx context.Context, suite string) error {
-	out, err := p.run(ctx, "apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian", "Label: Debian", "Created-By: Packages")
+	out, err := p.run(ctx, "apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian",
+		"Label: Debian", "Created-By: Packages")
 	if err != nil {
 		return err
 	}
@@ -119,10 +126,13 @@ func (p *packages) use(ctx context.Context, suite string) error {
 	}
 	sources := filepath.Join(p.dir, "sources.list")
 	const keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
-	if err := os.WriteFile(sources, fmt.Appendf(nil, "deb [signed-by=%s] %s %s main\n", keys, mirrors[0], suite), 0o644); err != nil {
+	if err := os.WriteFile(sources,
+		fmt.Appendf(nil, "deb [signed-by=%s] %s %s main\n", keys, mirrors[0], suite),
+		0o644); err != nil {
 		return err
 	}
-	for name, value := range map[string]string{"Dir::Etc::sourcelist": sources, "Dir::Etc::sourceparts": "-", "Dir::State::lists": filepath.Join(p.dir, "lists"),
+	for name, value := range map[string]string{"Dir::Etc::sourcelist": sources,
+		"Dir::Etc::sourceparts": "-", "Dir::State::lists": filepath.Join(p.dir, "lists"),
 		"Dir::Cache": filepath.Join(p.dir, "cache"), "APT::Sandbox::User": "root"} {
 		p.options = append(p.options, "-o", name+"="+value)
 	}

@@ -17,8 +17,10 @@ import (
 
 // A Machine is a computer that boots a kernel, runs one command as root and is switched off.
 type Machine struct {
-	Kernel  string   // path of the image
-	Files   []string // that it has at the same paths as we, directories whole, programs with the libraries that they need
+	Kernel string // path of the image
+	// that it has at the same paths as we, directories whole, programs with the libraries that they
+	// need
+	Files   []string
 	Command []string
 	Env     []string
 }
@@ -51,7 +53,8 @@ func (m *Machine) Run(ctx context.Context, line func(text string)) (status int, 
 	status, err = m.boot(ctx, files, console, line)
 	text, readErr := os.ReadFile(console)
 	if err = errors.Join(err, readErr, complaint(string(text))); err != nil {
-		return 0, fmt.Errorf("run %s on %s: %w", filepath.Base(m.Command[0]), filepath.Base(m.Kernel), err)
+		return 0, fmt.Errorf("run %s on %s: %w", filepath.Base(m.Command[0]),
+			filepath.Base(m.Kernel), err)
 	}
 	return status, nil
 }
@@ -62,7 +65,8 @@ func (m *Machine) pack(ctx context.Context, dir, to string) error {
 	if err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", t.at("init"), "wpptrace/kernel-tests/vm/cmd/init")
+	build := exec.CommandContext(ctx, "go", "build", "-o", t.at("init"),
+		"wpptrace/kernel-tests/vm/cmd/init")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the first process of a machine: %w\n%s", err, out)
@@ -85,8 +89,10 @@ func (m *Machine) pack(ctx context.Context, dir, to string) error {
 // boot returns when the machine is off. What the kernel has to say goes to its first serial line,
 // the console, what the command says to the second. The processor lacks cmpxchg16b, which QEMU 7.2
 // emulates so that it spoils the flags at times: kernels die of it.
-func (m *Machine) boot(ctx context.Context, files, console string, line func(string)) (status int, err error) {
-	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max,-cx16", "-smp", "1", "-m", "3072", "-nodefaults", "-display", "none", "-no-reboot",
+func (m *Machine) boot(ctx context.Context, files, console string,
+	line func(string)) (status int, err error) {
+	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max,-cx16",
+		"-smp", "1", "-m", "3072", "-nodefaults", "-display", "none", "-no-reboot",
 		"-kernel", m.Kernel, "-initrd", files, "-serial", "file:"+console, "-serial", "stdio",
 		"-append", "console=ttyS0 loglevel=5 panic=-1 oops=panic rdinit=/init mitigations=off")
 	var stderr strings.Builder

@@ -19,9 +19,14 @@ func TestPick(t *testing.T) {
 		want   string
 	}{
 		{"6.1", nil, ""},
-		{"6.1", []string{"linux-image-6.1.0-9-cloud-amd64-unsigned", "linux-image-6.1.0-50-cloud-amd64-unsigned", "linux-image-6.1.0-50-cloud-amd64-dbg"}, "linux-image-6.1.0-50-cloud-amd64-unsigned"},
-		{"6.1", []string{"linux-image-6.1.0-50-rt-amd64-unsigned", "linux-image-6.1.0-50-cloud-amd64"}, ""},
-		{"6.12", []string{"linux-image-6.12.9+bpo-cloud-amd64-unsigned", "linux-image-6.12.95+deb12-cloud-amd64-unsigned"}, "linux-image-6.12.95+deb12-cloud-amd64-unsigned"},
+		{"6.1", []string{"linux-image-6.1.0-9-cloud-amd64-unsigned",
+			"linux-image-6.1.0-50-cloud-amd64-unsigned", "linux-image-6.1.0-50-cloud-amd64-dbg"},
+			"linux-image-6.1.0-50-cloud-amd64-unsigned"},
+		{"6.1", []string{"linux-image-6.1.0-50-rt-amd64-unsigned",
+			"linux-image-6.1.0-50-cloud-amd64"}, ""},
+		{"6.12", []string{"linux-image-6.12.9+bpo-cloud-amd64-unsigned",
+			"linux-image-6.12.95+deb12-cloud-amd64-unsigned"},
+			"linux-image-6.12.95+deb12-cloud-amd64-unsigned"},
 		{"6.1", []string{"linux-image-6.12.95+deb12-cloud-amd64-unsigned"}, ""},
 	} {
 		if got := (Kernel{Series: c.series}).pick(c.names); got != c.want {
@@ -33,7 +38,8 @@ func TestPick(t *testing.T) {
 // A kernel that is kept is not fetched again.
 func TestFetchKept(t *testing.T) {
 	cache := t.TempDir()
-	for _, name := range []string{"vmlinuz-6.1.0-9-cloud-amd64", "vmlinuz-6.1.0-50-cloud-amd64", "vmlinuz-6.12.95+deb12-cloud-amd64"} {
+	for _, name := range []string{"vmlinuz-6.1.0-9-cloud-amd64", "vmlinuz-6.1.0-50-cloud-amd64",
+		"vmlinuz-6.12.95+deb12-cloud-amd64"} {
 		if err := os.WriteFile(filepath.Join(cache, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +63,8 @@ func TestRelay(t *testing.T) {
 		{"", nil, 0, false},
 	} {
 		var lines []string
-		status, ended := relay(strings.NewReader(c.text), func(line string) { lines = append(lines, line) })
+		status, ended := relay(strings.NewReader(c.text),
+			func(line string) { lines = append(lines, line) })
 		if d := cmp.Diff(c.lines, lines); d != "" || status != c.status || ended != c.ended {
 			t.Errorf("%q: status %d, ended %v\n%s", c.text, status, ended, d)
 		}
@@ -118,7 +125,8 @@ func TestTree(t *testing.T) {
 	if err := os.WriteFile(data, []byte("text"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/bin/true", "/bin/true", filepath.Dir(data)} { // twice does no harm
+	for _, path := range []string{"/bin/true", "/bin/true", filepath.Dir(data)} {
+		// twice does no harm
 		if err := tree.add(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +146,8 @@ func TestTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"usr/bin/true", "usr/lib/x86_64-linux-gnu/libc.so.6", "lib64", data[1:]} {
+	for _, want := range []string{"usr/bin/true", "usr/lib/x86_64-linux-gnu/libc.so.6", "lib64",
+		data[1:]} {
 		if !strings.Contains("\n"+string(out), "\n"+want+"\n") {
 			t.Errorf("%s is missing:\n%s", want, out)
 		}

@@ -19,7 +19,8 @@ type tree struct{ dir string }
 
 // newTree makes one with the directories that Debian has, and its links to them.
 func newTree(dir string) (*tree, error) {
-	for _, d := range []string{"dev", "proc", "sys", "tmp", "etc", "usr/bin", "usr/lib", "usr/lib64"} {
+	for _, d := range []string{"dev", "proc", "sys", "tmp", "etc", "usr/bin", "usr/lib",
+		"usr/lib64"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return nil, err
 		}
@@ -113,7 +114,8 @@ func librariesOf(ctx context.Context, path string) (list []string, err error) {
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := cmd.CombinedOutput()
 	switch {
-	case bytes.Contains(out, []byte("not a dynamic executable")), bytes.Contains(out, []byte("statically linked")):
+	case bytes.Contains(out, []byte("not a dynamic executable")), bytes.Contains(out,
+		[]byte("statically linked")):
 		return nil, nil
 	case err != nil || bytes.Contains(out, []byte("not found")):
 		return nil, fmt.Errorf("list the libraries of %s: %w\n%s", path, err, out)
@@ -136,8 +138,10 @@ func (t *tree) pack(ctx context.Context, to string) error {
 		names.WriteString(name + "\x00")
 		return err
 	})
-	cmd := exec.CommandContext(ctx, "cpio", "--quiet", "--null", "--create", "--format=newc", "--owner=+0:+0")
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = t.dir, strings.NewReader(names.String()), out, os.Stderr
+	cmd := exec.CommandContext(ctx, "cpio", "--quiet", "--null", "--create", "--format=newc",
+		"--owner=+0:+0")
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = t.dir, strings.NewReader(names.String()), out,
+		os.Stderr
 	if err = errors.Join(err, cmd.Run(), out.Close()); err != nil {
 		return fmt.Errorf("pack the files of a machine: %w", err)
 	}

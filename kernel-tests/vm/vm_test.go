@@ -27,8 +27,10 @@ func TestKernels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := Machine{Kernel: image, Files: files, Command: []string{binary, "-test.v", "-test.timeout=0", "-test.run=" + pattern},
-				Env: append(zoo.Env(), "CI=true", "HOME=/tmp", "WPPTRACE_BUILT="+filepath.Dir(binary))}
+			m := Machine{Kernel: image, Files: files,
+				Command: []string{binary, "-test.v", "-test.timeout=0", "-test.run=" + pattern},
+				Env: append(zoo.Env(), "CI=true", "HOME=/tmp",
+					"WPPTRACE_BUILT="+filepath.Dir(binary))}
 			var outcome Tally
 			status, err := m.Run(t.Context(), func(line string) {
 				outcome.Read(line)

@@ -29,10 +29,12 @@ func TestBuilt(t *testing.T) {
 	if d := cmp.Diff(cases, got); d != "" {
 		t.Error(d)
 	}
-	if path, err := built.Build(t.Context(), got[0].Program, got[0].Flavour); err != nil || path != want {
+	if path, err := built.Build(t.Context(), got[0].Program, got[0].Flavour); err != nil ||
+		path != want {
 		t.Errorf("built %q, %v; want %q", path, err, want)
 	}
-	if path, err := built.Build(t.Context(), Named("loops"), got[0].Flavour); err == nil || errors.Is(err, ErrNotBuildable) {
+	if path, err := built.Build(t.Context(), Named("loops"), got[0].Flavour); err == nil ||
+		errors.Is(err, ErrNotBuildable) {
 		t.Errorf("what was not built: %q, %v", path, err)
 	}
 	if _, _, err := Built(t.TempDir()); err == nil {

@@ -25,7 +25,8 @@ func ExampleBuilder_Build() {
 		if p.Name != "empty" {
 			continue
 		}
-		path, err := b.Build(context.Background(), p, zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
+		path, err := b.Build(context.Background(), p,
+			zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
 		fmt.Println(filepath.Base(path), err)
 	}
 	// Output: empty-gcc-O2-pie <nil>

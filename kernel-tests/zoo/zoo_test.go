@@ -51,7 +51,8 @@ func TestProgramsSayWhatTheyTest(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if first, _, _ := strings.Cut(string(text), "\n"); !strings.HasPrefix(first, "// ") || !strings.HasSuffix(first, ".") {
+		if first, _, _ := strings.Cut(string(text), "\n"); !strings.HasPrefix(first, "// ") ||
+			!strings.HasSuffix(first, ".") {
 			t.Errorf("%s does not begin with a line that says what it tests", p.File)
 		}
 	}
@@ -59,7 +60,8 @@ func TestProgramsSayWhatTheyTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if listed := len(Programs()); len(files) != listed+2 { // and checksum.h, and what is shared by several images
+	if listed := len(Programs()); len(files) != listed+2 {
+		// and checksum.h, and what is shared by several images
 		t.Errorf("%d files under src, %d programs listed", len(files), listed)
 	}
 }

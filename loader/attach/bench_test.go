@@ -79,14 +79,18 @@ func benchmarkSubjects(b *testing.B) (list []*benchmarkSubject) {
 		b.Fatal(err)
 	}
 	for _, p := range zoo.Repeatable() {
-		path, err := builder.BuildRepeated(b.Context(), p, zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
+		path, err := builder.BuildRepeated(b.Context(), p,
+			zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
 		if err != nil {
 			b.Fatal(err)
 		}
-		s := &benchmarkSubject{planned: planOf(b, path), argv: append([]string{path, "1"}, p.Args...)}
+		s := &benchmarkSubject{planned: planOf(b, path),
+			argv: append([]string{path, "1"}, p.Args...)}
 		var once round
 		s.runTraced(b, &once)
-		s.argv[1] = fmt.Sprint(1 + int(enough/(time.Duration(once.hits-once.stepped)*emulated+time.Duration(once.stepped)*stepped+1)))
+		s.argv[1] = fmt.Sprint(1 +
+			int(enough/(time.Duration(once.hits-once.stepped)*emulated+
+				time.Duration(once.stepped)*stepped+1)))
 		s.stepped = once.stepped > 0
 		list = append(list, s)
 	}
@@ -188,7 +192,8 @@ func (s *benchmarkSubject) count(b *testing.B, session *Session, r *round) {
 }
 
 // run returns the CPU time of a run between attach and the detaching that it returns.
-func (s *benchmarkSubject) run(b *testing.B, attach func(*target.Child, *os.File) (detach func())) time.Duration {
+func (s *benchmarkSubject) run(b *testing.B,
+	attach func(*target.Child, *os.File) (detach func())) time.Duration {
 	c, err := zoo.Start(s.argv, "")
 	if err != nil {
 		b.Fatal(err)

@@ -21,7 +21,9 @@ type Cost struct {
 
 // TypicalCost returns what hits cost in a virtual machine. On bare metal a single-stepped hit costs
 // a tenth of it.
-func TypicalCost() Cost { return Cost{Emulated: 530 * time.Nanosecond, Stepped: 18 * time.Microsecond} }
+func TypicalCost() Cost {
+	return Cost{Emulated: 530 * time.Nanosecond, Stepped: 18 * time.Microsecond}
+}
 
 // A Calibrator measures what a hit costs on this machine: it keeps probes that report nothing on
 // two functions of our own program. Other threads do not disturb it, but all that makes the CPU
@@ -69,7 +71,8 @@ func (c *Calibrator) Close() error { return c.probes.Close() }
 func (c *Calibrator) Measure(effort int, report time.Duration) Cost {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	return Cost{Emulated: timeCalls(emulated, effort, 40) + report, Stepped: timeCalls(stepped, effort, 5) + report}
+	return Cost{Emulated: timeCalls(emulated, effort, 40) + report,
+		Stepped: timeCalls(stepped, effort, 5) + report}
 }
 
 // ownOffsets returns where in the file the functions emulated and stepped are.
@@ -84,7 +87,8 @@ func ownOffsets(self *target.Process) ([]uint64, error) {
 			return []uint64{first - m.Lo + m.Offset, second - m.Lo + m.Offset}, nil
 		}
 	}
-	return nil, fmt.Errorf("the functions at %x and %x are in no mapping of the executable", first, second)
+	return nil, fmt.Errorf("the functions at %x and %x are in no mapping of the executable", first,
+		second)
 }
 
 // timeCalls returns the CPU time of a call, the median of some rounds of n.

@@ -27,7 +27,8 @@ func TestCalibrate(t *testing.T) {
 		t.Errorf("an emulated hit takes %v", c.Emulated)
 	}
 	if c.Stepped < c.Emulated {
-		t.Errorf("a single-stepped hit takes %v, less than an emulated one, %v", c.Stepped, c.Emulated)
+		t.Errorf("a single-stepped hit takes %v, less than an emulated one, %v", c.Stepped,
+			c.Emulated)
 	}
 	if after := timeCalls(emulated, 9, 100); after > c.Emulated/5 {
 		t.Errorf("without a probe a call takes %v: it was not taken out", after)

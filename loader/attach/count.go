@@ -21,7 +21,8 @@ func (s *Session) Count(sites []plan.Site, wait func() error) (hits uint64, err 
 		if cause := s.changed(some.file); cause != nil {
 			err = cause
 		}
-		return 0, fmt.Errorf("count hits in process %d (%s): %w", s.process.PID, s.process.Name, err)
+		return 0, fmt.Errorf("count hits in process %d (%s): %w", s.process.PID, s.process.Name,
+			err)
 	}
 	return hits, nil
 }

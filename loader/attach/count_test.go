@@ -17,7 +17,8 @@ import (
 func TestCount(t *testing.T) {
 	s := load(t, "/bin/sh", "-c", "while :; do :; done")
 	t.Cleanup(func() { s.Signal(unix.SIGKILL) })
-	if err := errors.Join(s.session.Attach(s.exe), s.session.Detach(), s.session.Flush(t.Context())); err != nil {
+	if err := errors.Join(s.session.Attach(s.exe), s.session.Detach(),
+		s.session.Flush(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	s.Release()
@@ -30,11 +31,13 @@ func TestCount(t *testing.T) {
 	if err := CheckText(s.Process, s.session.images.executable().image); err != nil {
 		t.Error(err)
 	}
-	if hits, err := s.session.Count(sites[:1], wait); hits != 0 || err != nil { // where the program begins
+	if hits, err := s.session.Count(sites[:1], wait); hits != 0 || err != nil {
+		// where the program begins
 		t.Errorf("%d hits where it does not come to, %v", hits, err)
 	}
 	far := slices.IndexFunc(sites, func(s plan.Site) bool { return s.Addr-sites[0].Addr > 4096 })
-	if _, err := s.session.Count([]plan.Site{sites[0], sites[far-1], sites[far], sites[len(sites)-1]}, wait); err != nil {
+	if _, err := s.session.Count([]plan.Site{sites[0], sites[far-1], sites[far],
+		sites[len(sites)-1]}, wait); err != nil {
 		t.Error(err)
 	}
 	trouble := errors.New("trouble")

@@ -13,8 +13,8 @@ import (
 	"wpptrace/bpf/wire"
 )
 
-// Counters are what the BPF program of a session has counted so far, of all threads and of each. They
-// may be read while it reports, and until the session is closed, by several goroutines.
+// Counters are what the BPF program of a session has counted so far, of all threads and of each.
+// They may be read while it reports, and until the session is closed, by several goroutines.
 type Counters struct {
 	objects *bpf.TracerObjects
 	pid     int
@@ -26,14 +26,16 @@ func (s *Session) Counters() *Counters { return &Counters{&s.objects, s.process.
 // Metrics are what the BPF program has counted, failures but for the last.
 type Metrics struct {
 	LostHits, LostBatches uint64 // the ring buffer was full
-	LostByWhom            uint64 // times that it could not be noted which thread had lost some: Losses is not complete
-	NoStorage             uint64 // hits that no memory was left for
-	NoSite                uint64 // hits of a probe that is not in the plan
-	Forgone               uint64 // of the lost hits, those of which something was to be read that lay in no page of the process
-	Unreadable            uint64 // return addresses that could not be read
-	LongChain             uint64 // chains of callers too long to follow
-	HighAddress           uint64 // frames above 2^47
-	Unreported            uint64 // hits while probes were put in and out, or counted alone
+	// times that it could not be noted which thread had lost some: Losses is not complete
+	LostByWhom uint64
+	NoStorage  uint64 // hits that no memory was left for
+	NoSite     uint64 // hits of a probe that is not in the plan
+	// of the lost hits, those of which something was to be read that lay in no page of the process
+	Forgone     uint64
+	Unreadable  uint64 // return addresses that could not be read
+	LongChain   uint64 // chains of callers too long to follow
+	HighAddress uint64 // frames above 2^47
+	Unreported  uint64 // hits while probes were put in and out, or counted alone
 }
 
 // LogValue lists the failures that there were.
@@ -43,9 +45,12 @@ func (m Metrics) LogValue() slog.Value {
 		what string
 		n    uint64
 	}{
-		{"lost hits", m.LostHits}, {"lost batches", m.LostBatches}, {"of lost hits, not readable", m.Forgone},
+		{"lost hits", m.LostHits}, {"lost batches", m.LostBatches}, {"of lost hits, not readable",
+			m.Forgone},
 		{"lost by nobody knows whom", m.LostByWhom}, {"hits without memory", m.NoStorage},
-		{"hits of no known probe", m.NoSite}, {"unreadable", m.Unreadable}, {"long chains of callers", m.LongChain}, {"frames too high", m.HighAddress}, {"not reported", m.Unreported},
+		{"hits of no known probe", m.NoSite}, {"unreadable", m.Unreadable},
+		{"long chains of callers", m.LongChain}, {"frames too high", m.HighAddress},
+		{"not reported", m.Unreported},
 	} {
 		if f.n > 0 {
 			list = append(list, slog.Uint64(f.what, f.n))
@@ -114,8 +119,8 @@ func (c *Counters) Losses() (list []Loss, err error) {
 	return list, nil
 }
 
-// LossOf returns what a thread, which began at a time, had lost when it lost some hits last; none if it
-// lost nothing.
+// LossOf returns what a thread, which began at a time, had lost when it lost some hits last; none
+// if it lost nothing.
 func (c *Counters) LossOf(thread uint32, started uint64) (Loss, error) {
 	var l bpf.TracerLoss
 	err := c.objects.Losses.Lookup(bpf.TracerLife{Started: started, Tid: uint64(thread)}, &l)
@@ -146,7 +151,8 @@ func (c *Counters) Hits(tid int) (Hits, error) {
 // thread reads what the BPF program remembers of a thread: in its slot or, if another has that, in
 // its task storage.
 func (c *Counters) thread(tid int) (t bpf.TracerThread, err error) {
-	if err := c.objects.Slots.Lookup(uint32(tid)%c.objects.Slots.MaxEntries(), &t); err == nil && t.Batch.Tid == uint32(tid) {
+	if err := c.objects.Slots.Lookup(uint32(tid)%c.objects.Slots.MaxEntries(), &t); err == nil &&
+		t.Batch.Tid == uint32(tid) {
 		return t, nil
 	}
 	flags := 0

@@ -14,8 +14,8 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// images are the images in the memory of the process that the plan has parts of: the probes in them,
-// and what the BPF program knows of them.
+// images are the images in the memory of the process that the plan has parts of: the probes in
+// them, and what the BPF program knows of them.
 type images struct {
 	process   *target.Process
 	objects   *bpf.TracerObjects
@@ -105,7 +105,8 @@ func partCalls(p *plan.Plan, part int) []bpf.TracerCall {
 func (x *images) places() (list [MaxLibraries]bpf.TracerLibrary) {
 	for i, m := range x.list[1:] {
 		list[i] = bpf.TracerLibrary{
-			Bias: m.base, Size: textEnd(m.image), First: m.image.Segments[0].Addr, Offset: x.plan.Parts[i+1].Offset,
+			Bias: m.base, Size: textEnd(m.image), First: m.image.Segments[0].Addr,
+			Offset: x.plan.Parts[i+1].Offset,
 		}
 		if m.absent {
 			list[i].Size = 0
@@ -163,8 +164,8 @@ func (x *images) refresh() error {
 	return x.locate()
 }
 
-// ifPresent checks a library where it is mapped. Where the process has unmapped it meanwhile, or code
-// has been mapped so that the next refresh is to look, it is absent.
+// ifPresent checks a library where it is mapped. Where the process has unmapped it meanwhile, or
+// code has been mapped so that the next refresh is to look, it is absent.
 func (x *images) ifPresent(m *mapped, check func(m *mapped, p *target.Process) error) error {
 	if m.absent {
 		return nil
@@ -193,8 +194,8 @@ func (x *images) eachLibrary(check func(m *mapped, p *target.Process) error) err
 }
 
 // checkMemory fails when probes in those images could have the kernel kill a process that gets them
-// for the lack of memory: each page that has any is copied, on account of the control groups that the
-// process is in. As much again is to be left to it.
+// for the lack of memory: each page that has any is copied, on account of the control groups that
+// the process is in. As much again is to be left to it.
 func (x *images) checkMemory(list ...*mapped) error {
 	var takes uint64
 	for _, m := range list {
@@ -205,11 +206,14 @@ func (x *images) checkMemory(list ...*mapped) error {
 	probed := []int{x.process.PID}
 	if x.mechanism != uprobe.ProcessLink {
 		others := target.RunningFrom(x.executable().file)
-		probed = append(probed, slices.DeleteFunc(others, func(pid int) bool { return pid == x.process.PID })...)
+		probed = append(probed,
+			slices.DeleteFunc(others, func(pid int) bool { return pid == x.process.PID })...)
 	}
 	if left := target.MemoryLeft(probed...); takes > left/2 {
-		return fmt.Errorf("put probes in: they take %.1f MiB of its memory, a page for each that has any, and "+
-			"control groups leave it %.1f: narrow what is traced with -F, or have them allow it more",
+		return fmt.Errorf("put probes in: they take %.1f MiB of its memory, a page for each that "+
+			"has any, and "+
+			"control groups leave it %.1f: narrow what is traced with -F, or have them allow it "+
+			"more",
 			float64(takes)/(1<<20), float64(left)/(1<<20))
 	}
 	return nil
@@ -241,8 +245,8 @@ func (x *images) unprobe() (err error) {
 	return err
 }
 
-// left is how many breakpoints of ours stand where there is to be no probe any more. An error says that
-// some could not be read.
+// left is how many breakpoints of ours stand where there is to be no probe any more. An error says
+// that some could not be read.
 func (x *images) left() (n int, err error) {
 	for _, m := range x.list {
 		some, failed := m.left(x.process)

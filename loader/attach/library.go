@@ -29,7 +29,8 @@ func LibraryObstacles(p *target.Process, im *image.Image, file *os.File) ([]Obst
 // MayAdd fails when no other library can be traced.
 func (s *Session) MayAdd() error {
 	if len(s.images.list) > MaxLibraries {
-		return fmt.Errorf("it is one too many: %d libraries can be traced: name fewer with --lib", MaxLibraries)
+		return fmt.Errorf("it is one too many: %d libraries can be traced: name fewer with --lib",
+			MaxLibraries)
 	}
 	return s.images.mechanism.SupportsLibraries()
 }

@@ -21,16 +21,17 @@ const DefaultRing = 64 << 20
 
 // Options are how a session reports.
 type Options struct {
-	Ring int  // bytes of the ring buffer, a power of two, at least a page
-	Hold bool // stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
+	Ring int // bytes of the ring buffer, a power of two, at least a page
+	// stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
+	Hold bool
 	// Shared has libraries traced too, those that Add names, and stops the process where it maps
 	// code until Refresh. It takes 23 MB of the kernel's memory.
 	Shared bool
 	// Guard puts the probes in and takes them out; nil: one that the session starts and ends. The
 	// caller closes it, after the session.
 	Guard *guard.Guard
-	// ForkOfTraced says that the process is a fork of one that is traced by the same plan: the breakpoints
-	// in its text are copies of that one's.
+	// ForkOfTraced says that the process is a fork of one that is traced by the same plan: the
+	// breakpoints in its text are copies of that one's.
 	ForkOfTraced bool
 	// Mechanism is how the probes go in; 0: the best that the running kernel has.
 	Mechanism uprobe.Mechanism
@@ -48,12 +49,15 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 		o.Mechanism = uprobe.Detect()
 	}
 	if n, most := len(pl.Sites), o.Mechanism.Most(); n > most {
-		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in: select routines of it with -F; wpptrace plan -F says how many probes some take",
+		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux "+
+			"6.6, takes half a minute to take %d out, and more are not put in: select routines "+
+			"of it with -F; wpptrace plan -F says how many probes some take",
 			n, p.PID, p.Name, most)
 	}
 	s := &Session{process: p, guard: o.Guard, hold: o.Hold}
 	s.threads.objects = &s.objects
-	s.images = images{process: p, objects: &s.objects, mechanism: o.Mechanism, plan: pl, libraries: o.Shared, list: []*mapped{newMapped(&pl.Parts[0], base)}}
+	s.images = images{process: p, objects: &s.objects, mechanism: o.Mechanism, plan: pl,
+		libraries: o.Shared, list: []*mapped{newMapped(&pl.Parts[0], base)}}
 	s.images.executable().copied = o.ForkOfTraced
 	if err := s.load(o); err != nil {
 		s.objects.Close()
@@ -117,8 +121,8 @@ func (o Options) stopWatermark() uint64 {
 	return uint64(o.Ring / 2)
 }
 
-// overflowWatermark is how full the ring buffer is when it takes nothing of threads that are at their end any
-// more, where what room it has is for those that run on until they have stopped.
+// overflowWatermark is how full the ring buffer is when it takes nothing of threads that are at
+// their end any more, where what room it has is for those that run on until they have stopped.
 func (o Options) overflowWatermark() uint64 {
 	const others = 1 << 20
 	if !o.Hold {
@@ -127,9 +131,9 @@ func (o Options) overflowWatermark() uint64 {
 	return max(o.stopWatermark(), uint64(max(0, o.Ring-others)))
 }
 
-// overflowRing is the size of the buffer for what is left of threads and has no room in the ring buffer:
-// where nothing is to be lost, 6,000 threads that have as much left as there may be, or 30,000 that
-// have done little.
+// overflowRing is the size of the buffer for what is left of threads and has no room in the ring
+// buffer: where nothing is to be lost, 6,000 threads that have as much left as there may be, or
+// 30,000 that have done little.
 func (o Options) overflowRing() uint32 {
 	const least, most = 64 << 10, 4 << 20
 	if o.Hold {
@@ -146,7 +150,9 @@ func undisturbed(load func() error) error {
 	defer runtime.UnlockOSThread()
 	var all, before unix.Sigset_t
 	all.Val[0] = ^uint64(0)
-	for _, own := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP} { // faults of the thread itself
+	for _, own := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL,
+		unix.SIGTRAP} {
+		// faults of the thread itself
 		all.Val[0] &^= 1 << (own - 1)
 	}
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, &before); err != nil {
@@ -169,14 +175,16 @@ func loadError(err error) error {
 	var remedy string
 	refusal := &ebpf.VerifierError{}
 	switch {
-	case errors.As(err, &refusal) && len(refusal.Log) > 0: // which says EACCES, but not of whoever loads it
+	case errors.As(err, &refusal) && len(refusal.Log) > 0:
+		// which says EACCES, but not of whoever loads it
 		remedy = "Linux 6.1 or later is needed: if this is one, report it"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		remedy = "run wpptrace as root"
 	case errors.Is(err, unix.ENOSYS):
 		remedy = "this kernel, or a sandbox, has no bpf system call: run wpptrace outside of it"
 	case errors.Is(err, ebpf.ErrNotSupported):
-		remedy = "Linux 6.1 or later with BPF and BTF is needed: wpptrace check says what is missing"
+		remedy = "Linux 6.1 or later with BPF and BTF is needed: wpptrace check says what is " +
+			"missing"
 	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.E2BIG):
 		remedy = "give a smaller --ring-size, or select routines with -F"
 	default:
@@ -197,7 +205,8 @@ func lastLine(err error) error {
 // siteOf turns a site of the plan into the kernel's.
 func siteOf(s *plan.Site) bpf.TracerSite {
 	const none = uint8(bpf.TracerSiteNoneNO_REG)
-	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: none, CaseIndex: none}
+	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base,
+		Condition: s.Condition, CaseReg: none, CaseIndex: none}
 	if s.First {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_FIRST)
 	}

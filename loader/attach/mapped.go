@@ -31,13 +31,15 @@ type mapped struct {
 }
 
 func newMapped(part *plan.Part, base uint64) *mapped {
-	return &mapped{image: part.Program.Image, program: part.Program, sites: part.Sites, first: part.First, base: base}
+	return &mapped{image: part.Program.Image, program: part.Program, sites: part.Sites,
+		first: part.First, base: base}
 }
 
-// probe puts the probes in, in random order: the process is held up where the first of them are, and what
-// it does when all are in must not depend on the place of that in the program. Where the image is
-// not mapped, the kernel does so when it is.
-func (m *mapped) probe(g *guard.Guard, mechanism uprobe.Mechanism, p *target.Process, hit *ebpf.Program) error {
+// probe puts the probes in, in random order: the process is held up where the first of them are,
+// and what it does when all are in must not depend on the place of that in the program. Where the
+// image is not mapped, the kernel does so when it is.
+func (m *mapped) probe(g *guard.Guard, mechanism uprobe.Mechanism, p *target.Process,
+	hit *ebpf.Program) error {
 	n := len(m.sites)
 	if n == 0 {
 		return nil

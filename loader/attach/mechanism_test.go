@@ -21,13 +21,15 @@ func TestWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := builder.Build(t.Context(), zoo.Named("threads"), zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
+	path, err := builder.Build(t.Context(), zoo.Named("threads"),
+		zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const threads = 8 // at least
 	var first []uint64
-	for mechanism := uprobe.Events; mechanism <= uprobe.Detect(); mechanism++ { // a newer kernel has the older ones' too
+	for mechanism := uprobe.Events; mechanism <= uprobe.Detect(); mechanism++ {
+		// a newer kernel has the older ones' too
 		hits := hitsOfThreads(t, mechanism, path)
 		if first == nil {
 			first = hits
@@ -69,7 +71,8 @@ func hitsOfThreads(t *testing.T, mechanism uprobe.Mechanism, path string) (list 
 // A process that was stopped does not wait to go on until kernels that take probes out slowly have
 // done so, or its words have been read.
 func TestDetachLetsGo(t *testing.T) {
-	s := loadWith(t, Options{Ring: os.Getpagesize(), Hold: true}, "/bin/bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done")
+	s := loadWith(t, Options{Ring: os.Getpagesize(), Hold: true}, "/bin/bash", "-c",
+		"for ((i = 0; i < 50; i++)); do x=$i; done")
 	if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,8 @@ func TestDetachLetsGo(t *testing.T) {
 // A kernel that takes probes out one by one gets few.
 func TestTooManyProbes(t *testing.T) {
 	s := load(t, "/bin/bash", "-c", ":")
-	_, err := Load(s.Process, s.session.images.executable().image, s.session.images.plan, Options{Ring: 1 << 20, Mechanism: uprobe.Events})
+	_, err := Load(s.Process, s.session.images.executable().image, s.session.images.plan,
+		Options{Ring: 1 << 20, Mechanism: uprobe.Events})
 	if err == nil || !strings.Contains(err.Error(), "select routines of it with -F") {
 		t.Errorf("all of bash: %v", err)
 	}

@@ -31,8 +31,8 @@ const (
 
 // Obstacles lists where the image of a process's executable, whose file is open, cannot be traced.
 // Nothing is attached. It fails where nothing can be traced: its code is not in memory as the file
-// has it, or a debugger has breakpoints in it; with the latter it returns the list so far. Cost: the
-// code of the process is read, some 0.3 ms a megabyte.
+// has it, or a debugger has breakpoints in it; with the latter it returns the list so far. Cost:
+// the code of the process is read, some 0.3 ms a megabyte.
 func Obstacles(p *target.Process, im *image.Image, file *os.File) ([]Obstacle, error) {
 	base, err := Base(p, im)
 	if err != nil {

@@ -19,7 +19,8 @@ type reports struct {
 	overflow *ringbuf.Reader
 	record   ringbuf.Record
 	read     Position // what next has returned
-	due      Position // of overflow, which is read next when what came before it in the ring buffer has been
+	// of overflow, which is read next when what came before it in the ring buffer has been
+	due Position
 }
 
 // A Position is a place in what has been reported, which comes in two buffers: bytes of each.
@@ -55,7 +56,8 @@ func (r *reports) next(deadline time.Time, drained func() error) (wire.Batch, er
 }
 
 // nextOf returns the next batch of a buffer, and counts its bytes.
-func (r *reports) nextOf(buffer *ringbuf.Reader, read *uint64, deadline time.Time) (wire.Batch, error) {
+func (r *reports) nextOf(buffer *ringbuf.Reader, read *uint64,
+	deadline time.Time) (wire.Batch, error) {
 	const header = 8 // of a record
 	buffer.SetDeadline(deadline)
 	if err := buffer.ReadInto(&r.record); err != nil {

@@ -87,7 +87,8 @@ func TestHits(t *testing.T) {
 func TestLosses(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		before := now(t)
-		s := loadRing(t, os.Getpagesize(), "/bin/bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done")
+		s := loadRing(t, os.Getpagesize(), "/bin/bash", "-c",
+			"for ((i = 0; i < 50; i++)); do x=$i; done")
 		if full {
 			fillLosses(t, s.session)
 		}
@@ -112,8 +113,10 @@ func TestLosses(t *testing.T) {
 			if len(list) > 0 {
 				t.Errorf("losses are noted where there is no room: %+v", list)
 			}
-		} else if len(list) != 1 || list[0].Lost != m.LostHits || list[0].Hits < list[0].Lost || list[0].Started < before || list[0].Started > now(t) {
-			t.Errorf("process %d, started after %d ns, lost %d hits: %+v", s.PID, before, m.LostHits, list)
+		} else if len(list) != 1 || list[0].Lost != m.LostHits || list[0].Hits < list[0].Lost ||
+			list[0].Started < before || list[0].Started > now(t) {
+			t.Errorf("process %d, started after %d ns, lost %d hits: %+v", s.PID, before,
+				m.LostHits, list)
 		}
 	}
 }
@@ -171,12 +174,13 @@ func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
 	}
 }
 
-// What a thread has left comes behind what the ring buffer holds of it, which it has filled. How much
-// bash does depends on its environment: in some runs what is left still has room.
+// What a thread has left comes behind what the ring buffer holds of it, which it has filled. How
+// much bash does depends on its environment: in some runs what is left still has room.
 func TestRestsComeLast(t *testing.T) {
 	kept := 0
 	for i := range 5 {
-		s := loadRing(t, 4<<10, "/bin/bash", "-c", fmt.Sprintf("for ((i = 0; i < %d; i++)); do :; done", 100+i))
+		s := loadRing(t, 4<<10, "/bin/bash", "-c", fmt.Sprintf("for ((i = 0; i < %d; i++)); do "+
+			":; done", 100+i))
 		if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
 			t.Fatal(err)
 		}
@@ -207,16 +211,21 @@ func eachWaiting(t testing.TB, s *Session, visit func(b wire.Batch)) {
 	}
 }
 
-// readsInOrder fails the test if what is read of the only thread is not in order, or not to its end.
+// readsInOrder fails the test if what is read of the only thread is not in order, or not to its
+// end.
 func (s *subject) readsInOrder(t *testing.T) {
 	t.Helper()
 	var sequences []uint64
 	var last wire.Kind
-	eachWaiting(t, s.session, func(b wire.Batch) { sequences, last = append(sequences, b.Sequence), b.Event(b.Len()-1).Kind() })
+	eachWaiting(t, s.session,
+		func(b wire.Batch) {
+			sequences, last = append(sequences, b.Sequence), b.Event(b.Len()-1).Kind()
+		})
 	if !slices.IsSorted(sequences) || last != wire.End {
 		t.Errorf("batches %d, the last word is %v", sequences, last)
 	}
-	if m, err := s.session.Counters().Metrics(); err != nil || m.LostBatches != sequences[len(sequences)-1]+1-uint64(len(sequences)) {
+	if m, err := s.session.Counters().Metrics(); err != nil ||
+		m.LostBatches != sequences[len(sequences)-1]+1-uint64(len(sequences)) {
 		t.Errorf("%d batches lost, %v; received %d", m.LostBatches, err, sequences)
 	}
 }

@@ -85,15 +85,16 @@ func (s *Session) changed(exe *os.File) error {
 	return nil
 }
 
-// attach makes the links: first those that follow the threads, unless they stand since the last time,
-// then the probes.
+// attach makes the links: first those that follow the threads, unless they stand since the last
+// time, then the probes.
 func (s *Session) attach(exe *os.File) error {
 	on, err := s.process.ShadowStack()
 	switch {
 	case err != nil:
 		return err
 	case on:
-		return errors.New("it has a shadow stack, with which kernels kill a probed process: start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
+		return errors.New("it has a shadow stack, with which kernels kill a probed process: " +
+			"start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
 	}
 	s.images.executable().file = exe
 	if err := s.images.executable().untouched(s.process); err != nil {
@@ -159,7 +160,8 @@ func probeError(err error) error {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w: run wpptrace as root", err)
 	case errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("%w: Linux 6.1 or later, with uprobes, is needed: wpptrace check says what is missing", err)
+		return fmt.Errorf("%w: Linux 6.1 or later, with uprobes, is needed: wpptrace check says "+
+			"what is missing", err)
 	}
 	return err
 }
@@ -180,7 +182,8 @@ func (s *Session) Enable(fromStart bool) error {
 		return fmt.Errorf("start the reports: %w", err)
 	}
 	if s.Replaced() {
-		return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name, target.ErrReplaced)
+		return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name,
+			target.ErrReplaced)
 	}
 	if err := s.guarded(); err != nil {
 		return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name, err)
@@ -248,8 +251,8 @@ func (s *Session) Fill() float64 { return s.reports.fill() }
 // capabilities alone; it takes none to take them out.
 func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
 
-// Detach takes the probes out. Cost: that of uprobe.Mechanism.Removal. The process runs on as if nothing
-// had been.
+// Detach takes the probes out. Cost: that of uprobe.Mechanism.Removal. The process runs on as if
+// nothing had been.
 func (s *Session) Detach() error {
 	if !s.attached {
 		return nil
@@ -265,8 +268,8 @@ func (s *Session) Detach() error {
 		return err // they have gone with it
 	}
 	if s.stops != nil && !s.images.libraries {
-		// It may be stopped, and has nothing more to report: it need not wait until slow kernels have
-		// taken out all.
+		// It may be stopped, and has nothing more to report: it need not wait until slow kernels
+		// have taken out all.
 		err = errors.Join(err, s.stops.resume())
 	}
 	if err = errors.Join(err, s.images.unprobe()); err != nil {

@@ -109,7 +109,8 @@ func (s *subject) poke(t *testing.T, b byte) {
 		t.Fatal(err)
 	}
 	defer mem.Close()
-	if _, err := mem.WriteAt([]byte{b}, int64(s.session.images.executable().base+s.session.images.plan.Sites[0].Addr)); err != nil {
+	if _, err := mem.WriteAt([]byte{b},
+		int64(s.session.images.executable().base+s.session.images.plan.Sites[0].Addr)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -132,7 +133,8 @@ func TestSession(t *testing.T) {
 	if err := s.session.Attach(s.exe); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckText(s.Process, s.session.images.executable().image); !errors.Is(err, ErrBreakpoint) {
+	if err := CheckText(s.Process, s.session.images.executable().image); !errors.Is(err,
+		ErrBreakpoint) {
 		t.Errorf("no probe stands: %v", err)
 	}
 	if err := s.session.Enable(true); err != nil {
@@ -153,8 +155,10 @@ func TestSession(t *testing.T) {
 	if m, err := s.session.Counters().Metrics(); err != nil || m != (Metrics{}) {
 		t.Errorf("metrics %+v, %v", m, err)
 	}
-	if l, err := s.session.Counters().Losses(); len(l) > 0 || err != nil || s.session.Replaced() || s.session.Fill() != 0 {
-		t.Errorf("losses %v, %v, replaced %v, fill %v", l, err, s.session.Replaced(), s.session.Fill())
+	if l, err := s.session.Counters().Losses(); len(l) > 0 || err != nil || s.session.Replaced() ||
+		s.session.Fill() != 0 {
+		t.Errorf("losses %v, %v, replaced %v, fill %v", l, err, s.session.Replaced(),
+			s.session.Fill())
 	}
 	if err := s.session.Close(); err != nil {
 		t.Fatal(err)
@@ -166,8 +170,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestNoReportsWithoutGuard: reports that began when the guard had been killed told of what ran while
-// the kernel took the probes out.
+// TestNoReportsWithoutGuard: reports that began when the guard had been killed told of what ran
+// while the kernel took the probes out.
 func TestNoReportsWithoutGuard(t *testing.T) {
 	s := load(t, "/bin/cat", "/dev/null")
 	if err := s.session.Attach(s.exe); err != nil {
@@ -186,8 +190,8 @@ func TestNoReportsWithoutGuard(t *testing.T) {
 	}
 }
 
-// TestProbesThatAreLeftIn: it was said that they were out when the guard had been killed while it put
-// them in, and the kernel had left hundreds; or that the text was not the file's.
+// TestProbesThatAreLeftIn: it was said that they were out when the guard had been killed while it
+// put them in, and the kernel had left hundreds; or that the text was not the file's.
 func TestProbesThatAreLeftIn(t *testing.T) {
 	s := load(t, "/bin/cat", "/dev/null")
 	if err := s.session.Attach(s.exe); err != nil {
@@ -200,7 +204,8 @@ func TestProbesThatAreLeftIn(t *testing.T) {
 	if err := unix.Kill(s.session.guard.PID(), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.session.GuardLostError(); !errors.Is(err, guard.ErrGone) || !strings.HasSuffix(err.Error(), "its probes are out") {
+	if err := s.session.GuardLostError(); !errors.Is(err, guard.ErrGone) ||
+		!strings.HasSuffix(err.Error(), "its probes are out") {
 		t.Errorf("with none left: %v", err)
 	}
 	text, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", s.PID), os.O_WRONLY, 0)
@@ -211,7 +216,8 @@ func TestProbesThatAreLeftIn(t *testing.T) {
 	if _, err := text.WriteAt([]byte{breakpoint}, int64(m.base+m.sites[0].Addr)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.session.GuardLostError(); !errors.Is(err, guard.ErrGone) || !strings.Contains(err.Error(), "left 1 of its probes in") {
+	if err := s.session.GuardLostError(); !errors.Is(err, guard.ErrGone) ||
+		!strings.Contains(err.Error(), "left 1 of its probes in") {
 		t.Errorf("with one left: %v", err)
 	}
 	s.session.attached = false
@@ -252,8 +258,10 @@ func TestSlotIsKeptWhileItIsDrained(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-s.Done()
-		if err := slots.Lookup(slot, &thread); err != nil || (thread.Batch.Tid == 0) != (sending == 0) {
-			t.Errorf("sending %d: when thread %d has ended its slot has %d: %v", sending, s.PID, thread.Batch.Tid, err)
+		if err := slots.Lookup(slot, &thread); err != nil ||
+			(thread.Batch.Tid == 0) != (sending == 0) {
+			t.Errorf("sending %d: when thread %d has ended its slot has %d: %v", sending, s.PID,
+				thread.Batch.Tid, err)
 		}
 	}
 }
@@ -270,7 +278,8 @@ func TestChangedText(t *testing.T) {
 		s := load(t, "/bin/true")
 		s.poke(t, c.b)
 		before := openFiles(t)
-		if err := s.session.Attach(s.exe); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "(true)") {
+		if err := s.session.Attach(s.exe); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "(true)") {
 			t.Errorf("attach: %v, want %s", err, c.want)
 		}
 		if err := CheckText(s.Process, s.session.images.executable().image); err == nil {
@@ -298,10 +307,20 @@ func TestExecWhileAttaching(t *testing.T) {
 		name, next string
 		attach     func(s *subject, exec func()) error
 	}{
-		{"another program, before", "/bin/cat", func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
-		{"the same program, before", shell, func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
-		{"another program, meanwhile", "/bin/cat", func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
-		{"the same program, meanwhile", shell, func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
+		{"another program, before", "/bin/cat",
+			func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
+		{"the same program, before", shell,
+			func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
+		{"another program, meanwhile", "/bin/cat",
+			func(s *subject,
+				exec func()) error {
+				return errors.Join(s.session.attach(s.exe), s.after(exec))
+			}},
+		{"the same program, meanwhile", shell,
+			func(s *subject,
+				exec func()) error {
+				return errors.Join(s.session.attach(s.exe), s.after(exec))
+			}},
 		{"another program, afterwards", "/bin/cat", func(s *subject, exec func()) error {
 			err := s.session.Attach(s.exe)
 			exec()
@@ -311,7 +330,9 @@ func TestExecWhileAttaching(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			start, end := dir+"/start", dir+"/end" // two: with one, the new program may open it before we have closed it, and be at its end at once
+			// two: with one, the new program may open it before we have closed it, and be at its
+			// end at once
+			start, end := dir+"/start", dir+"/end"
 			if err := errors.Join(unix.Mkfifo(start, 0o600), unix.Mkfifo(end, 0o600)); err != nil {
 				t.Fatal(err)
 			}
@@ -344,7 +365,8 @@ func (s *subject) exec(t *testing.T, fifo string) {
 	t.Helper()
 	before := s.Command()
 	s.tell(t, fifo, "x\n")
-	testenv.Eventually(t, func() bool { return !slices.Equal(s.Command(), before) || !s.Alive() }, "it has called exec")
+	testenv.Eventually(t, func() bool { return !slices.Equal(s.Command(), before) || !s.Alive() },
+		"it has called exec")
 }
 
 // tell writes text to the program, which reads the pipe or is about to, and closes the pipe.
@@ -358,7 +380,8 @@ func (s *subject) tell(t *testing.T, fifo, text string) {
 	}, "the program reads")
 	if err != nil {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
-		t.Fatalf("%v: the program reads nothing: %q, alive %t\n%s", err, s.Command(), s.Alive(), status)
+		t.Fatalf("%v: the program reads nothing: %q, alive %t\n%s", err, s.Command(), s.Alive(),
+			status)
 	}
 	defer f.Close()
 	if _, err := f.WriteString(text); err != nil {
@@ -373,7 +396,8 @@ func TestProbeError(t *testing.T) {
 	}{
 		{unix.ESRCH, "it has exited"},
 		{unix.EPERM, "operation not permitted: run wpptrace as root"},
-		{fmt.Errorf("create link: %w", ebpf.ErrNotSupported), "Linux 6.1 or later, with uprobes, is needed: wpptrace check says what is missing"},
+		{fmt.Errorf("create link: %w", ebpf.ErrNotSupported),
+			"Linux 6.1 or later, with uprobes, is needed: wpptrace check says what is missing"},
 		{unix.EINVAL, "invalid argument"},
 	} {
 		if got := probeError(c.err).Error(); !strings.Contains(got, c.want) {
@@ -419,26 +443,31 @@ func TestLoadError(t *testing.T) {
 		{unix.ENOSYS, "no bpf system call"},
 		{ebpf.ErrNotSupported, "Linux 6.1 or later"},
 		{unix.ENOMEM, "a smaller --ring-size"},
-		{&ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"one", "two"}}, "load the BPF program: permission denied: Linux 6.1 or later is needed"},
+		{&ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"one", "two"}},
+			"load the BPF program: permission denied: Linux 6.1 or later is needed"},
 	} {
-		if got := loadError(fmt.Errorf("map: %w", c.err)).Error(); !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
+		if got := loadError(fmt.Errorf("map: %w", c.err)).Error(); !strings.Contains(got, c.want) ||
+			strings.Contains(got, "\n") {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
 	}
 }
 
-// The verifier is what a short recording takes longest for: with what is known of the process it must
-// not look at more than it does without.
+// The verifier is what a short recording takes longest for: with what is known of the process it
+// must not look at more than it does without.
 func TestVerifierIsSoonDone(t *testing.T) {
 	const most = 50_000 // instructions: some 50 ms
-	s := loadWith(t, Options{Ring: DefaultRing, Hold: true, Shared: true}, "/bin/cat", "/dev/null").session
-	for name, p := range map[string]*ebpf.Program{"hit": s.objects.Hit, "on_exit": s.objects.OnExit, "drain": s.objects.Drain} {
+	s := loadWith(t, Options{Ring: DefaultRing, Hold: true, Shared: true}, "/bin/cat",
+		"/dev/null").session
+	for name, p := range map[string]*ebpf.Program{"hit": s.objects.Hit, "on_exit": s.objects.OnExit,
+		"drain": s.objects.Drain} {
 		info, err := p.Info()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n, ok := info.VerifiedInstructions(); !ok || n > most {
-			t.Errorf("of %s it looks at %d instructions (known: %v), more than %d", name, n, ok, most)
+			t.Errorf("of %s it looks at %d instructions (known: %v), more than %d", name, n, ok,
+				most)
 		}
 	}
 }

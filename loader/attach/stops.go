@@ -12,8 +12,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// stops lets a process go on that the BPF program has stopped: where the ring buffer would overflow,
-// or where it maps code.
+// stops lets a process go on that the BPF program has stopped: where the ring buffer would
+// overflow, or where it maps code.
 type stops struct {
 	process *target.Process
 	watch   *guard.Watch
@@ -42,8 +42,8 @@ func (s *stops) hold() (bool, error) { return s.watch.Holds(s.process.PID) }
 // resume lets the process go on if it is stopped.
 func (s *stops) resume() error { return s.watch.Resume(s.process.PID) }
 
-// resumeWhenAllStand lets the process go on once all of its threads have stopped, unless it has mapped
-// code that is to be dealt with: before, a thread may be about to.
+// resumeWhenAllStand lets the process go on once all of its threads have stopped, unless it has
+// mapped code that is to be dealt with: before, a thread may be about to.
 func (s *stops) resumeWhenAllStand(hasMapped func() bool) error {
 	held, err := s.hold()
 	if err != nil || !held {

@@ -9,9 +9,9 @@ import (
 	"wpptrace/loader/target"
 )
 
-// bringTablesIn has the tables that probed jumps read in the memory of the process: the kernel reads
-// an entry at a hit, before the jump does, and cannot where nothing has touched its page yet. What
-// cannot be read now is left: a hit there is counted as lost.
+// bringTablesIn has the tables that probed jumps read in the memory of the process: the kernel
+// reads an entry at a hit, before the jump does, and cannot where nothing has touched its page yet.
+// What cannot be read now is left: a hit there is counted as lost.
 func (m *mapped) bringTablesIn(p *target.Process) {
 	if m.absent {
 		return
@@ -25,9 +25,9 @@ func (m *mapped) bringTablesIn(p *target.Process) {
 }
 
 // tablePages lists the pages of the image that hold addresses to which probed jumps through memory
-// lead, sorted, not nil: by these addresses, in the file or as they will be relocated, for an index or
-// a base register may lead to a table from anywhere. Cost: some ns for each word of the file, where
-// there are such jumps.
+// lead, sorted, not nil: by these addresses, in the file or as they will be relocated, for an index
+// or a base register may lead to a table from anywhere. Cost: some ns for each word of the file,
+// where there are such jumps.
 func (m *mapped) tablePages() []uint64 {
 	targets := m.tableTargets()
 	if len(targets) == 0 {

@@ -9,8 +9,8 @@ import (
 	"wpptrace/internal/testenv"
 )
 
-// TestTablePages: the page of a table that a probed jump reads is found, be it that the file has the
-// addresses in it or that the loader writes them there.
+// TestTablePages: the page of a table that a probed jump reads is found, be it that the file has
+// the addresses in it or that the loader writes them there.
 func TestTablePages(t *testing.T) {
 	const jumps = `
 		static int sum;

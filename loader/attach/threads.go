@@ -52,8 +52,8 @@ func (t *threads) flush(ctx context.Context) error {
 	}
 }
 
-// flushOnce returns how many threads were at that themselves, because they come to their end: it may
-// not be in the ring buffer yet.
+// flushOnce returns how many threads were at that themselves, because they come to their end: it
+// may not be in the ring buffer yet.
 func (t *threads) flushOnce() (unsent uint32, err error) {
 	if err := t.objects.Unsent.Set(uint32(0)); err != nil {
 		return 0, err

@@ -23,16 +23,19 @@ func Base(p *target.Process, im *image.Image) (uint64, error) {
 		return all[0], nil
 	}
 	if len(mappings) > 0 {
-		return 0, fmt.Errorf("find the code of %s in the memory of process %d: %s", im.Name, p.PID, inOther)
+		return 0, fmt.Errorf("find the code of %s in the memory of process %d: %s", im.Name, p.PID,
+			inOther)
 	}
-	return 0, fmt.Errorf("find %s in the memory of process %d: it is not mapped: if it has just been started, try again", im.Name, p.PID)
+	return 0, fmt.Errorf("find %s in the memory of process %d: it is not mapped: if it has just "+
+		"been started, try again", im.Name, p.PID)
 }
 
 // bases lists the different places where an image is mapped.
 func bases(mappings []target.Mapping, im *image.Image) (list []uint64) {
 	for _, m := range mappings {
 		for _, s := range im.Segments {
-			if base := m.Lo - s.Addr&^(page-1); m.Exec && m.Offset == s.Offset&^(page-1) && !slices.Contains(list, base) {
+			if base := m.Lo - s.Addr&^(page-1); m.Exec && m.Offset == s.Offset&^(page-1) &&
+				!slices.Contains(list, base) {
 				list = append(list, base)
 			}
 		}
@@ -45,7 +48,8 @@ var breakpoint = arch.Native.Breakpoint()
 
 // ErrBreakpoint says that somebody else's probe stands in the text: what ours would replace is not
 // known then.
-var ErrBreakpoint = errors.New("a breakpoint stands there already: detach the debugger or other tracer")
+var ErrBreakpoint = errors.New("a breakpoint stands there already: detach the debugger or other " +
+	"tracer")
 
 // untouched fails when the text that the probes go into is not the file's.
 func (m *mapped) untouched(p *target.Process) error {
@@ -58,7 +62,8 @@ func (m *mapped) untouched(p *target.Process) error {
 		case b == breakpoint:
 			return fmt.Errorf("its text at %x in %s: %w", site.Addr, m.nameOf(site), ErrBreakpoint)
 		}
-		return fmt.Errorf("its text at %x in %s is not the file's: code that is changed at run time cannot be traced", site.Addr, m.nameOf(site))
+		return fmt.Errorf("its text at %x in %s is not the file's: code that is changed at run "+
+			"time cannot be traced", site.Addr, m.nameOf(site))
 	})
 }
 
@@ -71,13 +76,14 @@ func (m *mapped) standing(p *target.Process) error {
 		if b == breakpoint {
 			return nil
 		}
-		return fmt.Errorf("the probe at %x in %s does not stand: %w", site.Addr, m.nameOf(site), m.whyAbsent(p, site.Addr))
+		return fmt.Errorf("the probe at %x in %s does not stand: %w", site.Addr, m.nameOf(site),
+			m.whyAbsent(p, site.Addr))
 	})
 }
 
-// GuardLostError is guard.ErrGone, when the guard has been killed, with what has become of its probes: the
-// kernel may leave some in that were about to go in. It waits for the guard's end, but not for long.
-// What has given up its capabilities may not look any more.
+// GuardLostError is guard.ErrGone, when the guard has been killed, with what has become of its
+// probes: the kernel may leave some in that were about to go in. It waits for the guard's end, but
+// not for long. What has given up its capabilities may not look any more.
 func (s *Session) GuardLostError() error {
 	const removal = 10 * time.Second // of very many probes
 	select {
@@ -88,13 +94,15 @@ func (s *Session) GuardLostError() error {
 	left, unread := s.images.left()
 	switch {
 	case left > 0:
-		return fmt.Errorf("%w, and the kernel has left %d of its probes in, which cost time until the process ends: restart it when you can", guard.ErrGone, left)
+		return fmt.Errorf("%w, and the kernel has left %d of its probes in, which cost time "+
+			"until the process ends: restart it when you can", guard.ErrGone, left)
 	case unread == nil:
 		return fmt.Errorf("%w, and its probes are out", guard.ErrGone)
 	case !s.process.Alive():
 		return guard.ErrGone
 	}
-	return fmt.Errorf("%w; could not verify that its probes were removed: %w", guard.ErrGone, unread)
+	return fmt.Errorf("%w; could not verify that its probes were removed: %w", guard.ErrGone,
+		unread)
 }
 
 // left is how many breakpoints stand in the text of the process where probes were, and not in the
@@ -104,7 +112,8 @@ func (m *mapped) left(p *target.Process) (n int, err error) {
 		return 0, nil
 	}
 	err = m.readSites(p, func(site *plan.Site, b byte) error {
-		if file := m.image.Bytes(site.Addr, site.Addr+1); b == breakpoint && len(file) == 1 && file[0] != b {
+		if file := m.image.Bytes(site.Addr, site.Addr+1); b == breakpoint && len(file) == 1 &&
+			file[0] != b {
 			n++
 		}
 		return nil

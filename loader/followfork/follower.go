@@ -18,8 +18,8 @@ import (
 // Most is how many followed processes may live at the same time; those beyond are not followed.
 const Most = int(bpf.FamilyFamilyTableFAMILY_MAX)
 
-// A Follower follows a process, those that it has started since Follow, and those that these have. It
-// is used by one goroutine at a time, but for Resume and Holds.
+// A Follower follows a process, those that it has started since Follow, and those that these have.
+// It is used by one goroutine at a time, but for Resume and Holds.
 type Follower struct {
 	objects bpf.FamilyObjects
 	watch   *guard.Watch
@@ -28,8 +28,8 @@ type Follower struct {
 	record  ringbuf.Record
 }
 
-// Started is a process that is stopped before its first instruction, or that of another program, unless
-// Obstacle says why it is not.
+// Started is a process that is stopped before its first instruction, or that of another program,
+// unless Obstacle says why it is not.
 type Started struct {
 	PID      int
 	Name     string // that of its first thread, with \n and the like for what cannot be printed
@@ -40,11 +40,12 @@ type Started struct {
 // Obstacles.
 var (
 	ErrDebugger   = errors.New("a debugger has it")
-	ErrJobControl = errors.New("it is the job of a shell on a terminal, which would take it for stopped by its user: start it by wpptrace, or trace it with -p once it runs")
+	ErrJobControl = errors.New("it is the job of a shell on a terminal, which would take it for " +
+		"stopped by its user: start it by wpptrace, or trace it with -p once it runs")
 )
 
-// Load prepares to follow processes; nothing is stopped before Follow. The caller closes the follower,
-// before the guard. Cost: some ms.
+// Load prepares to follow processes; nothing is stopped before Follow. The caller closes the
+// follower, before the guard. Cost: some ms.
 func Load(g *guard.Guard) (*Follower, error) {
 	f := &Follower{}
 	if err := f.load(g); err != nil {
@@ -69,7 +70,8 @@ func (f *Follower) load(g *guard.Guard) error {
 	if f.reader, err = ringbuf.NewReader(f.objects.Events); err != nil {
 		return err
 	}
-	if f.watch, err = g.Watch(f.objects.Stops, f.objects.OnSignalGenerate, f.objects.OnExit); err != nil {
+	if f.watch, err = g.Watch(f.objects.Stops, f.objects.OnSignalGenerate,
+		f.objects.OnExit); err != nil {
 		return err
 	}
 	for _, p := range []*ebpf.Program{f.objects.OnFork, f.objects.OnFirstReturn, f.objects.OnExec} {
@@ -94,7 +96,8 @@ func (f *Follower) Follow(p *target.Process) error {
 	return nil
 }
 
-// Next waits for a process that has started until the deadline, and returns os.ErrDeadlineExceeded then.
+// Next waits for a process that has started until the deadline, and returns os.ErrDeadlineExceeded
+// then.
 func (f *Follower) Next(deadline time.Time) (Started, error) {
 	f.reader.SetDeadline(deadline)
 	if err := f.reader.ReadInto(&f.record); err != nil {
@@ -131,8 +134,8 @@ func (f *Follower) Dropped() (n uint32) {
 	return n
 }
 
-// Unfollow ends the stops, and continues all processes that are stopped or about to be. Cost: 0.1 s,
-// unless all have come to their ends.
+// Unfollow ends the stops, and continues all processes that are stopped or about to be. Cost: 0.1
+// s, unless all have come to their ends.
 func (f *Follower) Unfollow() error {
 	err := f.objects.Following.Set(uint32(0))
 	for _, l := range f.links {
@@ -140,7 +143,8 @@ func (f *Follower) Unfollow() error {
 	}
 	f.links = nil
 	const enough, pause = 100 * time.Millisecond, 5 * time.Millisecond
-	for began := time.Now(); err == nil && f.Alive() && time.Since(began) < enough; time.Sleep(pause) {
+	for began := time.Now(); err == nil && f.Alive() &&
+		time.Since(began) < enough; time.Sleep(pause) {
 		err = f.watch.ResumeAll()
 	}
 	return err

@@ -53,12 +53,15 @@ func (g *Guard) start() error {
 		return errors.Join(err, theirs.Close())
 	}
 	g.cmd = &exec.Cmd{
-		Path:        "/proc/self/exe",
-		Args:        []string{"wpptrace", Command},
-		ExtraFiles:  []*os.File{theirs},
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // the terminal's signals are not meant for it; of the same session, it may be let go on by whatever user
+		Path:       "/proc/self/exe",
+		Args:       []string{"wpptrace", Command},
+		ExtraFiles: []*os.File{theirs},
+		// the terminal's signals are not meant for it; of the same session, it may be let go on by
+		// whatever user
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
-	err = errors.Join(g.cmd.Start(), theirs.Close()) // that end is its alone: where it ends, so does the connection
+	// that end is its alone: where it ends, so does the connection
+	err = errors.Join(g.cmd.Start(), theirs.Close())
 	if err != nil {
 		return errors.Join(err, g.conn.Close())
 	}
@@ -86,8 +89,8 @@ func (g *Guard) end() error {
 // PID is the number of the guard's own process.
 func (g *Guard) PID() int { return g.cmd.Process.Pid }
 
-// Gone is closed when the guard has come to its end: it has been killed, and the kernel has taken its
-// probes out, but for such as it may have left in that were about to go in.
+// Gone is closed when the guard has come to its end: it has been killed, and the kernel has taken
+// its probes out, but for such as it may have left in that were about to go in.
 func (g *Guard) Gone() <-chan struct{} { return g.gone }
 
 // connection takes over the file.
@@ -112,7 +115,8 @@ func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 	if err == nil {
 		_, err = receive(g.conn, &r)
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return r, fmt.Errorf("process %d: %w", g.process.PID, ErrGone)
 	}
 	if err != nil {
@@ -127,8 +131,8 @@ func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 // usualAnswer is how soon the guard answers, of some ten thousand probes too.
 const usualAnswer = time.Second
 
-// keepAwake lets the guard go on while it takes longer than usual: somebody may have stopped it, and
-// nothing is taken out then.
+// keepAwake lets the guard go on while it takes longer than usual: somebody may have stopped it,
+// and nothing is taken out then.
 func (g *Guard) keepAwake() (enough func()) {
 	done := make(chan struct{})
 	go func() {
@@ -162,9 +166,10 @@ type Probes struct {
 }
 
 // Probe puts a program at places of a file, where it is mapped in the memory of a process, as
-// uprobe.Mechanism.Put does. errors.Is recognises errors that the kernel gave. The caller closes the
-// probes, before the guard. Cost: about 2 us a place in a link, 0.3 ms one that is an event.
-func (g *Guard) Probe(mechanism uprobe.Mechanism, file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (*Probes, error) {
+// uprobe.Mechanism.Put does. errors.Is recognises errors that the kernel gave. The caller closes
+// the probes, before the guard. Cost: about 2 us a place in a link, 0.3 ms one that is an event.
+func (g *Guard) Probe(mechanism uprobe.Mechanism, file *os.File, program *ebpf.Program, offsets,
+	cookies []uint64, pid int) (*Probes, error) {
 	hit, err := duplicate(program.FD())
 	if err != nil {
 		return nil, err

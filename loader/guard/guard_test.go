@@ -28,20 +28,27 @@ func TestSignalsBesideAStop(t *testing.T) {
 		want    bpf.TracerStop
 		stopped bool
 	}{
-		{"theirs", []string{"SIGSTOP", "let go"}, bpf.TracerStop{Other: uint32(unix.SIGSTOP)}, true},
+		{"theirs", []string{"SIGSTOP", "let go"}, bpf.TracerStop{Other: uint32(unix.SIGSTOP)},
+			true},
 		{"theirs is over", []string{"SIGSTOP", "SIGCONT"}, bpf.TracerStop{}, false},
 		{"ours", []string{"stop"}, bpf.TracerStop{Ours: 1}, true},
 		{"let go", []string{"stop", "let go"}, bpf.TracerStop{}, false},
 		{"let go before it stops", []string{"let go", "stop", "let go"}, bpf.TracerStop{}, false},
 		{"SIGCONT before it stops", []string{"SIGCONT", "stop"}, bpf.TracerStop{Ours: 1}, true},
 		{"SIGCONT", []string{"stop", "SIGCONT"}, bpf.TracerStop{}, false},
-		{"theirs too", []string{"stop", "SIGSTOP", "let go"}, bpf.TracerStop{Other: uint32(unix.SIGSTOP)}, true},
-		{"theirs and SIGCONT before it stops", []string{"SIGSTOP", "SIGCONT", "stop"}, bpf.TracerStop{Ours: 1}, true},
-		{"theirs as it is let go", []string{"stop", "SIGSTOP", "go on"}, bpf.TracerStop{Other: uint32(unix.SIGSTOP)}, true},
-		{"theirs was before", []string{"SIGSTOP", "SIGCONT", "stop", "go on"}, bpf.TracerStop{}, false},
-		{"the terminal's", []string{"stop", "SIGTSTP"}, bpf.TracerStop{Ours: 1, Other: uint32(unix.SIGTSTP)}, true},
+		{"theirs too", []string{"stop", "SIGSTOP", "let go"},
+			bpf.TracerStop{Other: uint32(unix.SIGSTOP)}, true},
+		{"theirs and SIGCONT before it stops", []string{"SIGSTOP", "SIGCONT", "stop"},
+			bpf.TracerStop{Ours: 1}, true},
+		{"theirs as it is let go", []string{"stop", "SIGSTOP", "go on"},
+			bpf.TracerStop{Other: uint32(unix.SIGSTOP)}, true},
+		{"theirs was before", []string{"SIGSTOP", "SIGCONT", "stop", "go on"}, bpf.TracerStop{},
+			false},
+		{"the terminal's", []string{"stop", "SIGTSTP"},
+			bpf.TracerStop{Ours: 1, Other: uint32(unix.SIGTSTP)}, true},
 		{"the terminal's is kept", []string{"stop", "SIGTSTP", "let go"}, bpf.TracerStop{}, true},
-		{"the terminal's is taken back", []string{"stop", "SIGTSTP", "SIGCONT"}, bpf.TracerStop{}, false},
+		{"the terminal's is taken back", []string{"stop", "SIGTSTP", "SIGCONT"}, bpf.TracerStop{},
+			false},
 		{"a debugger's", []string{"debug"}, bpf.TracerStop{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,7 +57,8 @@ func TestSignalsBesideAStop(t *testing.T) {
 				take(t, p, stops, step)
 			}
 			becomes(t, p, c.stopped)
-			if s, err := stopOf(stops, p.PID); err != nil || s.Ours != c.want.Ours || s.Other != c.want.Other {
+			if s, err := stopOf(stops, p.PID); err != nil || s.Ours != c.want.Ours ||
+				s.Other != c.want.Other {
 				t.Errorf("it is known %+v, %v; want %+v but for the time", s, err, c.want)
 			}
 		})
@@ -60,7 +68,8 @@ func TestSignalsBesideAStop(t *testing.T) {
 // follow starts a process whose signals the BPF program sees.
 func follow(t *testing.T) (*target.Process, *ebpf.Map) {
 	cmd := exec.Command("yes")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in a process group that nobody heeds, the terminal's signals do not stop it
+	// in a process group that nobody heeds, the terminal's signals do not stop it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -118,20 +127,22 @@ func take(t *testing.T, p *target.Process, stops *ebpf.Map, step string) {
 
 // stop stops a process as a hit does.
 func stop(t *testing.T, p *target.Process) {
-	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL", Instructions: asm.Instructions{
-		asm.FnGetCurrentPidTgid.Call(),
-		asm.RSh.Imm(asm.R0, 32),
-		asm.JNE.Imm(asm.R0, int32(p.PID), "end"),
-		asm.Mov.Imm(asm.R1, int32(unix.SIGSTOP)),
-		asm.FnSendSignalThread.Call(),
-		asm.Mov.Imm(asm.R0, 0).WithSymbol("end"),
-		asm.Return(),
-	}})
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL",
+		Instructions: asm.Instructions{
+			asm.FnGetCurrentPidTgid.Call(),
+			asm.RSh.Imm(asm.R0, 32),
+			asm.JNE.Imm(asm.R0, int32(p.PID), "end"),
+			asm.Mov.Imm(asm.R1, int32(unix.SIGSTOP)),
+			asm.FnSendSignalThread.Call(),
+			asm.Mov.Imm(asm.R0, 0).WithSymbol("end"),
+			asm.Return(),
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer program.Close()
-	l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "sys_enter", Program: program})
+	l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "sys_enter",
+		Program: program})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ import (
 
 // A request is what wpptrace asks of the guard, one at a time: the first field that is set.
 type request struct {
-	Watch   bool         // over who is stopped: with the descriptors of the map of stops, and of the links of those who keep it
+	// over who is stopped: with the descriptors of the map of stops, and of the links of those who
+	// keep it
+	Watch   bool
 	Probe   *placement   // with the descriptors of a file and of a program
 	Remove  int          // the number of a placement
 	Confine *confinement // give up all capabilities but those
@@ -59,7 +61,8 @@ func refusalOf(err error) *refusal {
 func (r *refusal) Error() string { return r.Text }
 
 func (r *refusal) Is(target error) bool {
-	return target == ebpf.ErrNotSupported && r.Unsupported || r.Errno != 0 && (r.Errno.Is(target) || target == r.Errno)
+	return target == ebpf.ErrNotSupported && r.Unsupported ||
+		r.Errno != 0 && (r.Errno.Is(target) || target == r.Errno)
 }
 
 // mostFiles is how many descriptors a message may have.

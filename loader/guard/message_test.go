@@ -49,7 +49,9 @@ func TestMessages(t *testing.T) {
 	}{
 		{"short", request{Remove: 7}, nil},
 		{"with descriptors", request{Watch: true}, []*os.File{file, file, file}},
-		{"long", request{Probe: &placement{uprobe.Events, slices.Repeat([]uint64{math.MaxUint64}, 1<<18), make([]uint64, 1<<18), 12}}, []*os.File{file}},
+		{"long", request{Probe: &placement{uprobe.Events,
+			slices.Repeat([]uint64{math.MaxUint64}, 1<<18), make([]uint64, 1<<18), 12}},
+			[]*os.File{file}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := pair(t)
@@ -87,7 +89,8 @@ func TestRefusal(t *testing.T) {
 		if _, err := receive(b, &r); err != nil {
 			t.Fatal(errors.Join(err, <-sent))
 		}
-		if !errors.Is(r.Refusal, want) || errors.Is(r.Refusal, unix.EIO) || r.Refusal.Error() != want.Error() {
+		if !errors.Is(r.Refusal, want) || errors.Is(r.Refusal, unix.EIO) ||
+			r.Refusal.Error() != want.Error() {
 			t.Errorf("%v has become %v", want, r.Refusal)
 		}
 		<-sent

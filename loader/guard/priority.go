@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RaisePriority has the calling goroutine, which stays on its thread, scheduled before others until it
-// calls restore, where we have the privilege (CAP_SYS_NICE). What is half done to a process that runs
-// is to be done soon: each probe that goes into a busy one waits for its locks, and on a crowded
-// machine thirty thousand of them for the scheduler each time.
+// RaisePriority has the calling goroutine, which stays on its thread, scheduled before others until
+// it calls restore, where we have the privilege (CAP_SYS_NICE). What is half done to a process that
+// runs is to be done soon: each probe that goes into a busy one waits for its locks, and on a
+// crowded machine thirty thousand of them for the scheduler each time.
 func RaisePriority() (restore func()) {
 	runtime.LockOSThread()
 	tid := unix.Gettid()
@@ -19,7 +19,8 @@ func RaisePriority() (restore func()) {
 		return runtime.UnlockOSThread
 	}
 	return func() {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, most-before) // lower than it is, which nobody is denied
+		// lower than it is, which nobody is denied
+		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, most-before)
 		runtime.UnlockOSThread()
 	}
 }

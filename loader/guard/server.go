@@ -66,7 +66,8 @@ func (s *server) serve() error {
 		}
 		var q request
 		fds, err := receive(s.conn, &q)
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.ECONNRESET) {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+			errors.Is(err, unix.ECONNRESET) {
 			return nil
 		}
 		if err != nil {
@@ -82,7 +83,8 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 	switch {
 	case q.Watch && len(fds) > 1:
 		var stops *ebpf.Map
-		if stops, err = ebpf.NewMapFromFD(fds[0]); err == nil { // the others, of links, are only kept
+		if stops, err = ebpf.NewMapFromFD(fds[0]); err == nil {
+			// the others, of links, are only kept
 			s.stops = append(s.stops, stops)
 		}
 	case q.Probe != nil && len(fds) == 2:
@@ -128,7 +130,8 @@ func (s *server) remove(id int) error {
 // release continues processes until all probes are removed, and a while longer.
 func (s *server) release(removed <-chan error) (err error) {
 	const enough = 200 * time.Millisecond
-	for last := time.Now(); removed != nil || time.Since(last) < enough; time.Sleep(time.Millisecond) {
+	for last := time.Now(); removed != nil ||
+		time.Since(last) < enough; time.Sleep(time.Millisecond) {
 		stopped, failed := s.resume()
 		if failed != nil {
 			if removed != nil {

@@ -23,7 +23,8 @@ func TestGuardThatDiesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if g, err := Start(p); err == nil || !strings.Contains(err.Error(), "it ended at once") || !strings.Contains(err.Error(), "exit status 3") {
+	if g, err := Start(p); err == nil || !strings.Contains(err.Error(), "it ended at once") ||
+		!strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("got %v, %v", g, err)
 	}
 }

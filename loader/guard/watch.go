@@ -17,23 +17,28 @@ import (
 // several goroutines.
 type Watch struct {
 	stops *ebpf.Map
-	links []link.Link // of the programs that keep stops: the guard has them too, for without them nobody knows what to undo
+	// of the programs that keep stops: the guard has them too, for without them nobody knows what
+	// to undo
+	links []link.Link
 }
 
-// Watch has the guard continue, should we be gone, the processes that BPF programs have stopped. stops
-// holds these by process number; programs maintain it: they see the signals of those processes, and
-// remove each that ends. The caller closes the watch, before the guard, and frees stops then.
+// Watch has the guard continue, should we be gone, the processes that BPF programs have stopped.
+// stops holds these by process number; programs maintain it: they see the signals of those
+// processes, and remove each that ends. The caller closes the watch, before the guard, and frees
+// stops then.
 func (g *Guard) Watch(stops *ebpf.Map, programs ...*ebpf.Program) (*Watch, error) {
 	w := &Watch{stops: stops}
 	for _, p := range programs {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
-			return nil, fmt.Errorf("follow the signals of process %d: %w", g.process.PID, errors.Join(err, w.Close()))
+			return nil, fmt.Errorf("follow the signals of process %d: %w", g.process.PID,
+				errors.Join(err, w.Close()))
 		}
 		w.links = append(w.links, l)
 	}
 	if err := g.watch(w); err != nil {
-		return nil, fmt.Errorf("watch over process %d: %w", g.process.PID, errors.Join(err, w.Close()))
+		return nil, fmt.Errorf("watch over process %d: %w", g.process.PID,
+			errors.Join(err, w.Close()))
 	}
 	return w, nil
 }
@@ -62,8 +67,8 @@ func (w *Watch) Holds(pid int) (bool, error) {
 	return s.Ours != 0, err
 }
 
-// Resume continues a process, if a BPF program has stopped it and nobody else since. Call it when the
-// ring buffer has room for its events.
+// Resume continues a process, if a BPF program has stopped it and nobody else since. Call it when
+// the ring buffer has room for its events.
 func (w *Watch) Resume(pid int) error {
 	_, err := resume(w.stops, pid)
 	return err
@@ -119,7 +124,8 @@ func resume(stops *ebpf.Map, pid int) (stopped bool, err error) {
 	p, err := target.Reach(pid)
 	if err == nil {
 		defer p.Close()
-		if s, err = stopOf(stops, pid); err != nil || s.Ours == 0 { // it is over, and what we have reached is another by that number
+		if s, err = stopOf(stops, pid); err != nil || s.Ours == 0 {
+			// it is over, and what we have reached is another by that number
 			return false, err
 		}
 		err = sendCont(p, stops)
@@ -130,9 +136,11 @@ func resume(stops *ebpf.Map, pid int) (stopped bool, err error) {
 	return true, err
 }
 
-// sendCont sends SIGCONT, and repeats the signal to stop that somebody else may have sent just before.
+// sendCont sends SIGCONT, and repeats the signal to stop that somebody else may have sent just
+// before.
 func sendCont(p *target.Process, stops *ebpf.Map) error {
-	if err := p.Signal(unix.SIGCONT); err != nil { // the BPF program sees it, and notes what it takes back
+	if err := p.Signal(unix.SIGCONT); err != nil {
+		// the BPF program sees it, and notes what it takes back
 		return err
 	}
 	s, err := stopOf(stops, p.PID)

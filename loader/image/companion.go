@@ -143,7 +143,8 @@ func (f elfFile) openSupplement(d *debugData) error {
 		if s == nil {
 			return errors.New("it has no build id")
 		}
-		if note, err := shared.plainSection(s); err != nil || buildID(note) != hex.EncodeToString(id) {
+		if note, err := shared.plainSection(s); err != nil ||
+			buildID(note) != hex.EncodeToString(id) {
 			return fmt.Errorf("it is not of build id %x", id)
 		}
 		d.supplement, err = shared.openDWARF()
@@ -153,7 +154,8 @@ func (f elfFile) openSupplement(d *debugData) error {
 	if byID, ok := companionOf(hex.EncodeToString(id)); ok {
 		err = withInstalled(byID, read)
 	}
-	if below, ok := strings.CutPrefix(string(name), installedAt+"/"); ok && f.installed && errors.Is(err, fs.ErrNotExist) {
+	if below, ok := strings.CutPrefix(string(name), installedAt+"/"); ok && f.installed &&
+		errors.Is(err, fs.ErrNotExist) {
 		err = withInstalled(below, read)
 	}
 	if err != nil {

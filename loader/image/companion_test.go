@@ -52,7 +52,8 @@ func TestCompanion(t *testing.T) {
 	if diff := cmp.Diff(whole.Symbols(), stripped.Symbols()); diff != "" {
 		t.Errorf("symbols: %s", diff)
 	}
-	if got := everyLine(t, stripped); !slices.EqualFunc(got, want, slices.Equal) || stripped.PassedOver() != nil {
+	if got := everyLine(t, stripped); !slices.EqualFunc(got, want, slices.Equal) ||
+		stripped.PassedOver() != nil {
 		t.Errorf("lines or inlined calls differ: %v", stripped.PassedOver())
 	}
 
@@ -60,7 +61,10 @@ func TestCompanion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noSymbols := patched(file, int(binary.LittleEndian.Uint64(file[40:]))+sectionNamed(t, companion, ".symtab")*64+40, 0xff, 0xff) // its names are those of no section
+	// its names are those of no section
+	noSymbols := patched(file,
+		int(binary.LittleEndian.Uint64(file[40:]))+sectionNamed(t, companion, ".symtab")*64+40,
+		0xff, 0xff)
 	run(t, "", "objcopy", "--compress-debug-sections=zlib", companion)
 	if got := everyLine(t, mustOpen(t, program)); !slices.EqualFunc(got, want, slices.Equal) {
 		t.Error("lines or inlined calls differ where sections are compressed")
@@ -71,32 +75,55 @@ func TestCompanion(t *testing.T) {
 		damage func() error
 		want   string
 	}{
-		"another program's":    {func() error { install(t, other, whole.BuildID); return nil }, "it is not of build id " + whole.BuildID},
-		"cut off":              {func() error { return os.WriteFile(companion, file[:len(file)/2], 0o600) }, "malformed elf file: EOF"},
-		"empty":                {func() error { return os.WriteFile(companion, nil, 0o600) }, "malformed elf file: EOF"},
-		"without good symbols": {func() error { return os.WriteFile(companion, noSymbols, 0o600) }, "symbol table .symtab has no names"},
-		"a directory":          {func() error { return os.Mkdir(companion, 0o755) }, "it is no regular file"},
-		"a pipe":               {func() error { return syscall.Mkfifo(companion, 0o600) }, "it is no regular file"},
-		"a device":             {func() error { return syscall.Mknod(companion, syscall.S_IFCHR|0o600, 1<<8|5) }, "it is no regular file"}, // as /dev/zero
-		"a link to a file":     {func() error { return os.Symlink("/etc/shadow", companion) }, escapes},
-		"a link upwards":       {func() error { return os.Symlink("../../../../../../../etc/shadow", companion) }, escapes},
-		"a link to itself":     {func() error { return os.Symlink(filepath.Base(companion), companion) }, "too many levels of symbolic links"},
+		"another program's": {func() error { install(t, other, whole.BuildID); return nil },
+			"it is not of build id " + whole.BuildID},
+		"cut off": {func() error {
+			return os.WriteFile(companion, file[:len(file)/2], 0o600)
+		}, "malformed elf file: EOF"},
+		"empty": {func() error { return os.WriteFile(companion, nil, 0o600) },
+			"malformed elf file: EOF"},
+		"without good symbols": {func() error { return os.WriteFile(companion, noSymbols, 0o600) },
+			"symbol table .symtab has no names"},
+		"a directory": {func() error { return os.Mkdir(companion, 0o755) },
+			"it is no regular file"},
+		"a pipe": {func() error { return syscall.Mkfifo(companion, 0o600) },
+			"it is no regular file"},
+		// as /dev/zero
+		"a device": {func() error {
+			return syscall.Mknod(companion, syscall.S_IFCHR|0o600, 1<<8|5)
+		}, "it is no regular file"},
+		"a link to a file": {func() error { return os.Symlink("/etc/shadow", companion) },
+			escapes},
+		"a link upwards": {func() error {
+			return os.Symlink("../../../../../../../etc/shadow", companion)
+		}, escapes},
+		"a link to itself": {func() error {
+			return os.Symlink(filepath.Base(companion), companion)
+		}, "too many levels of symbolic links"},
 		"another user's": {func() error {
-			return errors.Join(os.WriteFile(companion, file, 0o644), os.Chown(companion, notRoots, 0))
+			return errors.Join(os.WriteFile(companion, file, 0o644),
+				os.Chown(companion, notRoots, 0))
 		}, "it is not root's"},
 		"another user's link": {func() error {
-			return errors.Join(os.WriteFile(companion+"2", file, 0o644), os.Symlink(filepath.Base(companion)+"2", companion), os.Lchown(companion, notRoots, 0))
+			return errors.Join(os.WriteFile(companion+"2", file, 0o644),
+				os.Symlink(filepath.Base(companion)+"2", companion), os.Lchown(companion, notRoots,
+					0))
 		}, "it is not root's"},
 		"in a shared directory": {func() error {
-			return errors.Join(os.WriteFile(companion, file, 0o644), os.Chmod(filepath.Dir(companion), 0o777))
+			return errors.Join(os.WriteFile(companion, file, 0o644),
+				os.Chmod(filepath.Dir(companion), 0o777))
 		}, "its directory is not root's alone"},
 		"in a directory of a group": {func() error {
-			return errors.Join(os.WriteFile(companion, file, 0o644), os.Chmod(filepath.Dir(companion), 0o775))
+			return errors.Join(os.WriteFile(companion, file, 0o644),
+				os.Chmod(filepath.Dir(companion), 0o775))
 		}, "its directory is not root's alone"},
-		"10 GB of nothing": {func() error { return errors.Join(os.WriteFile(companion, nil, 0o600), os.Truncate(companion, 10<<30)) }, "malformed elf file: bad magic number"},
-		"not there":        {func() error { return nil }, ""},
+		"10 GB of nothing": {func() error {
+			return errors.Join(os.WriteFile(companion, nil, 0o600), os.Truncate(companion, 10<<30))
+		}, "malformed elf file: bad magic number"},
+		"not there": {func() error { return nil }, ""},
 	} {
-		if err := errors.Join(os.RemoveAll(companion), c.damage()); errors.Is(err, syscall.EPERM) && os.Geteuid() != 0 {
+		if err := errors.Join(os.RemoveAll(companion), c.damage()); errors.Is(err, syscall.EPERM) &&
+			os.Geteuid() != 0 {
 			t.Logf("%s: %v", name, err) // makes no devices, and no files of others
 			continue
 		} else if err != nil {
@@ -106,10 +133,13 @@ func TestCompanion(t *testing.T) {
 		if slices.ContainsFunc(im.Symbols(), func(s Symbol) bool { return !s.Dynamic }) {
 			t.Errorf("%s: it is read for symbols", name)
 		}
-		if err := im.PassedOver(); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), companion+": "+c.want) {
+		if err := im.PassedOver(); (err == nil) != (c.want == "") ||
+			err != nil && !strings.HasPrefix(err.Error(), companion+": "+c.want) {
 			t.Errorf("%s: passed over: %v, want %s", name, err, c.want)
 		}
-		if _, err := im.Lines(); (err == nil) != (name == "without good symbols") || err != nil && errors.Is(err, ErrNoLines) != (name == "not there") || errors.Is(err, fs.ErrNotExist) {
+		if _, err := im.Lines(); (err == nil) != (name == "without good symbols") ||
+			err != nil && errors.Is(err, ErrNoLines) != (name == "not there") ||
+			errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: lines: %v", name, err)
 		}
 		os.Chmod(filepath.Dir(companion), 0o755)
@@ -149,7 +179,8 @@ func TestCompanionBehindALink(t *testing.T) {
 	program := compile(t, "exceptions.cc", exceptions, "-O2", "-g")
 	companion := install(t, program, mustOpen(t, program).BuildID)
 	moved := filepath.Join(debugRoot, "usr/bin/program.debug")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(moved), 0o755), os.Rename(companion, moved), os.Symlink("../../usr/bin/program.debug", companion)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(moved), 0o755), os.Rename(companion, moved),
+		os.Symlink("../../usr/bin/program.debug", companion)); err != nil {
 		t.Fatal(err)
 	}
 	im := mustOpen(t, program)
@@ -166,8 +197,10 @@ func TestSupplement(t *testing.T) {
 	}
 	for _, format := range []string{"-gdwarf-4", "-gdwarf-5"} {
 		installAt(t)
-		relative := "-fdebug-prefix-map=" + os.TempDir() + "=tmp" // to the compiler's directory, whose name is shared too
-		programs := []string{compile(t, "chains.cc", chains, "-O2", format, relative), compile(t, "chains.cc", chains, "-O3", format, relative)}
+		// to the compiler's directory, whose name is shared too
+		relative := "-fdebug-prefix-map=" + os.TempDir() + "=tmp"
+		programs := []string{compile(t, "chains.cc", chains, "-O2", format, relative),
+			compile(t, "chains.cc", chains, "-O3", format, relative)}
 		var wants [][][]string
 		var companions []string
 		for _, program := range programs {
@@ -179,18 +212,22 @@ func TestSupplement(t *testing.T) {
 		if err := os.Mkdir(filepath.Dir(shared), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		run(t, "", "dwz", append([]string{"-m", shared, "-M", "/usr/lib/debug/.dwz/shared.debug"}, companions...)...)
+		run(t, "", "dwz", append([]string{"-m", shared, "-M", "/usr/lib/debug/.dwz/shared.debug"},
+			companions...)...)
 		check := func(where string) {
 			for i, program := range programs {
-				if got := everyLine(t, mustOpen(t, program)); !slices.EqualFunc(got, wants[i], slices.Equal) {
-					t.Errorf("%s, %s: lines or inlined calls of program %d differ", format, where, i)
+				if got := everyLine(t, mustOpen(t, program)); !slices.EqualFunc(got, wants[i],
+					slices.Equal) {
+					t.Errorf("%s, %s: lines or inlined calls of program %d differ", format, where,
+						i)
 				}
 			}
 		}
 		check("by its name")
 		id := mustNote(t, shared)
 		byID := filepath.Join(debugRoot, ".build-id", id[:2], id[2:]+".debug")
-		if err := errors.Join(os.MkdirAll(filepath.Dir(byID), 0o755), os.Rename(shared, byID)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(byID), 0o755),
+			os.Rename(shared, byID)); err != nil {
 			t.Fatal(err)
 		}
 		check("by its build id")
@@ -204,8 +241,12 @@ func checkWithoutSupplement(t *testing.T, program, supplement, id string) {
 	t.Helper()
 	other := compile(t, "exceptions.cc", exceptions, "-g")
 	for want, change := range map[string]func() error{
-		supplement + ": it is not of build id " + id: func() error { run(t, "", "objcopy", "--only-keep-debug", other, supplement); return nil },
-		"no such file or directory":                  func() error { return os.Remove(supplement) },
+		supplement + ": it is not of build id " +
+			id: func() error {
+			run(t, "", "objcopy", "--only-keep-debug", other, supplement)
+			return nil
+		},
+		"no such file or directory": func() error { return os.Remove(supplement) },
 	} {
 		if err := change(); err != nil {
 			t.Fatal(err)
@@ -215,7 +256,9 @@ func checkWithoutSupplement(t *testing.T, program, supplement, id string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lines.Trouble(); err == nil || !strings.Contains(err.Error(), "names are in \"/usr/lib/debug/.dwz/shared.debug\" of build id "+id) || !strings.HasSuffix(err.Error(), want) {
+		if err := lines.Trouble(); err == nil || !strings.Contains(err.Error(),
+			"names are in \"/usr/lib/debug/.dwz/shared.debug\" of build id "+id) ||
+			!strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		deepest := 0

@@ -3,10 +3,12 @@ package image
 import "strings"
 
 // Copies returns where code begins that is inlined from routines whose names, demangled, are asked
-// for: an address for each part of it that lies together, in no order. It reads the debug information
-// of all units that has not been read yet, about 0.3 s for 10 MB; where that fails, the copies of a
-// unit are missing: see Trouble.
-func (l *Lines) Copies(isNamed func(routine string) bool) []uint64 { return l.inlined.copies(isNamed) }
+// for: an address for each part of it that lies together, in no order. It reads the debug
+// information of all units that has not been read yet, about 0.3 s for 10 MB; where that fails, the
+// copies of a unit are missing: see Trouble.
+func (l *Lines) Copies(isNamed func(routine string) bool) []uint64 {
+	return l.inlined.copies(isNamed)
+}
 
 func (c *inlinedCalls) copies(isNamed func(routine string) bool) (list []uint64) {
 	c.mutex.Lock()

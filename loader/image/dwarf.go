@@ -28,7 +28,9 @@ type debugData struct {
 type debugRoom struct {
 	names  int // bytes
 	ranges int
-	least  int // bytes of names that are read each time that an entry is looked up: those of a unit's first entry at most
+	// bytes of names that are read each time that an entry is looked up: those of a unit's first
+	// entry at most
+	least int
 }
 
 // A debugUnit is the place of a unit.
@@ -38,7 +40,8 @@ type debugUnit struct {
 }
 
 // debugSections are the sections that are read, without ".debug_".
-var debugSections = []string{"abbrev", "info", "line", "str", "line_str", "str_offsets", "addr", "ranges", "rnglists"}
+var debugSections = []string{"abbrev", "info", "line", "str", "line_str", "str_offsets", "addr",
+	"ranges", "rnglists"}
 
 func (f elfFile) openDWARF() (*debugData, error) {
 	sections, err := f.readDebugSections()
@@ -52,7 +55,8 @@ func (f elfFile) openDWARF() (*debugData, error) {
 	if err := checkAbbreviations(sections["abbrev"], units); err != nil {
 		return nil, err
 	}
-	data, err := dwarf.New(sections["abbrev"], nil, nil, sections["info"], sections["line"], nil, sections["ranges"], sections["str"])
+	data, err := dwarf.New(sections["abbrev"], nil, nil, sections["info"], sections["line"], nil,
+		sections["ranges"], sections["str"])
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +65,8 @@ func (f elfFile) openDWARF() (*debugData, error) {
 			return nil, err
 		}
 	}
-	return &debugData{data: data, units: units, strings: sections["str"], left: &debugRoom{names: maxDebugNames, ranges: maxRanges}}, nil
+	return &debugData{data: data, units: units, strings: sections["str"],
+		left: &debugRoom{names: maxDebugNames, ranges: maxRanges}}, nil
 }
 
 func (f elfFile) readDebugSections() (map[string][]byte, error) {
@@ -106,8 +111,10 @@ func (f elfFile) unpack(s *elf.Section, room uint64) ([]byte, error) {
 		}
 		read = func() ([]byte, error) { return gnuData(s, size) }
 	}
-	ofRanges := strings.HasSuffix(s.Name, "_ranges") || strings.HasSuffix(s.Name, "_rnglists") // one list may be all of it
-	if s.FileSize > uint64(f.size) || size > maxRatio*max(s.FileSize, 4096) || ofRanges && size > maxRangeLists {
+	// one list may be all of it
+	ofRanges := strings.HasSuffix(s.Name, "_ranges") || strings.HasSuffix(s.Name, "_rnglists")
+	if s.FileSize > uint64(f.size) || size > maxRatio*max(s.FileSize, 4096) ||
+		ofRanges && size > maxRangeLists {
 		return nil, fmt.Errorf("claims %d bytes", size)
 	}
 	if size > room {
@@ -275,7 +282,8 @@ func (d *debugData) complete(e *dwarf.Entry) {
 	texts := d.supplement.strings
 	for i := range e.Field {
 		f := &e.Field[i]
-		if at, ok := f.Val.(int64); ok && f.Class == dwarf.ClassStringAlt && at >= 0 && at < int64(len(texts)) {
+		if at, ok := f.Val.(int64); ok && f.Class == dwarf.ClassStringAlt && at >= 0 &&
+			at < int64(len(texts)) {
 			c := cursor{data: texts, at: int(at)}
 			f.Val, f.Class = c.string(), dwarf.ClassString
 		}

@@ -24,7 +24,8 @@ func (im *Image) readFrames() error {
 			im.Personalities = append(im.Personalities, e.personality)
 		}
 		text := im.SectionAt(e.Lo)
-		if text == nil || !text.Exec || isStubs(text.Name) || e.Hi > text.Addr+uint64(len(text.Data)) {
+		if text == nil || !text.Exec || isStubs(text.Name) ||
+			e.Hi > text.Addr+uint64(len(text.Data)) {
 			continue
 		}
 		if e.Fault == "" && e.lsda != 0 {
@@ -206,7 +207,8 @@ func (r *frameReader) readEntry(body cursor, common *commonEntry) {
 		}
 	}
 	if e.Fault == "" {
-		p := frameProgram{cursor: body, common: common, state: common.initial, lo: e.Lo, hi: e.Hi, loc: e.Lo, rows: r.rows}
+		p := frameProgram{cursor: body, common: common, state: common.initial, lo: e.Lo, hi: e.Hi,
+			loc: e.Lo, rows: r.rows}
 		e.Fault = p.run()
 		p.flush(e.Hi)
 		if r.rows = p.rows; e.Fault == "" {

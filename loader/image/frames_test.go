@@ -16,7 +16,9 @@ import (
 // TestRowsEqualReadelf compares the unwind rows of every range with those that readelf prints.
 func TestRowsEqualReadelf(t *testing.T) {
 	library := strings.TrimSpace(run(t, "", "g++", "-print-file-name=libstdc++.so.6"))
-	for _, path := range []string{"/bin/bash", library, compile(t, "exceptions.cc", exceptions, "-O2"), compile(t, "realigned.c", realigned, "-O2")} {
+	for _, path := range []string{"/bin/bash", library,
+		compile(t, "exceptions.cc", exceptions, "-O2"), compile(t, "realigned.c", realigned,
+			"-O2")} {
 		im := mustOpen(t, path)
 		want := readelfRows(t, path)
 		rows := 0
@@ -89,14 +91,16 @@ func TestSlotsEqualReadelf(t *testing.T) {
 // readelfRows returns the rows of each frame description entry by its first address, without those
 // that repeat.
 func readelfRows(t *testing.T, path string) map[uint64][]Row {
-	entry := regexp.MustCompile(`^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) .*pc=([0-9a-f]+)\.\.([0-9a-f]+)`)
+	entry :=
+		regexp.MustCompile(`^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) .*pc=([0-9a-f]+)\.\.([0-9a-f]+)`)
 	common := regexp.MustCompile(`^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE`)
 	row := regexp.MustCompile(`^([0-9a-f]{16}) (\S+) .*?(\S+)\s*$`)
 	initial := map[string]Row{}
 	rows := map[uint64][]Row{}
 	var cie string
 	var lo, hi uint64
-	for line := range strings.Lines(run(t, "", "readelf", "--debug-dump=frames-interp", "-W", path)) {
+	for line := range strings.Lines(run(t, "", "readelf", "--debug-dump=frames-interp", "-W",
+		path)) {
 		if m := common.FindStringSubmatch(line); m != nil {
 			cie, hi = m[1], 0
 		} else if m := entry.FindStringSubmatch(line); m != nil {
@@ -141,7 +145,8 @@ func parseCFA(t *testing.T, text string) CFA {
 	if text == "exp" {
 		return CFA{Reg: Expression}
 	}
-	dwarf := []string{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
+	dwarf := []string{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10",
+		"r11", "r12", "r13", "r14", "r15"}
 	reg, off, _ := strings.Cut(text, "+")
 	number, err := strconv.Atoi(off)
 	if err != nil || !slices.Contains(dwarf, reg) {
@@ -182,17 +187,20 @@ func TestSmallImage(t *testing.T) {
 		t.Errorf("ranges -want +got\n%s", diff)
 	}
 	const data = smallTable + 0x180
-	if diff := cmp.Diff(map[uint64]string{data + 8: "puts", smallCode + 0x40: "puts", smallCode + 0x44: "puts"}, im.Imports()); diff != "" {
+	if diff := cmp.Diff(map[uint64]string{data + 8: "puts", smallCode + 0x40: "puts",
+		smallCode + 0x44: "puts"}, im.Imports()); diff != "" {
 		t.Errorf("imports -want +got\n%s", diff)
 	}
 	const inPlace = 0x1111111111111111
-	if diff := cmp.Diff(map[uint64]uint64{data: inPlace, data + 8: inPlace, data + 16: inPlace, data + 24: smallCode + 4}, im.Relocations()); diff != "" {
+	if diff := cmp.Diff(map[uint64]uint64{data: inPlace, data + 8: inPlace, data + 16: inPlace,
+		data + 24: smallCode + 4}, im.Relocations()); diff != "" {
 		t.Errorf("relocations -want +got\n%s", diff)
 	}
 	if diff := cmp.Diff([]uint64{smallCode + 8}, im.Resolvers()); diff != "" {
 		t.Errorf("resolvers -want +got\n%s", diff)
 	}
-	if diff := cmp.Diff([]Symbol{{Name: "f", Addr: smallCode, Size: 16, Dynamic: true}}, im.Symbols()); diff != "" {
+	if diff := cmp.Diff([]Symbol{{Name: "f", Addr: smallCode, Size: 16, Dynamic: true}},
+		im.Symbols()); diff != "" {
 		t.Errorf("symbols -want +got\n%s", diff)
 	}
 	if im.Name != "small" || im.BuildID != "c0ffee00" || im.Entry != smallCode || !im.PIE {
@@ -230,33 +238,74 @@ func TestFrameProgram(t *testing.T) {
 		want    []Row
 	}{
 		{"empty", nil, []Row{first}},
-		{"push", []byte{advanceLoc<<6 | 2, defCFAOffset, 16}, []Row{first, {PC: smallCode + 2, CFA: CFA{7, 16}}}},
-		{"frame pointer", []byte{advanceLoc1, 4, defCFARegister, 6}, []Row{first, {PC: smallCode + 4, CFA: CFA{6, 8}}}},
-		{"location set", append([]byte{setLoc}, 0x10, 0x10, 0, 0, 0, 0, 0, 0, defCFAOffset, 24), []Row{first, {PC: smallCode + 16, CFA: CFA{7, 24}}}},
-		{"nothing changes", []byte{advanceLoc2, 1, 0, offset<<6 | 3, 2, advanceLoc4, 1, 0, 0, 0, gnuArgsSize, 8}, []Row{first}},
-		{"remembered", []byte{rememberState, advanceLoc<<6 | 1, defCFA, 6, 16, advanceLoc<<6 | 1, restoreState},
-			[]Row{first, {PC: smallCode + 1, CFA: CFA{6, 16}}, {PC: smallCode + 2, CFA: CFA{7, 8}}}},
-		{"signed", []byte{defCFASF, 7, 0x7e, advanceLoc<<6 | 1, defCFAOffsetSF, 0x7c}, []Row{{PC: smallCode, CFA: CFA{7, 16}}, {PC: smallCode + 1, CFA: CFA{7, 32}}}},
-		{"expression", []byte{defCFAExpression, 2, 0x77, 8, advanceLoc<<6 | 1, defCFAOffset, 8}, []Row{{PC: smallCode, CFA: CFA{Reg: Expression}}, {PC: smallCode + 1, CFA: CFA{Reg: Undefined}}}},
-		{"expression, then a register", []byte{defCFAExpression, 0, advanceLoc<<6 | 1, defCFARegister, 7}, []Row{{PC: smallCode, CFA: CFA{Reg: Expression}}, {PC: smallCode + 1, CFA: CFA{Reg: Undefined}}}},
-		{"slot", []byte{defCFAExpression, 3, 0x76, 0x70, 0x06, advanceLoc<<6 | 1, defCFA, 10, 0}, []Row{{PC: smallCode, CFA: CFA{Slot, -16}}, {PC: smallCode + 1, CFA: CFA{10, 0}}}},
-		{"slot far away", []byte{defCFAExpression, 4, 0x76, 0xf0, 0x7e, 0x06}, []Row{{PC: smallCode, CFA: CFA{Slot, -144}}}},
-		{"slot, then an offset", []byte{defCFAExpression, 3, 0x76, 0x70, 0x06, advanceLoc<<6 | 1, defCFAOffset, 8}, []Row{{PC: smallCode, CFA: CFA{Slot, -16}}, {PC: smallCode + 1, CFA: CFA{Reg: Undefined}}}},
-		{"slot, then a register", []byte{defCFAExpression, 3, 0x76, 0x70, 0x06, advanceLoc<<6 | 1, defCFARegister, 7}, []Row{{PC: smallCode, CFA: CFA{Slot, -16}}, {PC: smallCode + 1, CFA: CFA{Reg: Undefined}}}},
-		{"slot of rsp", []byte{defCFAExpression, 3, 0x77, 0x70, 0x06}, []Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
-		{"slot without its contents", []byte{defCFAExpression, 2, 0x76, 0x70}, []Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
-		{"slot and more", []byte{defCFAExpression, 5, 0x76, 0x70, 0x06, 0x23, 0x08}, []Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
-		{"slot of a slot", []byte{defCFAExpression, 4, 0x76, 0x70, 0x06, 0x06}, []Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
-		{"slot cut off in its offset", []byte{defCFAExpression, 2, 0x76, 0xf0, advanceLoc<<6 | 1, defCFA, 7, 8}, []Row{{PC: smallCode, CFA: CFA{Reg: Expression}}, {PC: smallCode + 1, CFA: CFA{7, 8}}}},
-		{"slot too far", []byte{defCFAExpression, 7, 0x76, 0x80, 0x80, 0x80, 0x80, 0x08, 0x06}, []Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
-		{"offset too large", []byte{defCFAOffset, 0x80, 0x80, 0x80, 0x80, 0x08}, []Row{{PC: smallCode, CFA: CFA{Reg: Undefined}}}},
-		{"offset of 64 bits", []byte{defCFAOffset, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, []Row{{PC: smallCode, CFA: CFA{Reg: Undefined}}}},
-		{"register too large", []byte{defCFA, 0x80, 0x02, 8}, []Row{{PC: smallCode, CFA: CFA{Reg: Undefined}}}},
-		{"outermost", []byte{undefined, 16}, []Row{{PC: smallCode, CFA: CFA{7, 8}, RA: RAUndefined}}},
-		{"return address in a register", []byte{register, 16, 0, advanceLoc<<6 | 1, restore<<6 | 16}, []Row{{PC: smallCode, CFA: CFA{7, 8}, RA: RAOther}, {PC: smallCode + 1, CFA: CFA{7, 8}}}},
-		{"return address elsewhere", []byte{offset<<6 | 16, 2, advanceLoc<<6 | 1, restoreExtended, 16}, []Row{{PC: smallCode, CFA: CFA{7, 8}, RA: RAOther}, {PC: smallCode + 1, CFA: CFA{7, 8}}}},
-		{"return address by expression", []byte{expression, 16, 1, 0x12}, []Row{{PC: smallCode, CFA: CFA{7, 8}, RA: RAOther}}},
-		{"other registers", []byte{undefined, 3, sameValue, 3, register, 3, 4, expression, 3, 0, valOffset, 3, 1, valOffsetSF, 3, 1, valExpression, 3, 0, offsetExtended, 3, 1, offsetExtendedSF, 3, 1, gnuNegativeOffsetExtSF, 3, 1, restoreExtended, 3}, []Row{first}},
+		{"push", []byte{advanceLoc<<6 | 2, defCFAOffset, 16},
+			[]Row{first, {PC: smallCode + 2, CFA: CFA{7, 16}}}},
+		{"frame pointer", []byte{advanceLoc1, 4, defCFARegister, 6},
+			[]Row{first, {PC: smallCode + 4, CFA: CFA{6, 8}}}},
+		{"location set", append([]byte{setLoc}, 0x10, 0x10, 0, 0, 0, 0, 0, 0, defCFAOffset, 24),
+			[]Row{first, {PC: smallCode + 16, CFA: CFA{7, 24}}}},
+		{"nothing changes", []byte{advanceLoc2, 1, 0, offset<<6 | 3, 2, advanceLoc4, 1, 0, 0, 0,
+			gnuArgsSize, 8}, []Row{first}},
+		{"remembered", []byte{rememberState, advanceLoc<<6 | 1, defCFA, 6, 16, advanceLoc<<6 | 1,
+			restoreState},
+			[]Row{first, {PC: smallCode + 1, CFA: CFA{6, 16}},
+				{PC: smallCode + 2, CFA: CFA{7, 8}}}},
+		{"signed", []byte{defCFASF, 7, 0x7e, advanceLoc<<6 | 1, defCFAOffsetSF, 0x7c},
+			[]Row{{PC: smallCode, CFA: CFA{7, 16}}, {PC: smallCode + 1, CFA: CFA{7, 32}}}},
+		{"expression", []byte{defCFAExpression, 2, 0x77, 8, advanceLoc<<6 | 1, defCFAOffset, 8},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Expression}},
+				{PC: smallCode + 1, CFA: CFA{Reg: Undefined}}}},
+		{"expression, then a register",
+			[]byte{defCFAExpression, 0, advanceLoc<<6 | 1, defCFARegister, 7},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Expression}},
+				{PC: smallCode + 1, CFA: CFA{Reg: Undefined}}}},
+		{"slot", []byte{defCFAExpression, 3, 0x76, 0x70, 0x06, advanceLoc<<6 | 1, defCFA, 10, 0},
+			[]Row{{PC: smallCode, CFA: CFA{Slot, -16}}, {PC: smallCode + 1, CFA: CFA{10, 0}}}},
+		{"slot far away", []byte{defCFAExpression, 4, 0x76, 0xf0, 0x7e, 0x06},
+			[]Row{{PC: smallCode, CFA: CFA{Slot, -144}}}},
+		{"slot, then an offset",
+			[]byte{defCFAExpression, 3, 0x76, 0x70, 0x06, advanceLoc<<6 | 1, defCFAOffset, 8},
+			[]Row{{PC: smallCode, CFA: CFA{Slot, -16}},
+				{PC: smallCode + 1, CFA: CFA{Reg: Undefined}}}},
+		{"slot, then a register",
+			[]byte{defCFAExpression, 3, 0x76, 0x70, 0x06, advanceLoc<<6 | 1, defCFARegister, 7},
+			[]Row{{PC: smallCode, CFA: CFA{Slot, -16}},
+				{PC: smallCode + 1, CFA: CFA{Reg: Undefined}}}},
+		{"slot of rsp", []byte{defCFAExpression, 3, 0x77, 0x70, 0x06},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
+		{"slot without its contents", []byte{defCFAExpression, 2, 0x76, 0x70},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
+		{"slot and more", []byte{defCFAExpression, 5, 0x76, 0x70, 0x06, 0x23, 0x08},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
+		{"slot of a slot", []byte{defCFAExpression, 4, 0x76, 0x70, 0x06, 0x06},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
+		{"slot cut off in its offset",
+			[]byte{defCFAExpression, 2, 0x76, 0xf0, advanceLoc<<6 | 1, defCFA, 7, 8},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Expression}}, {PC: smallCode + 1, CFA: CFA{7, 8}}}},
+		{"slot too far", []byte{defCFAExpression, 7, 0x76, 0x80, 0x80, 0x80, 0x80, 0x08, 0x06},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Expression}}}},
+		{"offset too large", []byte{defCFAOffset, 0x80, 0x80, 0x80, 0x80, 0x08},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Undefined}}}},
+		{"offset of 64 bits", []byte{defCFAOffset, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+			0xff, 0x01}, []Row{{PC: smallCode, CFA: CFA{Reg: Undefined}}}},
+		{"register too large", []byte{defCFA, 0x80, 0x02, 8},
+			[]Row{{PC: smallCode, CFA: CFA{Reg: Undefined}}}},
+		{"outermost", []byte{undefined, 16},
+			[]Row{{PC: smallCode, CFA: CFA{7, 8}, RA: RAUndefined}}},
+		{"return address in a register",
+			[]byte{register, 16, 0, advanceLoc<<6 | 1, restore<<6 | 16},
+			[]Row{{PC: smallCode, CFA: CFA{7, 8}, RA: RAOther},
+				{PC: smallCode + 1, CFA: CFA{7, 8}}}},
+		{"return address elsewhere",
+			[]byte{offset<<6 | 16, 2, advanceLoc<<6 | 1, restoreExtended, 16},
+			[]Row{{PC: smallCode, CFA: CFA{7, 8}, RA: RAOther},
+				{PC: smallCode + 1, CFA: CFA{7, 8}}}},
+		{"return address by expression", []byte{expression, 16, 1, 0x12},
+			[]Row{{PC: smallCode, CFA: CFA{7, 8}, RA: RAOther}}},
+		{"other registers", []byte{undefined, 3, sameValue, 3, register, 3, 4, expression, 3, 0,
+			valOffset, 3, 1, valOffsetSF, 3, 1, valExpression, 3, 0, offsetExtended, 3, 1,
+			offsetExtendedSF, 3, 1, gnuNegativeOffsetExtSF, 3, 1, restoreExtended, 3},
+			[]Row{first}},
 		{"to the end", []byte{advanceLoc2, 0, 1, defCFAOffset, 16}, []Row{first}},
 	} {
 		entries, err := readFrames(frameData(1, "", usual, test.program), 0)
@@ -279,20 +328,30 @@ func TestFrameFaults(t *testing.T) {
 		want             string
 	}{
 		{"unknown instruction", 1, "", usual, []byte{0x3f}, "unknown call frame instruction 0x3f"},
-		{"unknown common instruction", 1, "", []byte{0x20}, nil, "unknown call frame instruction 0x20"},
-		{"cut off", 1, "z", usual, []byte{defCFAOffset, 0x80}, "call frame instructions are cut off or leave their range"},
-		{"expression cut off", 1, "z", usual, []byte{defCFAExpression, 0x7f}, "call frame instructions are cut off or leave their range"},
-		{"out of range", 1, "", usual, []byte{advanceLoc2, 1, 1}, "call frame instructions are cut off or leave their range"},
-		{"backwards", 1, "", usual, []byte{advanceLoc<<6 | 8, setLoc, 0, 0x10, 0, 0, 0, 0, 0, 0}, "call frame instructions are cut off or leave their range"},
-		{"nothing remembered", 1, "", usual, []byte{restoreState}, "call frame instructions are cut off or leave their range"},
-		{"long number", 1, "", usual, append([]byte{defCFAOffset}, bytes.Repeat([]byte{0x80}, 20)...), "call frame instructions are cut off or leave their range"},
+		{"unknown common instruction", 1, "", []byte{0x20}, nil,
+			"unknown call frame instruction 0x20"},
+		{"cut off", 1, "z", usual, []byte{defCFAOffset, 0x80},
+			"call frame instructions are cut off or leave their range"},
+		{"expression cut off", 1, "z", usual, []byte{defCFAExpression, 0x7f},
+			"call frame instructions are cut off or leave their range"},
+		{"out of range", 1, "", usual, []byte{advanceLoc2, 1, 1},
+			"call frame instructions are cut off or leave their range"},
+		{"backwards", 1, "", usual, []byte{advanceLoc<<6 | 8, setLoc, 0, 0x10, 0, 0, 0, 0, 0, 0},
+			"call frame instructions are cut off or leave their range"},
+		{"nothing remembered", 1, "", usual, []byte{restoreState},
+			"call frame instructions are cut off or leave their range"},
+		{"long number", 1, "", usual,
+			append([]byte{defCFAOffset}, bytes.Repeat([]byte{0x80}, 20)...),
+			"call frame instructions are cut off or leave their range"},
 		{"augmentation without length", 1, "eh", usual, nil, `unknown augmentation "eh"`},
 		{"unknown augmentation", 1, "zX", usual, nil, `unknown augmentation "zX"`},
 		{"augmentation cut off", 1, "zR", usual, nil, `cannot read augmentation "zR"`},
 		{"version", 4, "", usual, nil, "unwind information of version 4"},
 	} {
-		entries, err := readFrames(frameData(test.version, test.augmentation, test.initial, test.program), 0)
-		if err != nil || len(entries) != 1 || entries[0].Lo != smallCode || entries[0].Fault != test.want || len(entries[0].Rows) != 0 {
+		entries, err := readFrames(frameData(test.version, test.augmentation, test.initial,
+			test.program), 0)
+		if err != nil || len(entries) != 1 || entries[0].Lo != smallCode ||
+			entries[0].Fault != test.want || len(entries[0].Rows) != 0 {
 			t.Errorf("%s: %+v, %v", test.name, entries, err)
 		}
 	}
@@ -306,10 +365,12 @@ func TestFrameRecords(t *testing.T) {
 
 	terminated := append(append(slices.Clone(data[:commonLen]), 0, 0, 0, 0), data[commonLen:]...)
 	le.PutUint32(terminated[commonLen+8:], uint32(commonLen+8))
-	extended := le.AppendUint64(append(slices.Clone(data[:commonLen]), 0xff, 0xff, 0xff, 0xff), uint64(len(data)-commonLen-4))
+	extended := le.AppendUint64(append(slices.Clone(data[:commonLen]), 0xff, 0xff, 0xff, 0xff),
+		uint64(len(data)-commonLen-4))
 	extended = append(extended, data[commonLen+4:]...)
 	le.PutUint32(extended[commonLen+12:], uint32(commonLen+12))
-	for name, data := range map[string][]byte{"terminator within": terminated, "64-bit length": extended} {
+	for name, data := range map[string][]byte{"terminator within": terminated,
+		"64-bit length": extended} {
 		entries, err := readFrames(data, 0)
 		if err != nil || len(entries) != 1 || len(entries[0].Rows) != 1 {
 			t.Errorf("%s: %+v, %v", name, entries, err)
@@ -321,7 +382,8 @@ func TestFrameRecords(t *testing.T) {
 	if entries, err := readFrames(orphan, 0); err != nil || len(entries) != 0 {
 		t.Errorf("entry without common entry: %+v, %v", entries, err)
 	}
-	for _, length := range [][]byte{{0xf0, 0, 0, 0}, {0xff, 0xff, 0xff, 0xff}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}} {
+	for _, length := range [][]byte{{0xf0, 0, 0, 0}, {0xff, 0xff, 0xff, 0xff},
+		{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}} {
 		if entries, err := readFrames(append(slices.Clone(data), length...), 0); err == nil {
 			t.Errorf("record of length % x: %+v", length, entries)
 		}
@@ -337,16 +399,20 @@ func TestFrameProgramsOfAnyRows(t *testing.T) {
 		for range rapid.IntRange(0, 20).Draw(t, "rows") {
 			delta := rapid.IntRange(1, 12).Draw(t, "delta")
 			program = append(program, rapid.SampledFrom([][]byte{
-				{byte(advanceLoc<<6 | delta)}, {advanceLoc1, byte(delta)}, {advanceLoc2, byte(delta), 0}, {advanceLoc4, byte(delta), 0, 0, 0},
+				{byte(advanceLoc<<6 | delta)}, {advanceLoc1, byte(delta)}, {advanceLoc2,
+					byte(delta), 0}, {advanceLoc4, byte(delta), 0, 0, 0},
 			}).Draw(t, "advance")...)
 			pc += uint64(delta)
 			next := Row{
-				PC:  pc,
-				CFA: CFA{Reg: int8(rapid.IntRange(0, 15).Draw(t, "register")), Off: rapid.Int32Range(0, 1<<30).Draw(t, "offset")},
-				RA:  RARule(rapid.IntRange(0, 2).Draw(t, "return address")),
+				PC: pc,
+				CFA: CFA{Reg: int8(rapid.IntRange(0, 15).Draw(t, "register")),
+					Off: rapid.Int32Range(0, 1<<30).Draw(t, "offset")},
+				RA: RARule(rapid.IntRange(0, 2).Draw(t, "return address")),
 			}
-			program = binary.AppendUvarint(append(program, defCFA, byte(next.CFA.Reg)), uint64(next.CFA.Off))
-			program = append(program, [][]byte{{offset<<6 | 16, 1}, {undefined, 16}, {sameValue, 16}}[next.RA]...)
+			program = binary.AppendUvarint(append(program, defCFA, byte(next.CFA.Reg)),
+				uint64(next.CFA.Off))
+			program = append(program,
+				[][]byte{{offset<<6 | 16, 1}, {undefined, 16}, {sameValue, 16}}[next.RA]...)
 			want = append(want, next)
 		}
 		entries, err := readFrames(frameData(1, "", usual, program), 0)
@@ -360,7 +426,8 @@ func TestFrameProgramsOfAnyRows(t *testing.T) {
 }
 
 func mergedRows(rows []Row) []Row {
-	return slices.CompactFunc(slices.Clone(rows), func(a, b Row) bool { return a.CFA == b.CFA && a.RA == b.RA })
+	return slices.CompactFunc(slices.Clone(rows),
+		func(a, b Row) bool { return a.CFA == b.CFA && a.RA == b.RA })
 }
 
 // TestCallSites checks the landing pads of a compiled program.
@@ -429,17 +496,19 @@ func TestCallSitesOverlap(t *testing.T) {
 
 func TestCallSitesFaults(t *testing.T) {
 	for name, table := range map[string][]byte{
-		"empty":         {},
-		"too long":      {0xff, 0xff, formatULEB, 9, 2, 4, 10, 1},
-		"cut off":       {0xff, 0xff, formatULEB, 3, 2, 4, 10},
-		"out of range":  {0xff, 0xff, formatULEB, 4, 2, 40, 10, 1},
-		"wraps around":  {0xff, 0xff, formatU64, 25, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0},
+		"empty":        {},
+		"too long":     {0xff, 0xff, formatULEB, 9, 2, 4, 10, 1},
+		"cut off":      {0xff, 0xff, formatULEB, 3, 2, 4, 10},
+		"out of range": {0xff, 0xff, formatULEB, 4, 2, 40, 10, 1},
+		"wraps around": {0xff, 0xff, formatU64, 25, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+			8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0},
 		"unknown form":  {0xff, 0xff, 0x07, 4, 2, 4, 10, 1},
 		"relative form": {0xff, 0xff, 0x33, 13, 2, 0, 0, 0, 4, 0, 0, 0, 10, 0, 0, 0, 1},
 	} {
 		im := &Image{Sections: []Section{{Addr: smallTable, Data: append(table, 0)[:len(table)]}}}
 		reader := callSiteReader{image: im}
-		if calls, fault := reader.read(smallTable, Range{Lo: smallCode, Hi: smallCode + 16}); fault == "" || calls != nil {
+		if calls, fault := reader.read(smallTable,
+			Range{Lo: smallCode, Hi: smallCode + 16}); fault == "" || calls != nil {
 			t.Errorf("%s: %+v", name, calls)
 		}
 	}
@@ -447,8 +516,10 @@ func TestCallSitesFaults(t *testing.T) {
 
 func FuzzFrames(f *testing.F) {
 	f.Add(smallFrameData(), smallCallSites())
-	f.Add(frameData(1, "", usual, []byte{rememberState, advanceLoc<<6 | 1, defCFA, 6, 16, restoreState}), []byte{})
-	f.Add(frameData(3, "zS", usual, []byte{defCFAExpression, 2, 0x77, 8}), []byte{0xff, 0xff, formatULEB, 0})
+	f.Add(frameData(1, "", usual,
+		[]byte{rememberState, advanceLoc<<6 | 1, defCFA, 6, 16, restoreState}), []byte{})
+	f.Add(frameData(3, "zS", usual, []byte{defCFAExpression, 2, 0x77, 8}),
+		[]byte{0xff, 0xff, formatULEB, 0})
 	f.Fuzz(func(t *testing.T, frames, table []byte) {
 		im := &Image{Name: "fuzzed", Sections: []Section{
 			{Name: ".text", Addr: smallCode, Data: make([]byte, 256), Exec: true},

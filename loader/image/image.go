@@ -28,10 +28,11 @@ type Image struct {
 	Needed   []string  // the shared libraries that it asks for, by name
 	Segments []Segment // executable ones, sorted by address
 	Sections []Section // sorted by address
-	Ranges   []Range   // code that .eh_frame describes, sorted by Lo, without overlap; stubs (.plt*) are left out
+	// code that .eh_frame describes, sorted by Lo, without overlap; stubs (.plt*) are left out
+	Ranges []Range
 
-	// Personalities are the personality routines that .eh_frame names itself, as in a file at a fixed address: the
-	// unwinder calls them, and nothing else need name them.
+	// Personalities are the personality routines that .eh_frame names itself, as in a file at a
+	// fixed address: the unwinder calls them, and nothing else need name them.
 	Personalities []uint64
 
 	symbols     []Symbol
@@ -63,8 +64,8 @@ func OpenFile(path string) (*Image, error) {
 }
 
 // Open reads an ELF file of size bytes; name is what errors call it. It reads the mapped parts and
-// the symbol tables once, several at a time, about 15 ms for 7 MB. r must stay readable while Lines, or
-// what it returns, is asked.
+// the symbol tables once, several at a time, about 15 ms for 7 MB. r must stay readable while
+// Lines, or what it returns, is asked.
 func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	defer func() { // debug/elf panics on some hostile files
 		if p := recover(); p != nil {
@@ -89,11 +90,14 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 		return nil, fmt.Errorf("%s is neither an executable nor a shared object", name)
 	}
 	if len(f.Sections) == 0 {
-		return nil, fmt.Errorf("%s has no section headers: nothing distinguishes its code from its data", name)
+		return nil, fmt.Errorf("%s has no section headers: nothing distinguishes its code from "+
+			"its data", name)
 	}
-	im = &Image{Name: filepath.Base(name), PIE: f.Type == elf.ET_DYN, Entry: f.Entry, file: elfFile{File: f, size: size}}
+	im = &Image{Name: filepath.Base(name), PIE: f.Type == elf.ET_DYN, Entry: f.Entry,
+		file: elfFile{File: f, size: size}}
 	im.lines = sync.OnceValues(im.readLines)
-	for _, read := range []func() error{im.readSegments, im.readSections, im.readBuildID, im.readNamesAndFrames} {
+	for _, read := range []func() error{im.readSegments, im.readSections, im.readBuildID,
+		im.readNamesAndFrames} {
 		if err := read(); err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
@@ -150,10 +154,12 @@ func (im *Image) readSegments() error {
 		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 {
 			continue
 		}
-		if p.Off+p.Filesz < p.Off || p.Off+p.Filesz > uint64(im.file.size) || p.Memsz < p.Filesz || p.Vaddr+p.Memsz < p.Vaddr {
+		if p.Off+p.Filesz < p.Off || p.Off+p.Filesz > uint64(im.file.size) || p.Memsz < p.Filesz ||
+			p.Vaddr+p.Memsz < p.Vaddr {
 			return fmt.Errorf("segment at %#x runs past the end of the file or of memory", p.Vaddr)
 		}
-		im.Segments = append(im.Segments, Segment{Addr: p.Vaddr, Offset: p.Off, FileLen: p.Filesz, MemLen: p.Memsz})
+		im.Segments = append(im.Segments,
+			Segment{Addr: p.Vaddr, Offset: p.Off, FileLen: p.Filesz, MemLen: p.Memsz})
 	}
 	slices.SortFunc(im.Segments, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
 	for i, s := range im.Segments[min(1, len(im.Segments)):] {
@@ -177,20 +183,24 @@ func (im *Image) readSections() error {
 			continue
 		}
 		if s.FileSize > budget || s.Offset > uint64(im.file.size)-s.FileSize {
-			return fmt.Errorf("section %s overlaps another or runs past the end of the file", s.Name)
+			return fmt.Errorf("section %s overlaps another or runs past the end of the file",
+				s.Name)
 		}
 		if s.Addr+s.FileSize < s.Addr {
 			return fmt.Errorf("section %s runs past the end of memory", s.Name)
 		}
 		if s.FileSize > room {
-			return fmt.Errorf("section %s: more than %d MB are mapped: no program is that large", s.Name, maxMapped>>20)
+			return fmt.Errorf("section %s: more than %d MB are mapped: no program is that large",
+				s.Name, maxMapped>>20)
 		}
 		budget, room = budget-s.FileSize, room-s.FileSize
 		exec := s.Flags&elf.SHF_EXECINSTR != 0
 		if offset, ok := im.FileOffset(s.Addr); exec && (!ok || offset != s.Offset) {
 			return fmt.Errorf("section %s is not where its segment is mapped", s.Name)
 		}
-		im.Sections = append(im.Sections, Section{Name: s.Name, Addr: s.Addr, Data: make([]byte, s.FileSize), Exec: exec, Writable: s.Flags&elf.SHF_WRITE != 0})
+		im.Sections = append(im.Sections,
+			Section{Name: s.Name, Addr: s.Addr, Data: make([]byte, s.FileSize), Exec: exec,
+				Writable: s.Flags&elf.SHF_WRITE != 0})
 		readers = append(readers, s.ReaderAt)
 	}
 	if err := im.fill(readers); err != nil {
@@ -228,7 +238,8 @@ func (im *Image) Section(name string) *Section {
 
 // SectionAt returns the section that addr lies in, or nil.
 func (im *Image) SectionAt(addr uint64) *Section {
-	i, found := slices.BinarySearchFunc(im.Sections, addr, func(s Section, addr uint64) int { return cmp.Compare(s.Addr, addr) })
+	i, found := slices.BinarySearchFunc(im.Sections, addr,
+		func(s Section, addr uint64) int { return cmp.Compare(s.Addr, addr) })
 	if !found {
 		i--
 	}
@@ -291,7 +302,8 @@ func (im *Image) readNames() error {
 	if err != nil {
 		return err
 	}
-	im.Needed, _ = im.file.ImportedLibraries() // none, where the table is broken: nothing else depends on them
+	// none, where the table is broken: nothing else depends on them
+	im.Needed, _ = im.file.ImportedLibraries()
 	im.symbols = functionSymbols(static, dynamic)
 	slots := im.readRelocations(dynamic)
 	im.imports = im.readStubs(slots)

@@ -27,7 +27,8 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(test.flags, func(t *testing.T) {
 			t.Parallel()
-			path := compile(t, "loops.c", loops, append(strings.Fields(test.flags), "-Wl,--build-id=0xc0ffee")...)
+			path := compile(t, "loops.c", loops,
+				append(strings.Fields(test.flags), "-Wl,--build-id=0xc0ffee")...)
 			im := mustOpen(t, path)
 			if im.PIE != test.pie || im.Name != "program" || im.BuildID != "c0ffee" {
 				t.Errorf("%s, pie %v, build id %q", im.Name, im.PIE, im.BuildID)
@@ -56,13 +57,15 @@ func checkBytes(t *testing.T, im *Image, path string) {
 	}
 	text := im.Section(".text")
 	end := text.Addr + uint64(len(text.Data))
-	if !text.Exec || text.Writable || im.SectionAt(text.Addr) != text || im.SectionAt(end-1) != text || im.SectionAt(end) == text {
+	if !text.Exec || text.Writable || im.SectionAt(text.Addr) != text ||
+		im.SectionAt(end-1) != text || im.SectionAt(end) == text {
 		t.Errorf("section .text at %#x is not found by its addresses", text.Addr)
 	}
 	if rangeAt(im, im.Entry) == nil {
 		t.Errorf("no range holds the entry %#x", im.Entry)
 	}
-	for _, bad := range [][2]uint64{{text.Addr, end + 1}, {text.Addr + 1, text.Addr}, {0, 1}, {end - 1, 0}, {1 << 63, 1<<63 + 8}} {
+	for _, bad := range [][2]uint64{{text.Addr, end + 1}, {text.Addr + 1, text.Addr}, {0, 1},
+		{end - 1, 0}, {1 << 63, 1<<63 + 8}} {
 		if b := im.Bytes(bad[0], bad[1]); b != nil {
 			t.Errorf("%d bytes from %#x to %#x", len(b), bad[0], bad[1])
 		}
@@ -75,9 +78,11 @@ func checkBytes(t *testing.T, im *Image, path string) {
 // checkCover checks that the ranges cover the functions that the compiler named.
 func checkCover(t *testing.T, im *Image) {
 	t.Helper()
-	for _, name := range []string{"main", "sum", "twice", "thrice", "nothing", "chosen", "choose", "pick"} {
+	for _, name := range []string{"main", "sum", "twice", "thrice", "nothing", "chosen", "choose",
+		"pick"} {
 		s := symbolNamed(t, im, name)
-		if r := rangeAt(im, s.Addr); r == nil || r.Lo != s.Addr || name != "pick" && r.Hi != s.Addr+s.Size {
+		if r := rangeAt(im, s.Addr); r == nil || r.Lo != s.Addr ||
+			name != "pick" && r.Hi != s.Addr+s.Size {
 			t.Errorf("%s at %#x, %d bytes, lies in %+v", name, s.Addr, s.Size, r)
 		}
 	}
@@ -103,7 +108,8 @@ func TestStripped(t *testing.T) {
 // TestImports compares the stubs with those that objdump names.
 func TestImports(t *testing.T) {
 	paths := []string{"/bin/bash", "/lib/x86_64-linux-gnu/libc.so.6"}
-	for _, flags := range []string{"-O2", "-no-pie", "-fcf-protection=full -Wl,-z,ibtplt", "-fcf-protection=none", "-Wl,-z,now", "-Wl,-z,now -Wl,-z,ibtplt"} {
+	for _, flags := range []string{"-O2", "-no-pie", "-fcf-protection=full -Wl,-z,ibtplt",
+		"-fcf-protection=none", "-Wl,-z,now", "-Wl,-z,now -Wl,-z,ibtplt"} {
 		paths = append(paths, compile(t, "exceptions.cc", exceptions, strings.Fields(flags)...))
 	}
 	label := regexp.MustCompile(`(?m)^([0-9a-f]+) <([^>@]+)@plt>:`)
@@ -143,7 +149,8 @@ func TestImportsWithoutStubs(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"printf", "free", "strlen", "strdup"} {
-		if !slices.Contains(names, want) && !slices.Contains(names, "__"+want) && !(want == "printf" && slices.Contains(names, "__printf_chk")) {
+		if !slices.Contains(names, want) && !slices.Contains(names, "__"+want) &&
+			!(want == "printf" && slices.Contains(names, "__printf_chk")) {
 			t.Errorf("no slot for %s in %v", want, names)
 		}
 	}
@@ -151,7 +158,8 @@ func TestImportsWithoutStubs(t *testing.T) {
 
 // TestRelocations finds the functions of a table, in both forms of relative relocations.
 func TestRelocations(t *testing.T) {
-	for _, flags := range []string{"-O2 -fPIE -pie", "-O2 -fPIE -pie -Wl,-z,pack-relative-relocs", "-O2 -shared -fPIC"} {
+	for _, flags := range []string{"-O2 -fPIE -pie", "-O2 -fPIE -pie -Wl,-z,pack-relative-relocs",
+		"-O2 -shared -fPIC"} {
 		im := mustOpen(t, compile(t, "loops.c", loops, strings.Fields(flags)...))
 		if packed := im.Section(".relr.dyn") != nil; packed != strings.Contains(flags, "pack") {
 			t.Fatalf("%s: packed relocations: %v", flags, packed)
@@ -159,14 +167,16 @@ func TestRelocations(t *testing.T) {
 		twice := symbolNamed(t, im, "twice").Addr
 		found := false
 		for addr, value := range im.Relocations() {
-			if value == twice && im.Relocations()[addr+8] == symbolNamed(t, im, "thrice").Addr && im.Relocations()[addr+16] == symbolNamed(t, im, "nothing").Addr {
+			if value == twice && im.Relocations()[addr+8] == symbolNamed(t, im, "thrice").Addr &&
+				im.Relocations()[addr+16] == symbolNamed(t, im, "nothing").Addr {
 				found = true
 			}
 		}
 		if !found {
 			t.Errorf("%s: no table of functions among %d relocations", flags, len(im.Relocations()))
 		}
-		if choose := symbolNamed(t, im, "choose").Addr; strings.Contains(flags, "PIE") && !slices.Contains(im.Resolvers(), choose) {
+		if choose := symbolNamed(t, im, "choose").Addr; strings.Contains(flags, "PIE") &&
+			!slices.Contains(im.Resolvers(), choose) {
 			t.Errorf("%s: resolver %#x is not in %#x", flags, choose, im.Resolvers())
 		}
 	}
@@ -186,22 +196,28 @@ func TestOpenRefuses(t *testing.T) {
 		want string
 	}{
 		{"empty", nil, "empty is not an ELF program: name the file of one"},
-		{"notes.txt", []byte("no program at all"), "notes.txt is not an ELF program: name the file of one"},
-		{"configure", []byte("#!/bin/sh\nexit 0\n"), "configure is a script, not an ELF program: trace its interpreter"},
+		{"notes.txt", []byte("no program at all"), "notes.txt is not an ELF program: name the " +
+			"file of one"},
+		{"configure", []byte("#!/bin/sh\nexit 0\n"),
+			"configure is a script, not an ELF program: trace its interpreter"},
 		{"wine", patched(small, 4, 1), "wine is a 32-bit program: wpptrace traces x86-64 only"},
-		{"phone", patched(small, 18, 183), "phone is a program for aarch64: wpptrace traces x86-64 only"},
+		{"phone", patched(small, 18, 183), "phone is a program for aarch64: wpptrace traces " +
+			"x86-64 only"},
 		{"object.o", relocatable, "object.o is neither an executable nor a shared object"},
-		{"packed", patched(patched(small, 40, make([]byte, 8)...), 60, 0, 0, 0, 0), "packed has no section headers: nothing distinguishes its code from its data"},
+		{"packed", patched(patched(small, 40, make([]byte, 8)...), 60, 0, 0, 0, 0),
+			"packed has no section headers: nothing distinguishes its code from its data"},
 		{"half", small[:len(small)/2], "read half: malformed elf file: "},
 		{"magic", small[:8], "read magic: malformed elf file: "},
-		{"frames", patched(small, smallFrames, 0xf0), "read frames: .eh_frame: record at 0x0 runs past the end of the section"},
+		{"frames", patched(small, smallFrames, 0xf0),
+			"read frames: .eh_frame: record at 0x0 runs past the end of the section"},
 	} {
 		im, err := Open(bytes.NewReader(test.data), int64(len(test.data)), test.name)
 		if err == nil || im != nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
 		}
 	}
-	if _, err := OpenFile(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+	if _, err := OpenFile(t.TempDir()); err == nil || !strings.Contains(err.Error(),
+		"is no regular file") {
 		t.Errorf("opened a directory: %v", err)
 	}
 	if _, err := OpenFile(filepath.Join(t.TempDir(), "missing")); err == nil {
@@ -240,7 +256,8 @@ func TestDemangle(t *testing.T) {
 }
 
 func FuzzDemangle(f *testing.F) {
-	for _, seed := range []string{"_Z3fooi.cold", "_ZN3fooE", "_RNvCs1234_7mycrate3foo", "_ZN4core3fmt5write17h0123456789abcdefE", "_ZN3fooE.", "E."} {
+	for _, seed := range []string{"_Z3fooi.cold", "_ZN3fooE", "_RNvCs1234_7mycrate3foo",
+		"_ZN4core3fmt5write17h0123456789abcdefE", "_ZN3fooE.", "E."} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, symbol string) {
@@ -269,7 +286,8 @@ func FuzzOpen(f *testing.F) {
 			lines.At(smallCode)
 		}
 		for _, s := range im.Sections {
-			if got := im.Bytes(s.Addr, s.Addr+uint64(len(s.Data))); len(s.Data) > 0 && !bytes.Equal(got, s.Data) {
+			if got := im.Bytes(s.Addr, s.Addr+uint64(len(s.Data))); len(s.Data) > 0 &&
+				!bytes.Equal(got, s.Data) {
 				t.Fatalf("section %s at %#x: %d of %d bytes", s.Name, s.Addr, len(got), len(s.Data))
 			}
 			im.FileOffset(s.Addr)
@@ -278,7 +296,8 @@ func FuzzOpen(f *testing.F) {
 }
 
 func BenchmarkOpen(b *testing.B) {
-	for _, path := range []string{"/bin/bash", "/usr/bin/python3", "/lib/x86_64-linux-gnu/libc.so.6"} {
+	for _, path := range []string{"/bin/bash", "/usr/bin/python3",
+		"/lib/x86_64-linux-gnu/libc.so.6"} {
 		if _, err := os.Stat(path); err != nil {
 			continue
 		}
@@ -324,8 +343,8 @@ type readerAt func(p []byte, at int64) (int, error)
 
 func (read readerAt) ReadAt(p []byte, at int64) (int, error) { return read(p, at) }
 
-// TestPanicsElsewhere: what a section's reading panics with, be it on another CPU, is reported in one line,
-// without its stack.
+// TestPanicsElsewhere: what a section's reading panics with, be it on another CPU, is reported in
+// one line, without its stack.
 func TestPanicsElsewhere(t *testing.T) {
 	path := compile(t, "loops.c", loops)
 	b, err := os.ReadFile(path)
@@ -339,7 +358,8 @@ func TestPanicsElsewhere(t *testing.T) {
 		}
 		return bytes.NewReader(b).ReadAt(p, at)
 	})
-	if _, err := Open(broken, int64(len(b)), "program"); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "no such place") {
+	if _, err := Open(broken, int64(len(b)), "program"); err == nil || strings.Contains(err.Error(),
+		"\n") || !strings.Contains(err.Error(), "no such place") {
 		t.Errorf("error %q, want one line with the cause", err)
 	}
 }

@@ -207,7 +207,8 @@ func (c *inlinedCalls) readUnit(u *inlineUnit) error {
 		if err != nil {
 			return err
 		}
-		if e == nil || e.Tag == dwarf.TagCompileUnit || e.Tag == dwarf.TagPartialUnit || e.Tag == dwarf.TagTypeUnit {
+		if e == nil || e.Tag == dwarf.TagCompileUnit || e.Tag == dwarf.TagPartialUnit ||
+			e.Tag == dwarf.TagTypeUnit {
 			break // of the next unit, of this one the end is missing
 		}
 		if err := w.step(r, e); err != nil {

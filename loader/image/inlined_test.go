@@ -16,7 +16,8 @@ const chains = `#include <cstdio>
 #include <cstdlib>
 
 namespace chain {
-inline __attribute__((always_inline)) int third(int x) { return x % 7 ? x * 3 + 1 : std::abs(x - 5); }
+inline __attribute__((always_inline)) int third(int x) {
+	return x % 7 ? x * 3 + 1 : std::abs(x - 5); }
 inline __attribute__((always_inline)) int second(int x)
 {
 	int s = 0;
@@ -26,7 +27,8 @@ inline __attribute__((always_inline)) int second(int x)
 }
 template <typename T> struct Box {
 	T value;
-	inline __attribute__((always_inline)) T open(int n) const { return n > 3 ? second(n) + value : value; }
+	inline __attribute__((always_inline)) T open(int n) const {
+		return n > 3 ? second(n) + value : value; }
 };
 }
 
@@ -42,7 +44,8 @@ template <typename T> struct Stack {
 	T *items = nullptr;
 	int used = 0, room = 0;
 	~Stack() { std::free(items); }
-	void grow() { items = static_cast<T *>(std::realloc(items, (room = 2 * room + 4) * sizeof(T))); }
+	void grow() { items = static_cast<T *>(std::realloc(items,
+		(room = 2 * room + 4) * sizeof(T))); }
 	void push(T item)
 	{
 		if (used == room)
@@ -66,7 +69,8 @@ __attribute__((noinline)) long stacks(int n)
 	return sum;
 }
 
-int main(int argc, char **) { return std::printf("%d %d %ld\n", first(argc), recurse(argc + 10), stacks(argc * 10)) < 0; }
+int main(int argc, char **) { return std::printf("%d %d %ld\n", first(argc), recurse(argc + 10),
+	stacks(argc * 10)) < 0; }
 `
 
 // inlinedAs is what addr2line -i -f says of each address: a line for each routine, the innermost
@@ -78,7 +82,8 @@ func inlinedAs(t *testing.T, path string, addrs []uint64) [][]string {
 		fmt.Fprintf(&input, "%x\n", addr)
 	}
 	var stacks [][]string
-	lines := strings.Split(strings.TrimSpace(run(t, input.String(), "addr2line", "-a", "-i", "-f", "-e", path)), "\n")
+	lines := strings.Split(strings.TrimSpace(run(t, input.String(), "addr2line", "-a", "-i", "-f",
+		"-e", path)), "\n")
 	for i := 0; i < len(lines); {
 		i++ // the address
 		var stack []string
@@ -105,7 +110,8 @@ func inlinedHere(l *Lines, addr uint64) (stack []string) {
 // At up to three places in each that calls the innermost routine by the name of the outermost
 // (llvm-symbolizer does not).
 func TestInlinedEqualsAddr2line(t *testing.T) {
-	for _, flags := range []string{"-g -O2", "-g -O3 -gdwarf-4", "-g -O1 -gdwarf-3", "-g -O2 -gz -no-pie", "-g -O2 -ffunction-sections -Wl,--gc-sections"} {
+	for _, flags := range []string{"-g -O2", "-g -O3 -gdwarf-4", "-g -O1 -gdwarf-3",
+		"-g -O2 -gz -no-pie", "-g -O2 -ffunction-sections -Wl,--gc-sections"} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
 			path := compile(t, "chains.cc", chains, strings.Fields(flags)...)
@@ -122,7 +128,8 @@ func TestInlinedEqualsAddr2line(t *testing.T) {
 					continue
 				}
 				want[len(want)-1] = place
-				if name, place := nameAndPlace(want[0]); len(want) > 1 && name == outermost && got[0] != want[0] {
+				if name, place := nameAndPlace(want[0]); len(want) > 1 && name == outermost &&
+					got[0] != want[0] {
 					misnamed++
 					_, got[0] = nameAndPlace(got[0])
 					want[0] = place
@@ -171,11 +178,15 @@ func inlinedDWARF() (abbrev, info, line []byte) {
 		1, 0x11, 1, lineTable, 0x17, lowPC, ofAddress, highPC, ofData8, 0, 0,
 		2, subprogram, 0, name, ofString, 0, 0,
 		3, subprogram, 1, name, ofString, lowPC, ofAddress, highPC, ofData8, 0, 0,
-		4, callHere, 1, origin, ofReference, lowPC, ofAddress, highPC, ofData8, callFile, ofByte, callLine, ofByte, 0, 0,
+		4, callHere, 1, origin, ofReference, lowPC, ofAddress, highPC, ofData8, callFile, ofByte,
+		callLine, ofByte, 0, 0,
 		0,
 	}
 	le := binary.LittleEndian
-	from := func(lo, n uint64) []byte { return le.AppendUint64(le.AppendUint64(nil, smallCode+lo), n) }
+	from := func(lo,
+		n uint64) []byte {
+		return le.AppendUint64(le.AppendUint64(nil, smallCode+lo), n)
+	}
 	info = []byte{0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1, 0, 0, 0, 0}
 	info = append(info, from(0, 16)...)
 	g := len(info)
@@ -191,7 +202,9 @@ func inlinedDWARF() (abbrev, info, line []byte) {
 
 func TestSmallInlined(t *testing.T) {
 	lines := smallLines(t, lineELF(inlinedDWARF()))
-	for offset, want := range [][]string{{"f.c:7"}, {"g f.c:7", "f.c:5"}, {"h f.c:7", "g f.c:3", "f.c:5"}, {"h f.c:7", "g f.c:3", "f.c:5"}, {"h f.c:9", "g f.c:3", "f.c:5"}, {"g f.c:9", "f.c:5"}} {
+	for offset, want := range [][]string{{"f.c:7"}, {"g f.c:7", "f.c:5"},
+		{"h f.c:7", "g f.c:3", "f.c:5"}, {"h f.c:7", "g f.c:3", "f.c:5"}, {"h f.c:9", "g f.c:3",
+			"f.c:5"}, {"g f.c:9", "f.c:5"}} {
 		if got := inlinedHere(lines, smallCode+uint64(offset)); !slices.Equal(got, want) {
 			t.Errorf("byte %d: %q, want %q", offset, got, want)
 		}
@@ -214,15 +227,17 @@ func TestRoutineWithinACall(t *testing.T) {
 	info = slices.Insert(info, len(info)-3, k...) // behind what h has in it
 	le.PutUint32(info, uint32(len(info)-4))
 	lines := smallLines(t, lineELF(abbrev, info, line))
-	for offset, want := range map[uint64][]string{4: {"h f.c:9", "g f.c:3", "f.c:5"}, 5: {"h f.c:9", "f.c:8"}} {
-		if got := inlinedHere(lines, smallCode+offset); !slices.Equal(got, want) || lines.Trouble() != nil {
+	for offset, want := range map[uint64][]string{4: {"h f.c:9", "g f.c:3", "f.c:5"},
+		5: {"h f.c:9", "f.c:8"}} {
+		if got := inlinedHere(lines, smallCode+offset); !slices.Equal(got, want) ||
+			lines.Trouble() != nil {
 			t.Errorf("byte %d: %q, want %q; %v", offset, got, want, lines.Trouble())
 		}
 	}
 }
 
-// TestInlinedCorrupt changes each byte: what is returned is bounded, and what is wrong has the file's
-// name.
+// TestInlinedCorrupt changes each byte: what is returned is bounded, and what is wrong has the
+// file's name.
 func TestInlinedCorrupt(t *testing.T) {
 	abbrev, info, line := inlinedDWARF()
 	troubles := 0
@@ -283,13 +298,16 @@ func TestInlinedIsBounded(t *testing.T) {
 		if got := lines.Inlined(smallCode + 3); got != nil {
 			t.Errorf("%s: %v", c.want, got)
 		}
-		if err := lines.Trouble(); err == nil || err.Error() != "read inlined calls of small: "+c.want {
+		if err := lines.Trouble(); err == nil ||
+			err.Error() != "read inlined calls of small: "+c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
 	abbrev, info, line := inlinedDWARF()
-	deeper := info[len(info)-4-23 : len(info)-4] // the call of h; then each entry's list of others ends
-	info = append(slices.Concat(info[:len(info)-4], bytes.Repeat(deeper, 2*maxCallDepth)), make([]byte, 4+2*maxCallDepth)...)
+	// the call of h; then each entry's list of others ends
+	deeper := info[len(info)-4-23 : len(info)-4]
+	info = append(slices.Concat(info[:len(info)-4], bytes.Repeat(deeper, 2*maxCallDepth)),
+		make([]byte, 4+2*maxCallDepth)...)
 	binary.LittleEndian.PutUint32(info, uint32(len(info)-4))
 	lines := smallLines(t, lineELF(abbrev, info, line))
 	if n := len(lines.Inlined(smallCode + 3)); n != maxCallDepth || lines.Trouble() != nil {
@@ -309,7 +327,8 @@ func TestAbbreviationsOverlap(t *testing.T) {
 	for at := range units {
 		info = append(info, 8, 0, 0, 0, 4, 0, byte(2*at), 0, 0, 0, 8, 0)
 	}
-	for n, want := range map[int]string{400: "tables of abbreviations overlap", 1100: "an abbreviation has more than 1000 attributes"} {
+	for n, want := range map[int]string{400: "tables of abbreviations overlap",
+		1100: "an abbreviation has more than 1000 attributes"} {
 		file := lineELF(attributes(n), info, line)
 		im, err := Open(bytes.NewReader(file), int64(len(file)), "it")
 		if err != nil {
@@ -328,7 +347,8 @@ func TestClipNames(t *testing.T) {
 	names := []byte("a\x00" + long + "\x00bc\x00" + longest + "\x00d\x00")
 	clipNames(names)
 	for i, name := range strings.Split(string(names), "\x00") {
-		if want := []int{1, maxName - 1, 2, maxName - 1, maxName - 1, maxName - 1, 0, 1, 0}; i >= len(want) || len(name) != want[i] {
+		if want := []int{1, maxName - 1, 2, maxName - 1, maxName - 1, maxName - 1, 0, 1,
+			0}; i >= len(want) || len(name) != want[i] {
 			t.Errorf("name %d has %d bytes, want %v", i, len(name), want)
 		}
 	}
@@ -381,7 +401,8 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	lines.Release()
-	if got := inlinedHere(lines, smallCode+2); !slices.Equal(got, want) || lines.inlined.debug != nil {
+	if got := inlinedHere(lines, smallCode+2); !slices.Equal(got, want) ||
+		lines.inlined.debug != nil {
 		t.Errorf("%q, want %q, without reading", got, want)
 	}
 }

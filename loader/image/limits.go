@@ -63,11 +63,14 @@ func regular(f *os.File) (*os.File, int64, error) {
 // copy of the name of each. What else is wrong with them it says itself.
 func checkSections(r io.ReaderAt) error {
 	var h elf.Header64
-	if binary.Read(io.NewSectionReader(r, 0, 1<<16), binary.LittleEndian, &h) != nil || h.Shoff == 0 {
+	if binary.Read(io.NewSectionReader(r, 0, 1<<16), binary.LittleEndian, &h) != nil ||
+		h.Shoff == 0 {
 		return nil
 	}
 	header := func(i uint64) (s elf.Section64) {
-		binary.Read(io.NewSectionReader(r, int64(h.Shoff+i*uint64(h.Shentsize)), 1<<16), binary.LittleEndian, &s) // of a file that is cut off, none
+		// of a file that is cut off, none
+		binary.Read(io.NewSectionReader(r, int64(h.Shoff+i*uint64(h.Shentsize)), 1<<16),
+			binary.LittleEndian, &s)
 		return s
 	}
 	sections, names := uint64(h.Shnum), uint64(h.Shstrndx)
@@ -81,7 +84,8 @@ func checkSections(r io.ReaderAt) error {
 		return fmt.Errorf("%d sections: no program has so many", sections)
 	}
 	if size := header(names).Size; size > maxSectionNames/max(sections, 1) {
-		return fmt.Errorf("%d bytes of names for %d sections: no program has so many", size, sections)
+		return fmt.Errorf("%d bytes of names for %d sections: no program has so many", size,
+			sections)
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ func (f sparseFile) ReadAt(p []byte, at int64) (n int, err error) {
 // claiming is smallELF with a section that claims a size, besides.
 func claiming(name string, kind elf.SectionType, flags elf.SectionFlag, size uint64) sparseFile {
 	var b elfBuilder
-	b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0, make([]byte, 64))
+	b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0,
+		make([]byte, 64))
 	b.add(".strtab", elf.SHT_STRTAB, 0, smallTable, 0, []byte("\x00f\x00"))
 	b.add(name, kind, flags, smallTable+0x40, 2, make([]byte, 64))
 	b.sections[len(b.sections)-1].Size = size
@@ -53,13 +54,21 @@ func TestSparseFiles(t *testing.T) {
 		file sparseFile
 		want string
 	}{
-		{"code", claiming(".init", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, 9<<30), "read it: section .init: more than 1024 MB are mapped: no program is that large"},
-		{"data", claiming(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC, 9<<30), "read it: section .data: more than 1024 MB are mapped: no program is that large"},
-		{"compressed", claiming(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_COMPRESSED, 64), "read it: section .data is mapped, and compressed: no program has such"},
-		{"symbols", claiming(".symtab", elf.SHT_SYMTAB, 0, 9<<30), "read it: symbol table .symtab: it has more than 512 MB: no program has so many symbols"},
-		{"lines", claiming(".debug_line", elf.SHT_PROGBITS, 0, 9<<30), "read lines of it: section .debug_line: more than 2048 MB of debug information"},
-		{"names of sections", manyNames, "read it: malformed elf file: 9663676416 bytes of names for 5 sections: no program has so many"},
-		{"sections", manySections, "read it: malformed elf file: 134217728 sections: no program has so many"},
+		{"code", claiming(".init", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, 9<<30),
+			"read it: section .init: more than 1024 MB are mapped: no program is that large"},
+		{"data", claiming(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC, 9<<30),
+			"read it: section .data: more than 1024 MB are mapped: no program is that large"},
+		{"compressed", claiming(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_COMPRESSED, 64),
+			"read it: section .data is mapped, and compressed: no program has such"},
+		{"symbols", claiming(".symtab", elf.SHT_SYMTAB, 0, 9<<30),
+			"read it: symbol table .symtab: it has more than 512 MB: no program has so many " +
+				"symbols"},
+		{"lines", claiming(".debug_line", elf.SHT_PROGBITS, 0, 9<<30),
+			"read lines of it: section .debug_line: more than 2048 MB of debug information"},
+		{"names of sections", manyNames, "read it: malformed elf file: 9663676416 bytes of names " +
+			"for 5 sections: no program has so many"},
+		{"sections", manySections, "read it: malformed elf file: 134217728 sections: no program " +
+			"has so many"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -86,8 +95,10 @@ func namesOverlap(symbols, long int) []byte {
 		table = append(table, entry...)
 	}
 	var b elfBuilder
-	b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0, make([]byte, 64))
-	b.add(".strtab", elf.SHT_STRTAB, 0, smallTable, 0, []byte("\x00"+strings.Repeat("f", long)+"\x00"))
+	b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0,
+		make([]byte, 64))
+	b.add(".strtab", elf.SHT_STRTAB, 0, smallTable, 0,
+		[]byte("\x00"+strings.Repeat("f", long)+"\x00"))
 	b.add(".symtab", elf.SHT_SYMTAB, 0, smallTable+2*uint64(long), 2, table)
 	return b.finish()
 }
@@ -95,10 +106,12 @@ func namesOverlap(symbols, long int) []byte {
 // Names that overlap are many times what they take in the file.
 func TestSymbolNamesOverlap(t *testing.T) {
 	const symbols, long = 1000, 20_000
-	if im, err := Open(sparseFile(namesOverlap(10, long)), sparseSize, "it"); err != nil || len(im.Symbols()) != 10 {
+	if im, err := Open(sparseFile(namesOverlap(10, long)), sparseSize, "it"); err != nil ||
+		len(im.Symbols()) != 10 {
 		t.Errorf("names that are shared: %v", err)
 	}
-	if _, err := Open(sparseFile(namesOverlap(symbols, long)), sparseSize, "it"); err == nil || err.Error() != "read it: names of symbol table .symtab overlap" {
+	if _, err := Open(sparseFile(namesOverlap(symbols, long)), sparseSize, "it"); err == nil ||
+		err.Error() != "read it: names of symbol table .symtab overlap" {
 		t.Errorf("%d names of %d bytes in a table of %d: %v", symbols, long, long, err)
 	}
 }
@@ -111,7 +124,8 @@ func TestOpenRegular(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, dir, "/dev/zero"} {
-		if f, _, err := OpenRegular(path); err == nil || f != nil || err.Error() != path+" is no regular file" {
+		if f, _, err := OpenRegular(path); err == nil || f != nil ||
+			err.Error() != path+" is no regular file" {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -122,8 +136,10 @@ func TestOpenRegular(t *testing.T) {
 
 // A program for another machine's order of bytes is refused, whatever machine it names.
 func TestBigEndian(t *testing.T) {
-	file := patched(patched(smallELF(), elf.EI_DATA, byte(elf.ELFDATA2MSB)), 18, 0, byte(elf.EM_X86_64))
-	if _, err := Open(sparseFile(file), sparseSize, "it"); err == nil || !strings.HasSuffix(err.Error(), "wpptrace traces x86-64 only") {
+	file := patched(patched(smallELF(), elf.EI_DATA, byte(elf.ELFDATA2MSB)), 18, 0,
+		byte(elf.EM_X86_64))
+	if _, err := Open(sparseFile(file), sparseSize, "it"); err == nil ||
+		!strings.HasSuffix(err.Error(), "wpptrace traces x86-64 only") {
 		t.Error(err)
 	}
 }

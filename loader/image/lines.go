@@ -154,7 +154,8 @@ func (b *lineBuilder) addTable(lines *dwarf.LineReader) error {
 		if entry.File != last {
 			last, file = entry.File, b.fileIndex(entry.File)
 		}
-		b.lines.rows = append(b.lines.rows, lineRow{addr: entry.Address, file: file, line: int32(min(entry.Line, maxLine))})
+		b.lines.rows = append(b.lines.rows,
+			lineRow{addr: entry.Address, file: file, line: int32(min(entry.Line, maxLine))})
 	}
 }
 
@@ -189,7 +190,8 @@ func (b *lineBuilder) finish() *Lines {
 	}
 	b.lines.rows = slices.Clip(rows)
 	calls := &b.lines.inlined
-	calls.image, calls.debug, calls.left, calls.code = b.image, b.debug, b.debug.left, flatten(b.code)
+	calls.image, calls.debug, calls.left, calls.code = b.image, b.debug, b.debug.left,
+		flatten(b.code)
 	calls.names = map[naming]string{}
 	return &b.lines
 }

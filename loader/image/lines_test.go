@@ -15,7 +15,9 @@ import (
 // TestLinesEqualAddr2line compares the line of every byte of the program's own functions with
 // addr2line's.
 func TestLinesEqualAddr2line(t *testing.T) {
-	for _, flags := range []string{"-g -O0", "-g -O2", "-gdwarf-4 -O2", "-gdwarf-3 -O1 -no-pie", "-gdwarf-5 -gz -O3", "-gdwarf-5 -fdebug-types-section -O2", "-g -O2 -ffunction-sections -Wl,--gc-sections -Wl,--emit-relocs"} {
+	for _, flags := range []string{"-g -O0", "-g -O2", "-gdwarf-4 -O2", "-gdwarf-3 -O1 -no-pie",
+		"-gdwarf-5 -gz -O3", "-gdwarf-5 -fdebug-types-section -O2",
+		"-g -O2 -ffunction-sections -Wl,--gc-sections -Wl,--emit-relocs"} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
 			path := compile(t, "exceptions.cc", exceptions, strings.Fields(flags)...)
@@ -30,7 +32,8 @@ func TestLinesEqualAddr2line(t *testing.T) {
 				fmt.Fprintf(&input, "%x\n", addr)
 			}
 			found := 0
-			for i, want := range strings.Split(strings.TrimSpace(run(t, input.String(), "addr2line", "-e", path)), "\n") {
+			for i, want := range strings.Split(strings.TrimSpace(run(t, input.String(), "addr2line",
+				"-e", path)), "\n") {
 				want, _, _ = strings.Cut(want, " (discriminator")
 				got := "??:?"
 				if file, line, ok := lines.At(addrs[i]); ok {
@@ -54,7 +57,8 @@ func TestLinesEqualAddr2line(t *testing.T) {
 func TestLinesOfDWARF64(t *testing.T) {
 	var rows [2][]lineRow
 	for i, flag := range []string{"-gdwarf32", "-gdwarf64"} {
-		lines, err := mustOpen(t, compile(t, "exceptions.cc", exceptions, "-O2", "-g", flag)).Lines()
+		lines, err := mustOpen(t,
+			compile(t, "exceptions.cc", exceptions, "-O2", "-g", flag)).Lines()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +72,8 @@ func TestLinesOfDWARF64(t *testing.T) {
 // ownCode returns the addresses of the functions that exceptions defines.
 func ownCode(im *Image) (addrs []uint64) {
 	for _, s := range im.Symbols() {
-		if name := Demangle(s.Name); s.Dynamic || name != "main" && !strings.Contains(name, "thrower") && !strings.Contains(name, "catcher") && !strings.Contains(name, "Guard") {
+		if name := Demangle(s.Name); s.Dynamic || name != "main" && !strings.Contains(name,
+			"thrower") && !strings.Contains(name, "catcher") && !strings.Contains(name, "Guard") {
 			continue
 		}
 		for addr := s.Addr; addr < s.Addr+s.Size; addr++ {
@@ -79,8 +84,10 @@ func ownCode(im *Image) (addrs []uint64) {
 }
 
 func TestLinesBetweenSequences(t *testing.T) {
-	l := Lines{files: []string{"a.c"}, rows: []lineRow{{10, 0, 1}, {20, noFile, 0}, {30, 0, 2}, {34, 0, 0}, {40, noFile, 0}}}
-	for addr, want := range map[uint64]int{9: 0, 10: 1, 19: 1, 20: 0, 29: 0, 30: 2, 33: 2, 34: 0, 40: 0, 99: 0} {
+	l := Lines{files: []string{"a.c"},
+		rows: []lineRow{{10, 0, 1}, {20, noFile, 0}, {30, 0, 2}, {34, 0, 0}, {40, noFile, 0}}}
+	for addr, want := range map[uint64]int{9: 0, 10: 1, 19: 1, 20: 0, 29: 0, 30: 2, 33: 2, 34: 0,
+		40: 0, 99: 0} {
 		if file, line, ok := l.At(addr); ok != (want > 0) || line != want || ok && file != "a.c" {
 			t.Errorf("%d: %s:%d, %v", addr, file, line, ok)
 		}
@@ -93,7 +100,8 @@ func TestLinesBetweenSequences(t *testing.T) {
 func TestNoLines(t *testing.T) {
 	im := mustOpen(t, "/bin/bash")
 	for range 2 {
-		if lines, err := im.Lines(); lines != nil || !errors.Is(err, ErrNoLines) || err.Error() != "read lines of bash: no line information" {
+		if lines, err := im.Lines(); lines != nil || !errors.Is(err, ErrNoLines) ||
+			err.Error() != "read lines of bash: no line information" {
 			t.Errorf("%v, %v", lines, err)
 		}
 	}
@@ -102,7 +110,8 @@ func TestNoLines(t *testing.T) {
 // lineELF makes a file with line information out of the sections of smallELF and those of DWARF.
 func lineELF(abbrev, info, line []byte) []byte {
 	var b elfBuilder
-	b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0, make([]byte, 64))
+	b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0,
+		make([]byte, 64))
 	at := uint64(smallCode + 64)
 	for _, s := range []struct {
 		name string
@@ -118,12 +127,15 @@ func lineELF(abbrev, info, line []byte) []byte {
 // smallCode + 4.
 func smallDWARF() (abbrev, info, line []byte) {
 	le := binary.LittleEndian
-	abbrev = []byte{1, 0x11, 0, 0x10, 0x17, 0, 0, 0} // a unit without children: DW_AT_stmt_list, DW_FORM_sec_offset
+	// a unit without children: DW_AT_stmt_list, DW_FORM_sec_offset
+	abbrev = []byte{1, 0x11, 0, 0x10, 0x17, 0, 0, 0}
 	info = []byte{4, 0, 0, 0, 0, 0, 8, 1, 0, 0, 0, 0}
 	info = append(le.AppendUint32(nil, uint32(len(info))), info...)
-	header := append([]byte{1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0}, "f.c\x00\x00\x00\x00\x00"...)
+	header := append([]byte{1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0},
+		"f.c\x00\x00\x00\x00\x00"...)
 	program := append([]byte{0, 9, 2}, le.AppendUint64(nil, smallCode)...) // set_address
-	program = append(program, 3, 6, 1, 2, 4, 3, 2, 1, 2, 4, 0, 1, 1)       // advance_line, copy, advance_pc ... end_sequence
+	// advance_line, copy, advance_pc ... end_sequence
+	program = append(program, 3, 6, 1, 2, 4, 3, 2, 1, 2, 4, 0, 1, 1)
 	body := le.AppendUint32([]byte{4, 0}, uint32(len(header)))
 	body = append(append(body, header...), program...)
 	return abbrev, info, append(le.AppendUint32(nil, uint32(len(body))), body...)
@@ -167,7 +179,8 @@ func TestLinesOfNoFile(t *testing.T) {
 
 func TestSmallLines(t *testing.T) {
 	lines := smallLines(t, lineELF(smallDWARF()))
-	for addr, want := range map[uint64]int{smallCode - 1: 0, smallCode: 7, smallCode + 3: 7, smallCode + 4: 9, smallCode + 7: 9, smallCode + 8: 0} {
+	for addr, want := range map[uint64]int{smallCode - 1: 0, smallCode: 7, smallCode + 3: 7,
+		smallCode + 4: 9, smallCode + 7: 9, smallCode + 8: 0} {
 		if _, line, _ := lines.At(addr); line != want {
 			t.Errorf("%#x: line %d, want %d", addr, line, want)
 		}
@@ -188,7 +201,8 @@ func TestLinesCorrupt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if lines, err := im.Lines(); (lines == nil) == (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "read lines of bad: ") {
+			if lines, err := im.Lines(); (lines == nil) == (err == nil) ||
+				err != nil && !strings.HasPrefix(err.Error(), "read lines of bad: ") {
 				t.Errorf("byte %#x at %#x: %v, %v", value, at, lines, err)
 			}
 		}
@@ -211,7 +225,8 @@ func FuzzLines(f *testing.F) {
 			return
 		}
 		for i, r := range lines.rows {
-			if i > 0 && r.addr <= lines.rows[i-1].addr || r.file >= int32(len(lines.files)) || r.file < noFile {
+			if i > 0 && r.addr <= lines.rows[i-1].addr || r.file >= int32(len(lines.files)) ||
+				r.file < noFile {
 				t.Fatalf("row %d of %+v", i, lines.rows)
 			}
 		}

@@ -26,12 +26,14 @@ func (c *callSiteReader) read(lsda uint64, r Range) (calls []CallSite, fault str
 	encoding := pointerEncoding(in.byte())
 	table := in.take(in.uleb())
 	for table.more() {
-		start, length, pad := table.pointer(encoding), table.pointer(encoding), table.pointer(encoding)
+		start, length, pad := table.pointer(encoding), table.pointer(encoding),
+			table.pointer(encoding)
 		site := CallSite{Lo: r.Lo + start, Hi: r.Lo + start + length, Action: table.uleb()}
 		if pad != 0 {
 			site.Pad = padBase + pad
 		}
-		if c.total++; site.Lo < r.Lo || site.Hi < site.Lo || site.Hi > r.Hi || c.total > len(s.Data) {
+		if c.total++; site.Lo < r.Lo || site.Hi < site.Lo || site.Hi > r.Hi ||
+			c.total > len(s.Data) {
 			return nil, badTable
 		}
 		calls = append(calls, site)

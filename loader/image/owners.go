@@ -39,7 +39,8 @@ type openRanges []owned
 
 func (h openRanges) Len() int { return len(h) }
 func (h openRanges) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(h[j].depth, h[i].depth), cmp.Compare(h[j].lo, h[i].lo), cmp.Compare(h[j].owner, h[i].owner)) < 0
+	return cmp.Or(cmp.Compare(h[j].depth, h[i].depth), cmp.Compare(h[j].lo, h[i].lo),
+		cmp.Compare(h[j].owner, h[i].owner)) < 0
 }
 func (h openRanges) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *openRanges) Push(r any)   { *h = append(*h, r.(owned)) }
@@ -87,7 +88,8 @@ func flatten(list []owned) []ownedFrom {
 
 // ownerOf returns whose the code at an address is, or nowhere.
 func ownerOf(rows []ownedFrom, addr uint64) int {
-	i, found := slices.BinarySearchFunc(rows, addr, func(r ownedFrom, addr uint64) int { return cmp.Compare(r.addr, addr) })
+	i, found := slices.BinarySearchFunc(rows, addr,
+		func(r ownedFrom, addr uint64) int { return cmp.Compare(r.addr, addr) })
 	if found {
 		i++
 	}

@@ -23,11 +23,12 @@ func (im *Image) Resolvers() []uint64 { return im.resolvers }
 // address, and by the address of the slot of the global offset table that holds its address.
 func (im *Image) Imports() map[uint64]string { return im.imports }
 
-// Foreign returns the names of the functions and variables of other images whose addresses data holds.
+// Foreign returns the names of the functions and variables of other images whose addresses data
+// holds.
 func (im *Image) Foreign() []string { return im.foreign }
 
-// readRelocations fills in relocations, resolvers and foreign names and returns the imported functions
-// by slot.
+// readRelocations fills in relocations, resolvers and foreign names and returns the imported
+// functions by slot.
 func (im *Image) readRelocations(dynamic []symbolEntry) map[uint64]string {
 	im.relocations = map[uint64]uint64{}
 	slots := map[uint64]string{}

@@ -28,11 +28,14 @@ func smallELF() []byte {
 	symbols = append(le.AppendUint32(symbols, 3), 0x12, 0, 0, 0)
 	symbols = le.AppendUint64(le.AppendUint64(symbols, 0), 0)
 	var rela []byte
-	for _, r := range [][3]uint64{{smallTable + 0x180, 8, smallCode}, {smallTable + 0x188, 2<<32 | 7, 0}, {smallTable + 0x190, 37, smallCode + 8}, {smallTable + 0x198, 1<<32 | 1, 4}} {
+	for _, r := range [][3]uint64{{smallTable + 0x180, 8, smallCode},
+		{smallTable + 0x188, 2<<32 | 7, 0}, {smallTable + 0x190, 37, smallCode + 8},
+		{smallTable + 0x198, 1<<32 | 1, 4}} {
 		rela = le.AppendUint64(le.AppendUint64(le.AppendUint64(rela, r[0]), r[1]), r[2])
 	}
 	relr := le.AppendUint64(le.AppendUint64(nil, smallTable+0x180), 0b111)
-	note := append(le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, 4), 4), 3), "GNU\x00\xc0\xff\xee\x00"...)
+	note := append(le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, 4), 4), 3),
+		"GNU\x00\xc0\xff\xee\x00"...)
 
 	var b elfBuilder
 	b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0, code)
@@ -44,7 +47,8 @@ func smallELF() []byte {
 	b.add(".rela.dyn", elf.SHT_RELA, elf.SHF_ALLOC, smallTable+0xc0, 5, rela)
 	b.add(".relr.dyn", shtRELR, elf.SHF_ALLOC, smallTable+0x140, 0, relr)
 	b.add(".note.gnu.build-id", elf.SHT_NOTE, elf.SHF_ALLOC, smallTable+0x160, 0, note)
-	b.add(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, smallTable+0x180, 0, bytes.Repeat([]byte{0x11}, 0x20))
+	b.add(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, smallTable+0x180, 0,
+		bytes.Repeat([]byte{0x11}, 0x20))
 	return b.finish()
 }
 
@@ -83,7 +87,8 @@ type elfBuilder struct {
 	sections []elf.Section64
 }
 
-func (b *elfBuilder) add(name string, kind elf.SectionType, flags elf.SectionFlag, addr uint64, link uint32, data []byte) {
+func (b *elfBuilder) add(name string, kind elf.SectionType, flags elf.SectionFlag, addr uint64,
+	link uint32, data []byte) {
 	if len(b.sections) == 0 {
 		b.file, b.names = make([]byte, addr), []byte{0}
 		b.sections = append(b.sections, elf.Section64{})
@@ -91,7 +96,8 @@ func (b *elfBuilder) add(name string, kind elf.SectionType, flags elf.SectionFla
 	b.file = append(b.file, make([]byte, int(addr)-len(b.file))...)
 	b.file = append(b.file, data...)
 	b.sections = append(b.sections, elf.Section64{
-		Name: uint32(len(b.names)), Type: uint32(kind), Flags: uint64(flags), Addr: addr, Off: addr, Size: uint64(len(data)), Link: link,
+		Name: uint32(len(b.names)), Type: uint32(kind), Flags: uint64(flags), Addr: addr, Off: addr,
+		Size: uint64(len(data)), Link: link,
 	})
 	b.names = append(append(b.names, name...), 0)
 }
@@ -105,11 +111,14 @@ func (b *elfBuilder) finish() []byte {
 	b.file = append(b.file, b.names...)
 
 	header := elf.Header64{
-		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Version: 1,
-		Entry: smallCode, Phoff: headerLen, Shoff: uint64(len(b.file)), Ehsize: headerLen, Phentsize: programLen, Phnum: 1,
+		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf.ET_DYN),
+		Machine: uint16(elf.EM_X86_64), Version: 1,
+		Entry: smallCode, Phoff: headerLen, Shoff: uint64(len(b.file)), Ehsize: headerLen,
+		Phentsize: programLen, Phnum: 1,
 		Shentsize: 64, Shnum: uint16(len(b.sections)), Shstrndx: uint16(len(b.sections) - 1),
 	}
-	program := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Filesz: mapped, Memsz: mapped}
+	program := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X),
+		Filesz: mapped, Memsz: mapped}
 	var head, table bytes.Buffer
 	binary.Write(&head, binary.LittleEndian, header)
 	binary.Write(&head, binary.LittleEndian, program)

@@ -48,6 +48,7 @@ func (s *splitUnits) missing() error {
 	case 1:
 		return fmt.Errorf("they are in %q, or in a .dwp file of the program, %s", s.first, remedy)
 	}
-	return fmt.Errorf("they are in %d .dwo files, the first %q, or in a .dwp file of the program, %s",
+	return fmt.Errorf("they are in %d .dwo files, the first %q, or in a .dwp file of the "+
+		"program, %s",
 		s.number, s.first, remedy)
 }

@@ -33,7 +33,8 @@ func TestZlibGNU(t *testing.T) {
 		check := func(how, program string) {
 			t.Helper()
 			im := mustOpen(t, program)
-			if got := everyLine(t, im); !slices.EqualFunc(got, want, slices.Equal) || len(want) == 0 {
+			if got := everyLine(t, im); !slices.EqualFunc(got, want, slices.Equal) ||
+				len(want) == 0 {
 				t.Errorf("%s %s: lines or inlined calls differ", version, how)
 			}
 			if lines, err := im.Lines(); err != nil || lines.Trouble() != nil {
@@ -71,12 +72,18 @@ func TestZlibGNUIsChecked(t *testing.T) {
 		with []byte
 		want string
 	}{
-		"no header":      {at, []byte("zlib"), "section .zdebug_info: it has no header of compressed debug information"},
-		"much":           {at + 4, bytes8(1 << 40), "section .zdebug_info: claims 1099511627776 bytes"},
-		"most":           {at + 4, bytes8(1<<64 - 1), "section .zdebug_info: claims 18446744073709551615 bytes"},
-		"more":           {at + 4, bytes8(claimed + 1), fmt.Sprintf("section .zdebug_info: is not the %d bytes that it claims: ", claimed+1)},
-		"not compressed": {at + gnuHeader, []byte{0, 0, 0, 0}, "section .zdebug_info: zlib: invalid header"},
-		"damaged":        {at + size/2, bytes.Repeat([]byte{0xff}, 100), "section .zdebug_info: is not the "},
+		"no header": {at, []byte("zlib"), "section .zdebug_info: it has no header of " +
+			"compressed debug information"},
+		"much": {at + 4, bytes8(1 << 40), "section .zdebug_info: claims 1099511627776 " +
+			"bytes"},
+		"most": {at + 4, bytes8(1<<64 - 1),
+			"section .zdebug_info: claims 18446744073709551615 bytes"},
+		"more": {at + 4, bytes8(claimed + 1),
+			fmt.Sprintf("section .zdebug_info: is not the %d bytes that it claims: ", claimed+1)},
+		"not compressed": {at + gnuHeader, []byte{0, 0, 0, 0},
+			"section .zdebug_info: zlib: invalid header"},
+		"damaged": {at + size/2, bytes.Repeat([]byte{0xff}, 100),
+			"section .zdebug_info: is not the "},
 	} {
 		damaged := slices.Clone(file)
 		copy(damaged[c.at:], c.with)
@@ -84,7 +91,8 @@ func TestZlibGNUIsChecked(t *testing.T) {
 		if err := os.WriteFile(path, damaged, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := mustOpen(t, path).Lines(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := mustOpen(t, path).Lines(); err == nil || !strings.Contains(err.Error(),
+			c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
@@ -126,7 +134,8 @@ func checkSplit(t *testing.T, compiler, version string, files int) {
 	}
 	whole, split := build("whole"), build("split", "-gsplit-dwarf")
 	if _, err := exec.LookPath("llvm-dwp-19"); err == nil {
-		run(t, "", "llvm-dwp-19", "-e", filepath.Join(dir, "split"), "-o", filepath.Join(dir, "split.dwp"))
+		run(t, "", "llvm-dwp-19", "-e", filepath.Join(dir, "split"), "-o",
+			filepath.Join(dir, "split.dwp"))
 	}
 	lines, err := split.Lines()
 	if err != nil {
@@ -142,7 +151,8 @@ func checkSplit(t *testing.T, compiler, version string, files int) {
 		inlined += len(want.Inlined(from.Addr + i))
 		file, line, _ := lines.At(to.Addr + i)
 		if wantFile, wantLine, _ := want.At(from.Addr + i); file != wantFile || line != wantLine {
-			t.Fatalf("%s %s: byte %d is of %s:%d, want %s:%d", compiler, version, i, file, line, wantFile, wantLine)
+			t.Fatalf("%s %s: byte %d is of %s:%d, want %s:%d", compiler, version, i, file, line,
+				wantFile, wantLine)
 		}
 	}
 	if inlined == 0 {
@@ -154,7 +164,8 @@ func checkSplit(t *testing.T, compiler, version string, files int) {
 	}
 	const remedy = `, or in a .dwp file of the program, which are not read: build without -gsplit-dwarf`
 	err = lines.Trouble()
-	if err == nil || !strings.Contains(err.Error(), named+`"`+dir) || !strings.HasSuffix(err.Error(), `part0.dwo"`+remedy) {
+	if err == nil || !strings.Contains(err.Error(), named+`"`+dir) ||
+		!strings.HasSuffix(err.Error(), `part0.dwo"`+remedy) {
 		t.Errorf("%s %s, %d files: %v", compiler, version, files, err)
 	}
 	if want.Trouble() != nil {
@@ -190,7 +201,8 @@ func FuzzZlibGNU(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		var b elfBuilder
-		b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0, make([]byte, 64))
+		b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0,
+			make([]byte, 64))
 		at := uint64(smallCode + 64)
 		for _, s := range []struct {
 			name string

@@ -10,7 +10,8 @@ import (
 // Each linker has stubs of its own; calls go to where they begin.
 func TestStubs(t *testing.T) {
 	const addr, slot = 0x1000, 0x3000
-	through := func(at uint64, opcode ...byte) []byte { // an instruction with the slot as its operand
+	through := func(at uint64, opcode ...byte) []byte {
+		// an instruction with the slot as its operand
 		end := at + uint64(len(opcode)) + 4
 		return binary.LittleEndian.AppendUint32(opcode, uint32(slot-end))
 	}
@@ -30,11 +31,16 @@ func TestStubs(t *testing.T) {
 		{"a jump", through(addr, jump...), []uint64{addr}},
 		{"behind endbr64", concat(endbr64, through(addr+4, jump...)), []uint64{addr, addr + 4}},
 		{"of mold", concat(endbr64, number, through(addr+10, jump...)), []uint64{addr, addr + 10}},
-		{"of mold, without endbr64", concat(number, through(addr+6, jump...)), []uint64{addr, addr + 6}},
-		{"a retpoline of lld", concat(through(addr, load...), []byte{0xe9, 0, 0, 0, 0}), []uint64{addr}},
-		{"behind padding", concat([]byte{0xcc, 0xcc, 0x90}, endbr64, through(addr+7, jump...)), []uint64{addr + 3, addr + 7}},
-		{"behind another", concat(through(addr, jump...), []byte{0x66, 0x90}, endbr64, through(addr+12, jump...)), []uint64{addr, addr + 8, addr + 12}},
-		{"behind what does not decode", concat([]byte{0x06}, endbr64, through(addr+5, jump...)), []uint64{addr + 1, addr + 5}},
+		{"of mold, without endbr64", concat(number, through(addr+6, jump...)),
+			[]uint64{addr, addr + 6}},
+		{"a retpoline of lld", concat(through(addr, load...), []byte{0xe9, 0, 0, 0, 0}),
+			[]uint64{addr}},
+		{"behind padding", concat([]byte{0xcc, 0xcc, 0x90}, endbr64, through(addr+7, jump...)),
+			[]uint64{addr + 3, addr + 7}},
+		{"behind another", concat(through(addr, jump...), []byte{0x66, 0x90}, endbr64,
+			through(addr+12, jump...)), []uint64{addr, addr + 8, addr + 12}},
+		{"behind what does not decode", concat([]byte{0x06}, endbr64, through(addr+5, jump...)),
+			[]uint64{addr + 1, addr + 5}},
 		{"through another slot", concat(jump, []byte{0, 0, 0, 0}), nil},
 	} {
 		want := map[uint64]string{}

@@ -72,7 +72,8 @@ func (f elfFile) plainSection(s *elf.Section) ([]byte, error) {
 		return nil, errors.New("not in the file")
 	}
 	if s.FileSize > maxTable {
-		return nil, fmt.Errorf("it has more than %d MB: no program has so many symbols", maxTable>>20)
+		return nil, fmt.Errorf("it has more than %d MB: no program has so many symbols",
+			maxTable>>20)
 	}
 	data := make([]byte, s.FileSize)
 	if _, err := s.ReaderAt.ReadAt(data, 0); err != nil {
@@ -98,7 +99,9 @@ func functionSymbols(static, dynamic []symbolEntry) []Symbol {
 	add := func(symbols []symbolEntry, isDynamic bool) {
 		for _, s := range symbols {
 			if s.defined && (s.kind == elf.STT_FUNC || s.kind == gnuIFunc) {
-				out = append(out, Symbol{Name: s.name, Addr: s.value, Size: s.size, Dynamic: isDynamic, Local: s.local})
+				out = append(out,
+					Symbol{Name: s.name, Addr: s.value, Size: s.size, Dynamic: isDynamic,
+						Local: s.local})
 			}
 		}
 	}
@@ -125,7 +128,8 @@ func Demangle(symbol string) string {
 // of the old Rust scheme, which has dots of its own, what is behind its hash (17h, 16 digits, E).
 func cloneSuffix(symbol string) string {
 	const hashLen = len("17h0123456789abcdefE")
-	if at := strings.LastIndex(symbol, "17h"); at > 0 && at+hashLen <= len(symbol) && symbol[at+hashLen-1] == 'E' {
+	if at := strings.LastIndex(symbol, "17h"); at > 0 && at+hashLen <= len(symbol) &&
+		symbol[at+hashLen-1] == 'E' {
 		return symbol[at+hashLen:]
 	}
 	if at := strings.IndexByte(symbol, '.'); at >= 0 {

@@ -3,7 +3,8 @@ package image
 // A CFA is a rule for the canonical frame address: a register plus an offset, or what lies in the
 // frame at one.
 type CFA struct {
-	Reg int8 // DWARF number: 7 rsp, 6 rbp; Slot, Expression or Undefined when it is not register + offset
+	// DWARF number: 7 rsp, 6 rbp; Slot, Expression or Undefined when it is not register + offset
+	Reg int8
 	Off int32
 }
 
@@ -11,7 +12,8 @@ type CFA struct {
 const (
 	Expression int8 = -1
 	Undefined  int8 = -2
-	Slot       int8 = -3 // the 8 bytes at rbp + Off: compilers write so for routines that align their stack
+	// the 8 bytes at rbp + Off: compilers write so for routines that align their stack
+	Slot int8 = -3
 )
 
 // A Row is the unwind state from PC to the next row's PC.
@@ -44,7 +46,8 @@ type Range struct {
 	Rows   []Row      // sorted by PC, the first at Lo; adjacent rows differ
 	Calls  []CallSite // in the order of the file
 	Signal bool       // a signal trampoline
-	Fault  string     // why the unwind information could not be understood: Rows and Calls are empty then
+	// why the unwind information could not be understood: Rows and Calls are empty then
+	Fault string
 }
 
 // A Symbol is a function symbol that the file defines.

@@ -31,8 +31,9 @@ type start struct {
 
 // A node is a block in the graph of paths.
 type node struct {
-	count  uint64 // paths from here to EXIT
-	edges  span   // sorted by the block that they lead to, so by increment too among those that do not end a path
+	count uint64 // paths from here to EXIT
+	// sorted by the block that they lead to, so by increment too among those that do not end a path
+	edges  span
 	starts span
 	exits  [maxExits]End // dummy edges to EXIT; the increment of each is its index
 	nexits uint8
@@ -72,7 +73,8 @@ func Number(r *cfg.Routine) (*Numbering, error) {
 	}
 	for b := range r.Blocks {
 		if r.Blocks[b].End == cfg.Unresolved {
-			return nil, fmt.Errorf("number paths of %s: the jump at the end of block %d is not resolved", r.Name, b)
+			return nil, fmt.Errorf("number paths of %s: the jump at the end of block %d is not "+
+				"resolved", r.Name, b)
 		}
 	}
 	w := walk(r)
@@ -325,7 +327,8 @@ func (n *Numbering) Encode(p Path) (uint64, error) {
 	for i, to := range p.Blocks[1:] {
 		inc, ends, end, _ := n.Step(p.Blocks[i], to)
 		if ends {
-			return 0, fmt.Errorf("encode path: the edge from block %d to %d ends it (%v)", p.Blocks[i], to, end)
+			return 0, fmt.Errorf("encode path: the edge from block %d to %d ends it (%v)",
+				p.Blocks[i], to, end)
 		}
 		id += inc
 	}

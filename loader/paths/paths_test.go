@@ -64,7 +64,8 @@ func TestBallLarus(t *testing.T) {
 		block{cfg.Ret, nil},
 	))
 	var want []Path
-	for _, blocks := range [][]int{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 5}, {0, 1, 3, 4, 5}, {0, 1, 3, 5}, {0, 2, 3, 4, 5}, {0, 2, 3, 5}} {
+	for _, blocks := range [][]int{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 5}, {0, 1, 3, 4, 5},
+		{0, 1, 3, 5}, {0, 2, 3, 4, 5}, {0, 2, 3, 5}} {
 		want = append(want, Path{StartEntry, EndReturn, blocks})
 	}
 	if diff := cmp.Diff(want, decodeAll(t, n)); diff != "" {
@@ -79,29 +80,43 @@ func TestShapes(t *testing.T) {
 		want []Path
 	}{
 		{"one block", graph(block{cfg.Ret, nil}), []Path{{StartEntry, EndReturn, []int{0}}}},
-		{"entry is a loop header: two starts", graph(block{cfg.Jcc, []int{0, 1}}, block{cfg.Ret, nil}), []Path{
-			{StartEntry, EndLoop, []int{0}}, {StartEntry, EndReturn, []int{0, 1}},
-			{StartLoop, EndLoop, []int{0}}, {StartLoop, EndReturn, []int{0, 1}},
-		}},
+		{"entry is a loop header: two starts",
+			graph(block{cfg.Jcc, []int{0, 1}}, block{cfg.Ret, nil}), []Path{
+				{StartEntry, EndLoop, []int{0}}, {StartEntry, EndReturn, []int{0, 1}},
+				{StartLoop, EndLoop, []int{0}}, {StartLoop, EndReturn, []int{0, 1}},
+			}},
 		{"call", graph(block{cfg.Call, []int{1}}, block{cfg.NoReturn, nil}), []Path{
 			{StartEntry, EndCall, []int{0}}, {StartCall, EndNoReturn, []int{1}},
 		}},
-		{"ordinary flow into the block after a call goes on", graph(block{cfg.Jcc, []int{2, 1}}, block{cfg.CallInd, []int{2}}, block{cfg.Tail, nil}), []Path{
-			{StartEntry, EndCall, []int{0, 1}}, {StartEntry, EndTail, []int{0, 2}}, {StartCall, EndTail, []int{2}},
-		}},
-		{"a call in a loop makes no back edge", graph(block{cfg.Fall, []int{1}}, block{cfg.Call, []int{2}}, block{cfg.Jcc, []int{1, 3}}, block{cfg.Ret, nil}), []Path{
-			{StartEntry, EndCall, []int{0, 1}}, {StartCall, EndCall, []int{2, 1}}, {StartCall, EndReturn, []int{2, 3}},
-		}},
-		{"conditional tail jump and the way on", graph(block{cfg.Jcc, []int{-1, 1}}, block{cfg.Ret, nil}), []Path{
-			{StartEntry, EndTail, []int{0}}, {StartEntry, EndReturn, []int{0, 1}},
-		}},
+		{"ordinary flow into the block after a call goes on",
+			graph(block{cfg.Jcc, []int{2, 1}}, block{cfg.CallInd, []int{2}}, block{cfg.Tail, nil}),
+			[]Path{
+				{StartEntry, EndCall, []int{0, 1}}, {StartEntry, EndTail, []int{0, 2}}, {StartCall,
+					EndTail, []int{2}},
+			}},
+		{"a call in a loop makes no back edge",
+			graph(block{cfg.Fall, []int{1}}, block{cfg.Call, []int{2}}, block{cfg.Jcc, []int{1, 3}},
+				block{cfg.Ret, nil}), []Path{
+				{StartEntry, EndCall, []int{0, 1}}, {StartCall, EndCall, []int{2, 1}},
+				{StartCall, EndReturn, []int{2, 3}},
+			}},
+		{"conditional tail jump and the way on",
+			graph(block{cfg.Jcc, []int{-1, 1}}, block{cfg.Ret, nil}), []Path{
+				{StartEntry, EndTail, []int{0}}, {StartEntry, EndReturn, []int{0, 1}},
+			}},
 		{"conditional tail jump, or once more", graph(block{cfg.Jcc, []int{-1, 0}}), []Path{
-			{StartEntry, EndTail, []int{0}}, {StartEntry, EndLoop, []int{0}}, {StartLoop, EndTail, []int{0}}, {StartLoop, EndLoop, []int{0}},
+			{StartEntry, EndTail, []int{0}}, {StartEntry, EndLoop, []int{0}}, {StartLoop, EndTail,
+				[]int{0}}, {StartLoop, EndLoop, []int{0}},
 		}},
-		{"both ways to the same block are one", graph(block{cfg.Jcc, []int{1, 1}}, block{cfg.Trap, nil}), []Path{{StartEntry, EndNoReturn, []int{0, 1}}}},
-		{"switch", graph(block{cfg.Table, []int{1, 2, 0}}, block{cfg.Ret, nil}, block{cfg.TailInd, nil}), []Path{
-			{StartEntry, EndLoop, []int{0}}, {StartEntry, EndReturn, []int{0, 1}}, {StartEntry, EndTail, []int{0, 2}},
-			{StartLoop, EndLoop, []int{0}}, {StartLoop, EndReturn, []int{0, 1}}, {StartLoop, EndTail, []int{0, 2}},
+		{"both ways to the same block are one",
+			graph(block{cfg.Jcc, []int{1, 1}}, block{cfg.Trap, nil}),
+			[]Path{{StartEntry, EndNoReturn, []int{0, 1}}}},
+		{"switch", graph(block{cfg.Table, []int{1, 2, 0}}, block{cfg.Ret, nil},
+			block{cfg.TailInd, nil}), []Path{
+			{StartEntry, EndLoop, []int{0}}, {StartEntry, EndReturn, []int{0, 1}}, {StartEntry,
+				EndTail, []int{0, 2}},
+			{StartLoop, EndLoop, []int{0}}, {StartLoop, EndReturn, []int{0, 1}}, {StartLoop,
+				EndTail, []int{0, 2}},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -120,7 +135,8 @@ func TestPads(t *testing.T) {
 	r.Pads = []int{2}
 	want := []Path{
 		{StartEntry, EndCall, []int{0}}, {StartCall, EndReturn, []int{1}},
-		{StartLoop, EndLoop, []int{2}}, {StartLoop, EndReturn, []int{2, 1}}, {StartPad, EndLoop, []int{2}}, {StartPad, EndReturn, []int{2, 1}},
+		{StartLoop, EndLoop, []int{2}}, {StartLoop, EndReturn, []int{2, 1}}, {StartPad, EndLoop,
+			[]int{2}}, {StartPad, EndReturn, []int{2, 1}},
 	}
 	if diff := cmp.Diff(want, decodeAll(t, number(t, r))); diff != "" {
 		t.Error(diff)
@@ -132,7 +148,8 @@ func TestExtraCuts(t *testing.T) {
 	var blocks []block
 	for i := range 40 {
 		b := 3 * i
-		blocks = append(blocks, block{cfg.Jcc, []int{b + 1, b + 2}}, block{cfg.Jmp, []int{b + 3}}, block{cfg.Fall, []int{b + 3}})
+		blocks = append(blocks, block{cfg.Jcc, []int{b + 1, b + 2}}, block{cfg.Jmp, []int{b + 3}},
+			block{cfg.Fall, []int{b + 3}})
 	}
 	r := graph(append(blocks, block{cfg.Ret, nil})...)
 	n := number(t, r)
@@ -167,7 +184,8 @@ func checkInverse(t testing.TB, n *Numbering, r *cfg.Routine, random func() uint
 			t.Fatal(err)
 		}
 		if back, err := n.Encode(p); err != nil || back != id {
-			t.Fatalf("%s: path %d decodes to %+v, which encodes to %d, %v", r.Name, id, p, back, err)
+			t.Fatalf("%s: path %d decodes to %+v, which encodes to %d, %v", r.Name, id, p, back,
+				err)
 		}
 		seen := map[int]bool{}
 		for k, b := range p.Blocks {
@@ -189,7 +207,8 @@ func drawGraph(t *rapid.T) *cfg.Routine {
 	r := &cfg.Routine{Name: "drawn", Entry: one.Draw(t, "entry")}
 	for range count {
 		b := cfg.Block{End: rapid.SampledFrom([]cfg.End{
-			cfg.Fall, cfg.Jcc, cfg.Jcc, cfg.Jcc, cfg.Jmp, cfg.Call, cfg.CallInd, cfg.Ret, cfg.Tail, cfg.TailInd, cfg.Table, cfg.NoReturn, cfg.Trap,
+			cfg.Fall, cfg.Jcc, cfg.Jcc, cfg.Jcc, cfg.Jmp, cfg.Call, cfg.CallInd, cfg.Ret, cfg.Tail,
+			cfg.TailInd, cfg.Table, cfg.NoReturn, cfg.Trap,
 		}).Draw(t, "end")}
 		switch b.End {
 		case cfg.Fall, cfg.Jmp, cfg.Call, cfg.CallInd:
@@ -323,7 +342,8 @@ func TestErrors(t *testing.T) {
 	if _, err := Number(graph(block{cfg.Unresolved, nil})); err == nil {
 		t.Error("a routine with an unresolved jump is numbered")
 	}
-	n := number(t, graph(block{cfg.Jcc, []int{1, 2}}, block{cfg.Jmp, []int{0}}, block{cfg.Ret, nil}))
+	n := number(t, graph(block{cfg.Jcc, []int{1, 2}}, block{cfg.Jmp, []int{0}},
+		block{cfg.Ret, nil}))
 	for _, p := range []Path{
 		{},
 		{StartCall, EndReturn, []int{0, 2}},
@@ -377,7 +397,8 @@ func TestRealPrograms(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("at most %d paths a routine, %d extra cuts, %v", most, extra, time.Since(start).Round(time.Millisecond))
+			t.Logf("at most %d paths a routine, %d extra cuts, %v", most, extra,
+				time.Since(start).Round(time.Millisecond))
 			if most > 1<<32 {
 				t.Errorf("a routine has %d paths: more than 32 bits", most)
 			}
@@ -423,7 +444,8 @@ func FuzzNumber(f *testing.F) {
 }
 
 func BenchmarkStep(b *testing.B) {
-	n := number(b, graph(block{cfg.Jcc, []int{1, 2}}, block{cfg.Jmp, []int{0}}, block{cfg.Ret, nil}))
+	n := number(b, graph(block{cfg.Jcc, []int{1, 2}}, block{cfg.Jmp, []int{0}},
+		block{cfg.Ret, nil}))
 	var sum uint64
 	for b.Loop() {
 		inc, _, _, _ := n.Step(0, 1)

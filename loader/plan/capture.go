@@ -6,15 +6,16 @@ import (
 )
 
 // A Capture is what the events of a site record besides the outcome: a value, which is read from
-// registers or from memory at the hit. Encode says how the kernel reads it, Decode and Registers.Value
-// what follows from it; nothing else knows either.
+// registers or from memory at the hit. Encode says how the kernel reads it, Decode and
+// Registers.Value what follows from it; nothing else knows either.
 type Capture struct {
 	Kind CaptureKind
 	// Operand is what is read, but for LoopRegisters.
 	Operand x86.Operand
 	// Table is the block with the switch's jump, of SwitchIndex and SwitchTarget; else -1.
 	Table int
-	// Bias makes of a SwitchIndex the position in the table: value + Bias, modulo 2^(8*Operand.Size).
+	// Bias makes of a SwitchIndex the position in the table: value + Bias, modulo
+	// 2^(8*Operand.Size).
 	Bias int64
 	// Taken is the outcome with which control goes to the switch, of SwitchIndex: with the other
 	// nothing is recorded.
@@ -31,10 +32,12 @@ type CaptureKind uint8
 
 // The kinds of captured values.
 const (
-	SwitchIndex   CaptureKind = iota + 1 // the way of a switch: its index, read at the bounds check
-	SwitchTarget                         // the way of a switch: the address jumped to, read at the jump
-	JumpPlace                            // the ways of conditional jumps ahead, which ask for nothing but this place
-	LoopRegisters                        // the rounds of loops that have no probe
+	SwitchIndex CaptureKind = iota + 1 // the way of a switch: its index, read at the bounds check
+	// the way of a switch: the address jumped to, read at the jump
+	SwitchTarget
+	// the ways of conditional jumps ahead, which ask for nothing but this place
+	JumpPlace
+	LoopRegisters // the rounds of loops that have no probe
 )
 
 // Registers are one register, or the difference of two, by their hardware numbers.
@@ -47,8 +50,8 @@ type Registers struct {
 // NoRegister is no register.
 const NoRegister = -1
 
-// RegistersOf returns what has to be read to know a function of registers: times, and plus, constants.
-// ok is false if it is more than one value.
+// RegistersOf returns what has to be read to know a function of registers: times, and plus,
+// constants. ok is false if it is more than one value.
 func RegistersOf(v absint.Linear) (x Registers, ok bool) {
 	reg, part, ok := v.Terms[0].Symbol.Register()
 	if ok = ok && reg != x86.RSP; v.N == 1 {
@@ -56,14 +59,16 @@ func RegistersOf(v absint.Linear) (x Registers, ok bool) {
 	}
 	minus, others, isRegister := v.Terms[1].Symbol.Register()
 	ok = ok && isRegister && minus != x86.RSP && part == absint.Whole && others == absint.Whole
-	return Registers{reg, minus, absint.Whole}, ok && v.N == 2 && v.Terms[0].Times == -v.Terms[1].Times
+	return Registers{reg, minus, absint.Whole}, ok && v.N == 2 &&
+		v.Terms[0].Times == -v.Terms[1].Times
 }
 
 // CaptureBits are what an event has of a captured value: the low ones.
 const CaptureBits = 60
 
-// An Encoding is how the kernel finds a captured value: what the fields and flags of its site say. The
-// value is the low Size bytes of a register, or those at an address, zero-extended, in CaptureBits.
+// An Encoding is how the kernel finds a captured value: what the fields and flags of its site say.
+// The value is the low Size bytes of a register, or those at an address, zero-extended, in
+// CaptureBits.
 type Encoding struct {
 	Always bool // it is read whatever the outcome; else only with the outcome Taken
 	Taken  bool
@@ -98,8 +103,8 @@ func (c *Capture) Encode() Encoding {
 }
 
 // Decode returns what a value that was read so decides, as a number that Ways takes: the block that
-// the switch goes to, or a bit for each of Jumps, 1 if it is taken. ok is false if the value is none
-// that the operand can have, or the switch. LoopRegisters decide no way.
+// the switch goes to, or a bit for each of Jumps, 1 if it is taken. ok is false if the value is
+// none that the operand can have, or the switch. LoopRegisters decide no way.
 func (c *Capture) Decode(r *Routine, value uint64) (decision uint64, ok bool) {
 	switch c.Kind {
 	case SwitchIndex:

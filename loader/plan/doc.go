@@ -1,20 +1,20 @@
-// Package plan says which instructions of a program carry a probe, and what the events of the probes
-// mean: they determine every path.
+// Package plan says which instructions of a program carry a probe, and what the events of the
+// probes mean: they determine every path.
 //
 // A block with a probe is a witness. Between two events of an activation there is exactly one
-// probe-free route. An activation has no event at all only where its callers imply what it did, and an
-// event comes between any two calls of external code that could call back. What cannot be made so is
-// left out, with its reason.
+// probe-free route. An activation has no event at all only where its callers imply what it did, and
+// an event comes between any two calls of external code that could call back. What cannot be made
+// so is left out, with its reason.
 //
-// The package holds the result alone. Package plan/planner finds it, plan/verify proves it, plan/chart
-// shows what it makes of one routine, and those that attach and decode read it. It knows nothing of the
-// kernel.
+// The package holds the result alone. Package plan/planner finds it, plan/verify proves it,
+// plan/chart shows what it makes of one routine, and those that attach and decode read it. It knows
+// nothing of the kernel.
 //
 // # The rules
 //
-// The rules make probe-free routes sound. Comments everywhere name them by number and name. External
-// code is the other images, be they traced by plans of their own, the kernel, and the routines of the
-// program that are left out; it may call back, throw, and return twice.
+// The rules make probe-free routes sound. Comments everywhere name them by number and name.
+// External code is the other images, be they traced by plans of their own, the kernel, and the
+// routines of the program that are left out; it may call back, throw, and return twice.
 //
 //  1. Implied activations. An activation may end without an event only in a routine that traced code
 //     alone enters, by direct calls and jumps, and where no fault leads to a landing pad of its own

@@ -30,20 +30,27 @@ func (m Imports) IsHarmless(name string) bool {
 // that may have hooks in it, by its name (tcmalloc, jemalloc).
 func hasAllocator(program *cfg.Program) bool {
 	isAllocator := func(library string) bool { return strings.Contains(library, "malloc") }
-	return slices.ContainsFunc(program.Image.Needed, isAllocator) || slices.ContainsFunc(program.Image.Symbols(), func(s image.Symbol) bool {
-		return s.Dynamic && slices.Contains([]string{"malloc", "calloc", "realloc", "free"}, s.Name)
-	})
+	return slices.ContainsFunc(program.Image.Needed, isAllocator) ||
+		slices.ContainsFunc(program.Image.Symbols(), func(s image.Symbol) bool {
+			return s.Dynamic && slices.Contains([]string{"malloc", "calloc", "realloc", "free"},
+				s.Name)
+		})
 }
 
 // harmless are C library functions that neither call back into the program, nor throw, nor jump,
 // nor raise a signal: functions of memory and strings whose names nobody else uses.
 var harmless = set(
-	"memcpy", "memmove", "memset", "memcmp", "memchr", "memrchr", "rawmemchr", "mempcpy", "memmem", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__mempcpy_chk", "bcmp",
-	"strlen", "strnlen", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strchr", "strrchr", "strchrnul", "strstr", "strcpy", "strncpy", "stpcpy", "strcat", "strncat",
-	"strspn", "strcspn", "strpbrk", "strtok", "strtok_r", "strsep", "__strcpy_chk", "__strcat_chk", "__stpcpy_chk", "__strncpy_chk", "__strncat_chk",
+	"memcpy", "memmove", "memset", "memcmp", "memchr", "memrchr", "rawmemchr", "mempcpy", "memmem",
+	"__memcpy_chk", "__memmove_chk", "__memset_chk", "__mempcpy_chk", "bcmp",
+	"strlen", "strnlen", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strchr", "strrchr",
+	"strchrnul", "strstr", "strcpy", "strncpy", "stpcpy", "strcat", "strncat",
+	"strspn", "strcspn", "strpbrk", "strtok", "strtok_r", "strsep", "__strcpy_chk", "__strcat_chk",
+	"__stpcpy_chk", "__strncpy_chk", "__strncat_chk",
 	"strtol", "strtoul", "strtoll", "strtoull", "strtod", "atoi", "atol",
-	"isalnum", "isalpha", "isdigit", "isspace", "isupper", "islower", "toupper", "tolower", "__ctype_b_loc", "__ctype_tolower_loc", "__ctype_toupper_loc", "__ctype_get_mb_cur_max",
-	"wcslen", "wmemchr", "wmemcpy", "wmemset", "wcschr", "iswalnum", "iswprint", "towupper", "towlower", "mbsinit",
+	"isalnum", "isalpha", "isdigit", "isspace", "isupper", "islower", "toupper", "tolower",
+	"__ctype_b_loc", "__ctype_tolower_loc", "__ctype_toupper_loc", "__ctype_get_mb_cur_max",
+	"wcslen", "wmemchr", "wmemcpy", "wmemset", "wcschr", "iswalnum", "iswprint", "towupper",
+	"towlower", "mbsinit",
 	"__errno_location", "getenv", "clock_gettime", "gettimeofday", "getpid", "pthread_self",
 )
 

@@ -10,8 +10,9 @@ import (
 // A Part is the share that an image has in a plan. To it, the other images are external
 // code.
 type Part struct {
-	Program  *cfg.Program
-	Offset   uint64 // what makes of a link-time address of the image one that no other image of the plan has
+	Program *cfg.Program
+	// what makes of a link-time address of the image one that no other image of the plan has
+	Offset   uint64
 	Routines []*Routine
 	Sites    []Site // in the order of their addresses
 	First    int    // the index in Plan.Sites of the first
@@ -39,7 +40,8 @@ func (p *Plan) Append(q *Plan) error {
 	for ra, c := range q.Calls {
 		p.Calls[ra+q.offset] = c
 	}
-	p.Parts = append(p.Parts, Part{Program: q.Program, Offset: q.offset, Routines: q.Routines, Sites: q.Sites, First: len(p.Sites)})
+	p.Parts = append(p.Parts, Part{Program: q.Program, Offset: q.offset, Routines: q.Routines,
+		Sites: q.Sites, First: len(p.Sites)})
 	p.Routines = append(p.Routines, q.Routines...)
 	p.Sites = append(p.Sites, q.Sites...)
 	return nil
@@ -58,7 +60,8 @@ func end(p *cfg.Program) (end uint64) {
 
 // Containing returns the routine that covers an address of the plan, or nil.
 func (p *Plan) Containing(addr uint64) *Routine {
-	i, ok := slices.BinarySearchFunc(p.Parts, addr, func(part Part, addr uint64) int { return cmp.Compare(part.Offset, addr) })
+	i, ok := slices.BinarySearchFunc(p.Parts, addr,
+		func(part Part, addr uint64) int { return cmp.Compare(part.Offset, addr) })
 	if !ok {
 		i--
 	}

@@ -10,18 +10,18 @@ import (
 // MaxSites is how many sites a plan may have: an event has 18 bits for one.
 const MaxSites = 1 << 18
 
-// MaxProbeFreeCallers is how many callers in a row may have made no event: a hit follows so many and
-// the one behind them.
+// MaxProbeFreeCallers is how many callers in a row may have made no event: a hit follows so many
+// and the one behind them.
 const MaxProbeFreeCallers = 55
 
-// MaxProbeFreeJumps is how many tail jumps in a row may come without an event: the decoder goes along
-// so many.
+// MaxProbeFreeJumps is how many tail jumps in a row may come without an event: the decoder goes
+// along so many.
 const MaxProbeFreeJumps = 60
 
-// A Plan says which instructions of a program carry a probe, and what their events mean: part by part,
-// routines and sites in the order of their addresses. An address in it is a link-time address, to
-// which the Offset of its Part is added where the part is not known. Once it is made nothing but
-// Append changes it; until then, any number of goroutines may read it.
+// A Plan says which instructions of a program carry a probe, and what their events mean: part by
+// part, routines and sites in the order of their addresses. An address in it is a link-time
+// address, to which the Offset of its Part is added where the part is not known. Once it is made
+// nothing but Append changes it; until then, any number of goroutines may read it.
 type Plan struct {
 	Program  *cfg.Program // of the first part
 	Imports  Imports      // of the first part
@@ -107,10 +107,11 @@ type Block struct {
 	Counts              *absint.Counter
 }
 
-// New makes a plan of what a planner has found of each routine of a program, of the sites in the order of
-// their addresses, and of the calls that traced routines make. All that becomes the plan's. It fails
-// if there are too many sites.
-func New(program *cfg.Program, imports Imports, found []Findings, sites []Site, calls map[uint64]Call) (*Plan, error) {
+// New makes a plan of what a planner has found of each routine of a program, of the sites in the
+// order of their addresses, and of the calls that traced routines make. All that becomes the
+// plan's. It fails if there are too many sites.
+func New(program *cfg.Program, imports Imports, found []Findings, sites []Site,
+	calls map[uint64]Call) (*Plan, error) {
 	p := &Plan{Program: program, Imports: imports, Sites: sites, Calls: calls}
 	if len(sites) > MaxSites {
 		return nil, p.tooMany(len(sites))
@@ -119,8 +120,10 @@ func New(program *cfg.Program, imports Imports, found []Findings, sites []Site, 
 	for i := range found {
 		f := &found[i]
 		p.Routines[i] = &Routine{
-			Routine: program.Routines[i], ID: i, LeftOut: f.LeftOut, Cause: f.Cause, ProbeFree: f.ProbeFree,
-			mayBeRoot: f.ExternalCallers, mayLeaveOpen: f.MayLeaveCallOpen, blocks: f.Blocks, plan: p,
+			Routine: program.Routines[i], ID: i, LeftOut: f.LeftOut, Cause: f.Cause,
+			ProbeFree: f.ProbeFree,
+			mayBeRoot: f.ExternalCallers, mayLeaveOpen: f.MayLeaveCallOpen, blocks: f.Blocks,
+			plan: p,
 		}
 	}
 	for i := range sites {
@@ -132,7 +135,8 @@ func New(program *cfg.Program, imports Imports, found []Findings, sites []Site, 
 }
 
 func (p *Plan) tooMany(sites int) error {
-	return fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F", p.Program.Image.Name, sites, MaxSites)
+	return fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F",
+		p.Program.Image.Name, sites, MaxSites)
 }
 
 // Traced reports whether the routine's paths are recorded.
@@ -141,10 +145,10 @@ func (r *Routine) Traced() bool { return r.LeftOut == "" }
 // ExternalCallers reports whether external code may have called the routine, or jumped to it.
 func (r *Routine) ExternalCallers() bool { return r.mayBeRoot }
 
-// MayLeaveCallOpen reports whether code may be called back, or an exception come, around an end of the
-// routine without an event, by what it, or a routine that it called or jumped to, has entered: it ends
-// without an event after a call of external code, or by a jump there, or where such a call might have
-// been.
+// MayLeaveCallOpen reports whether code may be called back, or an exception come, around an end of
+// the routine without an event, by what it, or a routine that it called or jumped to, has entered:
+// it ends without an event after a call of external code, or by a jump there, or where such a call
+// might have been.
 func (r *Routine) MayLeaveCallOpen() bool { return r.mayLeaveOpen }
 
 // Site returns the site of a block, or nil: a routine that is left out has none.
@@ -168,8 +172,8 @@ func (r *Routine) Callee(block int) (Callee, *Routine) {
 // does.
 func (r *Routine) ReturnsTwice(block int) bool { return r.blocks[block].ReturnsTwice }
 
-// First reports whether the block of a traced routine can be reached from the routine's entry without
-// an event.
+// First reports whether the block of a traced routine can be reached from the routine's entry
+// without an event.
 func (r *Routine) First(block int) bool { return r.blocks[block].First }
 
 // Runs is how often the block is expected to run: an estimate, good for ratios, or a count if the

@@ -17,18 +17,20 @@ import (
 
 // Confine leaves this process, on all its threads and for good, with those capabilities alone, as
 // far as it has them. It will make or replace files, of one directory: where sudo has begun the
-// process, and who called sudo may do that, it goes on as that user; where root has begun it, and it
-// takes capabilities to do that, CAP_DAC_OVERRIDE and CAP_FOWNER stay too. Cost: some system calls.
-// One goroutine calls it, once.
+// process, and who called sudo may do that, it goes on as that user; where root has begun it, and
+// it takes capabilities to do that, CAP_DAC_OVERRIDE and CAP_FOWNER stay too. Cost: some system
+// calls. One goroutine calls it, once.
 func Confine(files []string, keep ...cap.Value) error {
-	if uid, gid, ok := caller(); ok && os.Geteuid() == 0 && as(uid, gid, func() bool { return mayReplace(files, uid) }) {
+	if uid, gid, ok := caller(); ok && os.Geteuid() == 0 && as(uid, gid,
+		func() bool { return mayReplace(files, uid) }) {
 		if err := cap.SetGroups(gid); err != nil {
 			return fmt.Errorf("become group %d, which called sudo: %w", gid, err)
 		}
 		if err := cap.SetUID(uid); err != nil {
 			return fmt.Errorf("become user %d, who called sudo: %w", uid, err)
 		}
-	} else if uid := os.Geteuid(); startedByRoot && !without(func() bool { return mayReplace(files, uid) }) {
+	} else if uid := os.Geteuid(); startedByRoot &&
+		!without(func() bool { return mayReplace(files, uid) }) {
 		keep = append(keep, cap.DAC_OVERRIDE, cap.FOWNER)
 	}
 	return Keep(keep...)
@@ -109,9 +111,9 @@ func mayReplace(files []string, uid int) bool {
 	return true
 }
 
-// CheckReplace fails where this process could not put another file in the place of one that is there:
-// that is marked immutable, or for appending alone, or another user's in a directory of the kind of
-// /tmp.
+// CheckReplace fails where this process could not put another file in the place of one that is
+// there: that is marked immutable, or for appending alone, or another user's in a directory of the
+// kind of /tmp.
 func CheckReplace(path string) error {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &st)
@@ -135,20 +137,21 @@ func CheckReplace(path string) error {
 }
 
 // Seeing runs what looks at /proc/self/mem, which the kernel keeps from a process that has its
-// capabilities by its file. It does so with reason: once they are given up, every process of its user
-// could take it over.
+// capabilities by its file. It does so with reason: once they are given up, every process of its
+// user could take it over.
 func Seeing(look func()) {
 	shown, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
 	if err == nil && shown != 1 && unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) == nil {
-		defer unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // there is no way back to 2, which is as strict
+		// there is no way back to 2, which is as strict
+		defer unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	}
 	look()
 }
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-// Keep drops all other capabilities, on all threads of this process and for good. Other processes of
-// its user cannot take it over all the same: what it has opened goes beyond what they may.
+// Keep drops all other capabilities, on all threads of this process and for good. Other processes
+// of its user cannot take it over all the same: what it has opened goes beyond what they may.
 func Keep(keep ...cap.Value) error {
 	asUser.Lock()
 	defer asUser.Unlock()

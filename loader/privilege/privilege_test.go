@@ -88,11 +88,13 @@ func TestAsUser(t *testing.T) {
 		who  *syscall.SysProcAttr
 		want string
 	}{
-		{"root", nil, "given true\nsuspended true\ntaken true\nas user true\nmeanwhile on another thread true\nafterwards true\ndropped true\n"},
+		{"root", nil, "given true\nsuspended true\ntaken true\nas user true\nmeanwhile on " +
+			"another thread true\nafterwards true\ndropped true\n"},
 		{"user with capabilities", &syscall.SysProcAttr{
 			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
 			AmbientCaps: []uintptr{uintptr(cap.DAC_READ_SEARCH)},
-		}, "given true\nsuspended false\ntaken true\nas user false\nmeanwhile on another thread true\nafterwards true\ndropped false\n"},
+		}, "given true\nsuspended false\ntaken true\nas user false\nmeanwhile on another thread " +
+			"true\nafterwards true\ndropped false\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cmd := exec.Command("/proc/self/exe")
@@ -123,7 +125,9 @@ func confineAndWrite(file string) error {
 		}
 		var state []string
 		for line := range strings.Lines(string(status)) {
-			if key, value, _ := strings.Cut(line, ":"); key == "Uid" || key == "Gid" || strings.HasPrefix(key, "CapE") || strings.HasPrefix(key, "CapP") || key == "CapInh" {
+			if key, value, _ := strings.Cut(line, ":"); key == "Uid" || key == "Gid" ||
+				strings.HasPrefix(key, "CapE") || strings.HasPrefix(key, "CapP") ||
+				key == "CapInh" {
 				state = append(state, strings.Join(strings.Fields(value), " "))
 			}
 		}
@@ -159,7 +163,8 @@ func TestConfine(t *testing.T) {
 		{"sudo in root's directory", 0, 0o755, -1, true, root + own, 0},
 		{"sudo in one for all", 0, 0o777 | os.ModeSticky, -1, true, user + own, nobody},
 		{"sudo in one for all, over root's file", 0, 0o777 | os.ModeSticky, 0, true, root + own, 0},
-		{"root in another's for all, over another's file", nobody, 0o777 | os.ModeSticky, nobody, false, root + writing, nobody},
+		{"root in another's for all, over another's file", nobody, 0o777 | os.ModeSticky, nobody,
+			false, root + writing, nobody},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -184,7 +189,8 @@ func TestConfine(t *testing.T) {
 			cmd := exec.Command("/proc/self/exe")
 			cmd.Env = append(os.Environ(), "CONFINE="+file, "SUDO_UID=", "SUDO_GID=")
 			if c.sudo {
-				cmd.Env = append(cmd.Env, fmt.Sprintf("SUDO_UID=%d", nobody), fmt.Sprintf("SUDO_GID=%d", nobody))
+				cmd.Env = append(cmd.Env, fmt.Sprintf("SUDO_UID=%d", nobody),
+					fmt.Sprintf("SUDO_GID=%d", nobody))
 			}
 			out, err := cmd.CombinedOutput()
 			if err != nil || string(out) != c.want {

@@ -19,8 +19,8 @@ var startedByRoot = os.Getuid() == 0
 var asUser sync.RWMutex
 
 // Suspend makes no capability of this process effective until Take or TakeAll, on all its threads:
-// what is opened meanwhile is opened as the user who started it. Where root has started it, Suspend,
-// Take, TakeAll and AsUser change nothing.
+// what is opened meanwhile is opened as the user who started it. Where root has started it,
+// Suspend, Take, TakeAll and AsUser change nothing.
 func Suspend() error {
 	if startedByRoot {
 		return nil
@@ -79,7 +79,8 @@ func Has(c cap.Value) bool {
 	return err == nil && has
 }
 
-// permitted is the set of those capabilities that this process has of some, permitted and effective.
+// permitted is the set of those capabilities that this process has of some, permitted and
+// effective.
 func permitted(caps []cap.Value) (*cap.Set, error) {
 	have, rest := cap.GetProc(), cap.NewSet()
 	for _, c := range caps {

@@ -22,10 +22,13 @@ func OfMachine() []Requirement {
 		{"kernel", findKernel, "Linux 6.1 or later on x86-64 is needed"},
 		{"privileges", Privileges, PrivilegesFix},
 		{"pid namespace", Namespace, NamespaceFix},
-		{"bpf", findBPF, "a kernel with CONFIG_BPF_SYSCALL is needed, and no sandbox that forbids the bpf system call"},
+		{"bpf", findBPF, "a kernel with CONFIG_BPF_SYSCALL is needed, and no sandbox that " +
+			"forbids the bpf system call"},
 		{"btf", findBTF, "a kernel with CONFIG_DEBUG_INFO_BTF is needed"},
-		{"ring buffer", feature(func() error { return features.HaveMapType(ebpf.RingBuf) }), "Linux 5.8 or later is needed"},
-		{"task storage", feature(func() error { return features.HaveMapType(ebpf.TaskStorage) }), "Linux 5.11 or later is needed"},
+		{"ring buffer", feature(func() error { return features.HaveMapType(ebpf.RingBuf) }),
+			"Linux 5.8 or later is needed"},
+		{"task storage", feature(func() error { return features.HaveMapType(ebpf.TaskStorage) }),
+			"Linux 5.11 or later is needed"},
 		{"uprobes", findUprobes, "a kernel with CONFIG_UPROBES and CONFIG_PERF_EVENTS is needed"},
 		{"probes", findMechanism, "a kernel with CONFIG_BPF_EVENTS is needed"},
 		{"emulated", findEmulated, ""},
@@ -58,7 +61,8 @@ func limitsOf(m uprobe.Mechanism) string {
 	for _, limit := range []struct {
 		flags string
 		err   error
-	}{{"--overhead, plan --canary", m.SupportsWindows()}, {"--lib", m.SupportsLibraries()}, {"--follow-fork", m.SupportsFollow()}} {
+	}{{"--overhead, plan --canary", m.SupportsWindows()}, {"--lib", m.SupportsLibraries()},
+		{"--follow-fork", m.SupportsFollow()}} {
 		if limit.err != nil {
 			list = append(list, fmt.Sprintf("no %s (%v)", limit.flags, limit.err))
 		}
@@ -81,7 +85,8 @@ func findKernel() (string, error) {
 }
 
 // PrivilegesFix is what to do where privileges are missing.
-const PrivilegesFix = "run wpptrace as root (sudo wpptrace ...); a container must be a privileged one"
+const PrivilegesFix = "run wpptrace as root (sudo wpptrace ...); a container must be a " +
+	"privileged one"
 
 // Privileges looks for those capabilities that tracing takes, and names those that are missing.
 // CAP_SYS_ADMIN does for the first two.
@@ -105,7 +110,8 @@ func Privileges() (string, error) {
 const initialPidNamespace = 4026531836
 
 // NamespaceFix is what to do in another pid namespace.
-const NamespaceFix = "run wpptrace outside of the container, or in one with the host's pid namespace (docker run --pid=host)"
+const NamespaceFix = "run wpptrace outside of the container, or in one with the host's pid " +
+	"namespace (docker run --pid=host)"
 
 // Namespace finds out whether process numbers here are the kernel's.
 func Namespace() (string, error) {
@@ -114,7 +120,8 @@ func Namespace() (string, error) {
 		return "", fmt.Errorf("look at /proc/self/ns/pid: %w", err)
 	}
 	if st.Ino != initialPidNamespace {
-		return "", errors.New("not the initial one: the kernel's process numbers are others than those seen here")
+		return "", errors.New("not the initial one: the kernel's process numbers are others than " +
+			"those seen here")
 	}
 	return "the initial one", nil
 }
@@ -176,5 +183,6 @@ func CheckFiles() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= least {
 		return err
 	}
-	return fmt.Errorf("have %d files open, which a recording takes: %d are allowed: as root, ulimit -n %d allows so many", least, limit.Cur, least)
+	return fmt.Errorf("have %d files open, which a recording takes: %d are allowed: as root, "+
+		"ulimit -n %d allows so many", least, limit.Cur, least)
 }

@@ -24,7 +24,8 @@ func TestFeature(t *testing.T) {
 		{errors.New("something else"), "something else"},
 	} {
 		_, err := feature(func() error { return c.err })()
-		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := fmt.Sprint(err); (err == nil) != (c.want == "") ||
+			!strings.Contains(got, c.want) {
 			t.Errorf("%v: %v, want %q", c.err, err, c.want)
 		}
 	}
@@ -33,8 +34,11 @@ func TestFeature(t *testing.T) {
 // What a kernel does without is told with the version that has it.
 func TestLimits(t *testing.T) {
 	for mechanism, want := range map[uprobe.Mechanism][]string{
-		uprobe.Events:      {"no --overhead, plan --canary (it takes Linux 6.6 or later", "no --lib (it takes Linux 6.10 or later", "no --follow-fork (it takes Linux 6.10 or later"},
-		uprobe.Link:        {"no --lib (it takes Linux 6.10 or later", "no --follow-fork (it takes Linux 6.10 or later"},
+		uprobe.Events: {"no --overhead, plan --canary (it takes Linux 6.6 or later",
+			"no --lib (it takes Linux 6.10 or later",
+			"no --follow-fork (it takes Linux 6.10 or later"},
+		uprobe.Link: {"no --lib (it takes Linux 6.10 or later",
+			"no --follow-fork (it takes Linux 6.10 or later"},
 		uprobe.ProcessLink: {"none"},
 	} {
 		got := limitsOf(mechanism)

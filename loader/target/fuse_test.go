@@ -18,8 +18,8 @@ import (
 // nobody is the user who has mounted a file system in the test.
 const nobody = 65534
 
-// mountFUSE serves a directory as a FUSE file system of nobody's, without allow_other, until the test
-// ends. It skips the test where that cannot be.
+// mountFUSE serves a directory as a FUSE file system of nobody's, without allow_other, until the
+// test ends. It skips the test where that cannot be.
 func mountFUSE(t *testing.T, dir string) (at string) {
 	t.Helper()
 	root, err := fusefs.NewLoopbackRoot(dir)
@@ -57,7 +57,8 @@ func TestClosedFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	install(t, "/bin/sleep", filepath.Join(dir, "program"))
 	cmd := exec.Command(filepath.Join(mountFUSE(t, dir), "program"), "60")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody,
+		Gid: nobody}}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,9 @@ func (p *Process) CheckLibraries() error {
 	}
 	f, err := os.Open(p.mapFile(mappings[0]))
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("open the libraries of process %d: %w: run wpptrace as root, with CAP_CHECKPOINT_RESTORE, and CAP_DAC_READ_SEARCH where it is another user's", p.PID, err)
+		return fmt.Errorf("open the libraries of process %d: %w: run wpptrace as root, with "+
+			"CAP_CHECKPOINT_RESTORE, and CAP_DAC_READ_SEARCH where it is another user's", p.PID,
+			err)
 	}
 	f.Close()
 	return nil
@@ -143,7 +145,8 @@ func openRegular(name string) (*os.File, error) {
 func (p *Process) OpenLibrary(l Library) (*os.File, error) {
 	f, err := openRegular(p.mapFile(l.code))
 	if err != nil {
-		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, explainFUSE(p.mapFile(l.code), err))
+		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID,
+			explainFUSE(p.mapFile(l.code), err))
 	}
 	id, err := inMaps(f)
 	if err == nil && id != l.id {
@@ -182,7 +185,9 @@ func inMaps(file *os.File) (id fileID, err error) {
 }
 
 // addressOf is where memory of our own is.
-func addressOf(data []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) }
+func addressOf(data []byte) uint64 {
+	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(data))))
+}
 
 // readMaps hands over the lines of a /proc/PID/maps.
 func readMaps(path string, each func(m Mapping, f fileID, path string)) error {

@@ -58,7 +58,8 @@ func mapped(t *testing.T, program, library string) {
 	}
 	defer cmd.Wait()
 	defer in.Close()
-	for _, step := range []func() (int, error){func() (int, error) { return in.Write([]byte("x")) }, func() (int, error) { return out.Read(make([]byte, 1)) }} {
+	for _, step := range []func() (int, error){func() (int, error) { return in.Write([]byte("x")) },
+		func() (int, error) { return out.Read(make([]byte, 1)) }} {
 		if _, err := step(); err != nil { // what it answers to, it has loaded its libraries
 			t.Fatal(err)
 		}
@@ -78,7 +79,8 @@ func mapped(t *testing.T, program, library string) {
 			want = append(want, m)
 		}
 	}
-	if got, err := p.ExecutableMappings(); err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(want) == 0 {
+	if got, err := p.ExecutableMappings(); err != nil || fmt.Sprint(got) != fmt.Sprint(want) ||
+		len(want) == 0 {
 		t.Errorf("%v, %v\nwant %v\n%s", got, err, want, maps)
 	}
 	if library == "" {
@@ -127,7 +129,8 @@ func TestMappingsOfTwoDevices(t *testing.T) {
 	library := install(t, library, filepath.Join(mount(t, "tmpfs", ""), "library"))
 	var a, b unix.Stat_t
 	if unix.Stat(program, &a) != nil || unix.Stat(library, &b) != nil || a.Ino != b.Ino {
-		t.Skipf("inodes %d and %d: this kernel counts them for all file systems together", a.Ino, b.Ino)
+		t.Skipf("inodes %d and %d: this kernel counts them for all file systems together", a.Ino,
+			b.Ino)
 	}
 	mapped(t, program, library)
 }
@@ -143,7 +146,9 @@ func TestMappingsOnOverlay(t *testing.T) {
 		}
 	}
 	for _, xino := range []string{"off", "on"} {
-		merged := mount(t, "overlay", fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work,xino=%s", lower, upper, upper, xino))
+		merged := mount(t, "overlay",
+			fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work,xino=%s", lower, upper,
+				upper, xino))
 		mapped(t, filepath.Join(merged, "lower"), "")
 		mapped(t, install(t, "/bin/cat", filepath.Join(merged, "upper-"+xino)), "")
 	}

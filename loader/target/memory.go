@@ -15,9 +15,9 @@ import (
 )
 
 // MemoryLeft is how much more memory, bytes, the control groups of some processes let each of them
-// take, if all take as much, before the kernel holds up or kills whoever is in them; the page cache,
-// which the kernel gives up first, counts as left. It is math.MaxUint64 where nothing limits it, or
-// it is not known. Cost: about a millisecond, more with many mounts.
+// take, if all take as much, before the kernel holds up or kills whoever is in them; the page
+// cache, which the kernel gives up first, counts as left. It is math.MaxUint64 where nothing limits
+// it, or it is not known. Cost: about a millisecond, more with many mounts.
 func MemoryLeft(pids ...int) uint64 {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {
@@ -32,8 +32,8 @@ func MemoryLeft(pids ...int) uint64 {
 	return memoryLeft(groups, mounts)
 }
 
-// RunningFrom lists the processes that run the program of a file, by what is mounted here. Cost: some
-// 10 us for each that there is.
+// RunningFrom lists the processes that run the program of a file, by what is mounted here. Cost:
+// some 10 us for each that there is.
 func RunningFrom(exe *os.File) (pids []int) {
 	of, err := exe.Stat()
 	if err != nil {
@@ -48,7 +48,8 @@ func RunningFrom(exe *os.File) (pids []int) {
 		if err != nil {
 			continue
 		}
-		if its, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && os.SameFile(its, of) {
+		if its, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && os.SameFile(its,
+			of) {
 			pids = append(pids, pid)
 		}
 	}
@@ -66,12 +67,14 @@ type memoryController struct {
 var (
 	memoryOfV1 = memoryController{
 		"cgroup",
-		[]struct{ limit, usage string }{{"memory.limit_in_bytes", "memory.usage_in_bytes"}, {"memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"}},
+		[]struct{ limit, usage string }{{"memory.limit_in_bytes", "memory.usage_in_bytes"},
+			{"memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"}},
 		[]string{"total_inactive_file", "total_active_file"},
 	}
 	memoryOfV2 = memoryController{
 		"cgroup2",
-		[]struct{ limit, usage string }{{"memory.max", "memory.current"}, {"memory.high", "memory.current"}},
+		[]struct{ limit, usage string }{{"memory.max", "memory.current"},
+			{"memory.high", "memory.current"}},
 		[]string{"inactive_file", "active_file"},
 	}
 )
@@ -105,7 +108,8 @@ type controlGroup struct {
 }
 
 // join counts one more process in a group, and in those that it is in, as far as any is mounted.
-func (c *memoryController) join(crowds map[controlGroup]uint64, mounts []*mountinfo.Info, group string) {
+func (c *memoryController) join(crowds map[controlGroup]uint64, mounts []*mountinfo.Info,
+	group string) {
 	for _, m := range mounts {
 		if m.FSType != c.fsType {
 			continue
@@ -113,7 +117,8 @@ func (c *memoryController) join(crowds map[controlGroup]uint64, mounts []*mounti
 		path, within := strings.CutPrefix(group, strings.TrimSuffix(m.Root, "/"))
 		within = within && (path == "" || path[0] == '/')
 		path = cmp.Or(strings.TrimPrefix(path, "/"), ".")
-		for within && path != ".." && !strings.HasPrefix(path, "../") { // else it is outside of our own namespace of groups
+		for within && path != ".." && !strings.HasPrefix(path, "../") {
+			// else it is outside of our own namespace of groups
 			crowds[controlGroup{c, filepath.Join(m.Mountpoint, path)}]++
 			if path == "." {
 				break
@@ -145,15 +150,16 @@ func (g controlGroup) pageCache() (cache uint64) {
 	defer f.Close()
 	for scan := bufio.NewScanner(f); scan.Scan(); {
 		field, value, _ := strings.Cut(scan.Text(), " ")
-		if n, err := strconv.ParseUint(value, 10, 64); err == nil && slices.Contains(g.cache, field) {
+		if n, err := strconv.ParseUint(value, 10, 64); err == nil && slices.Contains(g.cache,
+			field) {
 			cache += n
 		}
 	}
 	return cache
 }
 
-// readNumber reads the number of which a file of a control group consists: it is none where there is
-// no limit.
+// readNumber reads the number of which a file of a control group consists: it is none where there
+// is no limit.
 func readNumber(path string) (n uint64, ok bool) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -30,11 +30,12 @@ func TestMemoryLeft(t *testing.T) {
 	const none = math.MaxUint64
 	v1, v2 := t.TempDir(), t.TempDir()
 	for file, text := range map[string]string{
-		"memory.limit_in_bytes":            "9223372036854771712\n",
-		"memory.usage_in_bytes":            "5000\n",
-		"a/memory.limit_in_bytes":          "1000\n",
-		"a/memory.usage_in_bytes":          "900\n",
-		"a/memory.stat":                    "cache 500\ninactive_file 9\ntotal_inactive_file 20\ntotal_active_file 30\n",
+		"memory.limit_in_bytes":   "9223372036854771712\n",
+		"memory.usage_in_bytes":   "5000\n",
+		"a/memory.limit_in_bytes": "1000\n",
+		"a/memory.usage_in_bytes": "900\n",
+		"a/memory.stat": "cache 500\ninactive_file 9\ntotal_inactive_file 20\n" +
+			"total_active_file 30\n",
 		"a/b/memory.limit_in_bytes":        "700\n",
 		"a/b/memory.usage_in_bytes":        "100\n",
 		"swap/memory.limit_in_bytes":       "1000\n",

@@ -12,9 +12,12 @@ func TestParseStat(t *testing.T) {
 		want stat
 		ok   bool
 	}{
-		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{'S', 1, false, 10 * time.Millisecond}, true},
-		{"42 (a) b) (c) R 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 7 0 0", stat{'R', 1, false, 10 * time.Millisecond}, true},
-		{"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0", stat{'S', 0, true, 0}, true},
+		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0",
+			stat{'S', 1, false, 10 * time.Millisecond}, true},
+		{"42 (a) b) (c) R 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 7 0 0",
+			stat{'R', 1, false, 10 * time.Millisecond}, true},
+		{"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0", stat{'S', 0, true, 0},
+			true},
 		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0", stat{}, false},
 		{"42 (sh) S 1 1 1 0 -1 many 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{}, false},
 		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 -5 2 0 0 20 0 1 0 12345 0 0", stat{}, false},
@@ -35,10 +38,16 @@ func TestParseMapping(t *testing.T) {
 		file fileID
 		ok   bool
 	}{
-		{"555555554000-555555556000 r--p 00000000 fe:00 1234    /usr/bin/true", Mapping{Lo: 0x555555554000, Hi: 0x555555556000}, fileID{"fe:00", 1234}, true},
-		{"555555556000-55555555a000 r-xp 00002000 fe:00 1234    /a file (deleted)", Mapping{Lo: 0x555555556000, Hi: 0x55555555a000, Offset: 0x2000, Exec: true}, fileID{"fe:00", 1234}, true},
-		{"7ffff7fc9000-7ffff7fcd000 r--p 00000000 00:00 0       [vvar]", Mapping{Lo: 0x7ffff7fc9000, Hi: 0x7ffff7fcd000}, fileID{"00:00", 0}, true},
-		{"400000-401000 rwxs 00000000 fe:00 1234", Mapping{Lo: 0x400000, Hi: 0x401000, Exec: true, Write: true, Shared: true}, fileID{"fe:00", 1234}, true},
+		{"555555554000-555555556000 r--p 00000000 fe:00 1234    /usr/bin/true",
+			Mapping{Lo: 0x555555554000, Hi: 0x555555556000}, fileID{"fe:00", 1234}, true},
+		{"555555556000-55555555a000 r-xp 00002000 fe:00 1234    /a file (deleted)",
+			Mapping{Lo: 0x555555556000, Hi: 0x55555555a000, Offset: 0x2000, Exec: true},
+			fileID{"fe:00", 1234}, true},
+		{"7ffff7fc9000-7ffff7fcd000 r--p 00000000 00:00 0       [vvar]",
+			Mapping{Lo: 0x7ffff7fc9000, Hi: 0x7ffff7fcd000}, fileID{"00:00", 0}, true},
+		{"400000-401000 rwxs 00000000 fe:00 1234",
+			Mapping{Lo: 0x400000, Hi: 0x401000, Exec: true, Write: true, Shared: true},
+			fileID{"fe:00", 1234}, true},
 		{"555555556000 r-xp 00002000 fe:00 1234", Mapping{}, fileID{}, false},
 		{"555555556000-x r-xp 00002000 fe:00 1234", Mapping{}, fileID{}, false},
 		{"5-6 r 0 0 0", Mapping{}, fileID{}, false},

@@ -21,18 +21,23 @@ type Process struct {
 	PID  int
 	Comm string // the name of its command, as ps and pgrep have it
 	File string // the executable's base name
-	Name string // for messages: Comm and, where its file is called otherwise, File: "redis-server, file redis-check-rdb"
-	fd   int    // of a pidfd, which distinguishes it from a later process with its number
+	// for messages: Comm and, where its file is called otherwise, File: "redis-server, file
+	// redis-check-rdb"
+	Name string
+	fd   int // of a pidfd, which distinguishes it from a later process with its number
 }
 
 // Errors that say what is wrong with a target.
 var (
 	ErrNoProcess    = errors.New("no such process")
-	ErrKernelThread = errors.New("it is a kernel thread, which has no program to trace: ps shows such in [brackets]")
-	ErrGone         = errors.New("it has exited")
-	ErrHeadless     = errors.New("its first thread has ended, others go on (pthread_exit in main): the kernel puts no probes into such a process")
-	ErrReplaced     = errors.New("it has just called exec: try again to trace what it is now")
-	ErrOtherProc    = errors.New("/proc is another pid namespace's, in which processes have other numbers: " +
+	ErrKernelThread = errors.New("it is a kernel thread, which has no program to trace: ps shows " +
+		"such in [brackets]")
+	ErrGone     = errors.New("it has exited")
+	ErrHeadless = errors.New("its first thread has ended, others go on (pthread_exit in " +
+		"main): the kernel puts no probes into such a process")
+	ErrReplaced  = errors.New("it has just called exec: try again to trace what it is now")
+	ErrOtherProc = errors.New("/proc is another pid namespace's, in which processes have " +
+		"other numbers: " +
 		"run wpptrace where /proc is its own, on the host as a rule")
 )
 
@@ -75,7 +80,8 @@ func ofProcess(tid int) string {
 	if _, err := fmt.Sscan(of, &pid); err != nil {
 		return lookForIt
 	}
-	return fmt.Sprintf("it is a thread of process %d: -p %d --tid %d records it alone", pid, pid, tid)
+	return fmt.Sprintf("it is a thread of process %d: -p %d --tid %d records it alone", pid, pid,
+		tid)
 }
 
 func (p *Process) identify() error {
@@ -114,8 +120,8 @@ func (p *Process) nameIt(comm, file string) {
 	}
 }
 
-// pathOf is the path of the file that a link of the process in /proc leads to, by the link's text: of
-// a file that is gone the kernel adds " (deleted)" to the text, but a name may end in that too.
+// pathOf is the path of the file that a link of the process in /proc leads to, by the link's text:
+// of a file that is gone the kernel adds " (deleted)" to the text, but a name may end in that too.
 func (p *Process) pathOf(link, text string) string {
 	path, marked := strings.CutSuffix(text, " (deleted)")
 	if !marked {
@@ -143,7 +149,8 @@ func remedy(privileged bool) string {
 	if !privileged {
 		return "run wpptrace as root, with CAP_SYS_PTRACE"
 	}
-	return "wpptrace has the privilege, but a sandbox around it or a security module (Landlock, SELinux, AppArmor ...) forbids it: run wpptrace outside"
+	return "wpptrace has the privilege, but a sandbox around it or a security module (Landlock, " +
+		"SELinux, AppArmor ...) forbids it: run wpptrace outside"
 }
 
 // mayTrace reports whether we have CAP_SYS_PTRACE, with which all processes but those of other
@@ -168,8 +175,9 @@ func (p *Process) Close() {
 // threads.
 func (p *Process) Alive() bool { return p.fd >= 0 && !p.Wait(0) }
 
-// WhyGone says why the process has no memory that could be looked at: it has exited, or is about to,
-// or its first thread has. Cost: where others live on 0.1 s, in which they too may come to their end.
+// WhyGone says why the process has no memory that could be looked at: it has exited, or is about
+// to, or its first thread has. Cost: where others live on 0.1 s, in which they too may come to
+// their end.
 func (p *Process) WhyGone() error {
 	const exiting = 100 * time.Millisecond
 	if p.Wait(exiting) {
@@ -212,17 +220,21 @@ func (p *Process) Executable() (*os.File, error) {
 		err = p.WhyGone()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the executable of process %d: %w", p.PID, explainFUSE(p.proc("exe"), err))
+		return nil, fmt.Errorf("open the executable of process %d: %w", p.PID,
+			explainFUSE(p.proc("exe"), err))
 	}
 	return f, nil
 }
 
-// explainFUSE adds to the error of opening a link of /proc what a user can do where the file is in a
-// FUSE file system, which as a rule is closed to all but the user who has mounted it, root included.
+// explainFUSE adds to the error of opening a link of /proc what a user can do where the file is in
+// a FUSE file system, which as a rule is closed to all but the user who has mounted it, root
+// included.
 func explainFUSE(link string, err error) error {
 	var st unix.Statfs_t
-	if errors.Is(err, fs.ErrPermission) && unix.Statfs(link, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC {
-		return fmt.Errorf("%w: it is in a FUSE file system that only the user who mounted it may read, not even root: "+
+	if errors.Is(err, fs.ErrPermission) && unix.Statfs(link, &st) == nil &&
+		st.Type == unix.FUSE_SUPER_MAGIC {
+		return fmt.Errorf("%w: it is in a FUSE file system that only the user who mounted it may "+
+			"read, not even root: "+
 			"mount that with -o allow_other, or run the program from another place", err)
 	}
 	return err
@@ -256,7 +268,8 @@ func (p *Process) ReadMemory(b []byte, address uint64) error {
 			err = unix.EFAULT
 		}
 		if err != nil {
-			return fmt.Errorf("read the memory of process %d at %x: %w", p.PID, address+uint64(done), err)
+			return fmt.Errorf("read the memory of process %d at %x: %w", p.PID,
+				address+uint64(done), err)
 		}
 		done += n
 	}
@@ -360,20 +373,21 @@ func (p *Process) HasThread(tid int) bool {
 	return err == nil
 }
 
-// Stopped reports whether all threads are stopped, or at their end. Cost: some 10 us for each that is.
+// Stopped reports whether all threads are stopped, or at their end. Cost: some 10 us for each that
+// is.
 func (p *Process) Stopped() bool { return p.allAre("TtZX") }
 
 // Sleeping reports whether all threads sleep, so that a signal would wake them (state S), or are at
-// their end: none that waits for a disk or for memory's locks (D), or is stopped (T). Cost: some 10 us
-// for each that does.
+// their end: none that waits for a disk or for memory's locks (D), or is stopped (T). Cost: some 10
+// us for each that does.
 func (p *Process) Sleeping() bool { return p.allAre("SZX") }
 
-// Runnable reports whether a thread runs or waits for a CPU (state R), or the process is gone. Cost:
-// some 10 us for each that does not.
+// Runnable reports whether a thread runs or waits for a CPU (state R), or the process is gone.
+// Cost: some 10 us for each that does not.
 func (p *Process) Runnable() bool { return !p.allAre("SDTtZXI") }
 
-// allAre reports whether each thread is in one of some states, as in /proc/PID/stat; false, if there
-// is none.
+// allAre reports whether each thread is in one of some states, as in /proc/PID/stat; false, if
+// there is none.
 func (p *Process) allAre(states string) bool {
 	ids, err := p.Threads()
 	if err != nil || len(ids) == 0 {
@@ -448,12 +462,16 @@ func (p *Process) stat() (stat, error) {
 
 // parseStat reads /proc/PID/stat (proc_pid_stat(5)). The name in it may hold anything.
 func parseStat(b []byte) (stat, error) {
-	const parent, flags, user = 4, 9, 14 // fields, counted from 1; the one after the name is the third
+	// fields, counted from 1; the one after the name is the third
+	const parent, flags, user = 4, 9, 14
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(f) < user-2 {
 		return stat{}, fmt.Errorf("%d fields after the name", len(f))
 	}
-	number := func(field int) (uint64, error) { return strconv.ParseUint(string(f[field-3]), 10, 64) }
+	number := func(field int) (uint64,
+		error) {
+		return strconv.ParseUint(string(f[field-3]), 10, 64)
+	}
 	of, err := number(parent)
 	if err != nil {
 		return stat{}, fmt.Errorf("parent: %w", err)
@@ -466,5 +484,6 @@ func parseStat(b []byte) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("time in user mode: %w", err)
 	}
-	return stat{state: f[0][0], parent: int(of), kernel: flag&kernelThread != 0, user: time.Duration(ticks) * clockTick}, nil
+	return stat{state: f[0][0], parent: int(of), kernel: flag&kernelThread != 0,
+		user: time.Duration(ticks) * clockTick}, nil
 }

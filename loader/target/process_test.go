@@ -45,7 +45,8 @@ func TestOpen(t *testing.T) {
 	if err != nil || before.CPU <= 0 || before.User < 0 || before.User > before.CPU+clockTick {
 		t.Errorf("times %v, %v", before, err)
 	}
-	if mappings, err := p.ExecutableMappings(); err != nil || !slices.ContainsFunc(mappings, func(m Mapping) bool { return m.Exec }) {
+	if mappings, err := p.ExecutableMappings(); err != nil || !slices.ContainsFunc(mappings,
+		func(m Mapping) bool { return m.Exec }) {
 		t.Errorf("mappings %v, %v", mappings, err)
 	}
 }
@@ -73,7 +74,8 @@ func TestOpenErrors(t *testing.T) {
 		{"thread", thread, ErrNoProcess, fmt.Sprintf("-p %d --tid %d", os.Getpid(), thread)},
 		{"zombie", dead.Process.Pid, ErrGone, ""},
 	} {
-		if p, err := Open(c.pid); !errors.Is(err, c.want) || !strings.Contains(err.Error(), strconv.Itoa(c.pid)) || !strings.Contains(err.Error(), c.text) {
+		if p, err := Open(c.pid); !errors.Is(err, c.want) || !strings.Contains(err.Error(),
+			strconv.Itoa(c.pid)) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, %v; want %v", c.name, p, err, c.want)
 		}
 	}
@@ -215,7 +217,8 @@ func TestReleaseFails(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the child is still waited for")
 	}
-	if status, err := c.ExitStatus(); status != 128+int(unix.SIGKILL) || !errors.Is(err, unix.ESRCH) {
+	if status, err := c.ExitStatus(); status != 128+int(unix.SIGKILL) ||
+		!errors.Is(err, unix.ESRCH) {
 		t.Errorf("exit status %d, %v", status, err)
 	}
 	if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
@@ -266,7 +269,8 @@ func TestDeletedExecutable(t *testing.T) {
 	}
 	defer f.Close()
 	mappings, err := p.ExecutableMappings()
-	if st, e := f.Stat(); e != nil || st.Size() == 0 || p.Name != "program" || err != nil || len(mappings) == 0 {
+	if st, e := f.Stat(); e != nil || st.Size() == 0 || p.Name != "program" || err != nil ||
+		len(mappings) == 0 {
 		t.Errorf("%v %v %q %v %v", st, e, p.Name, mappings, err)
 	}
 }
@@ -276,7 +280,8 @@ func TestRemedy(t *testing.T) {
 	if !mayTrace() {
 		t.Error("root has no CAP_SYS_PTRACE")
 	}
-	for privileged, want := range map[bool]string{false: "run wpptrace as root, ", true: "a sandbox around it or a security module"} {
+	for privileged, want := range map[bool]string{false: "run wpptrace as root, ",
+		true: "a sandbox around it or a security module"} {
 		if got := remedy(privileged); !strings.Contains(got, want) {
 			t.Errorf("privileged %v: %q, want %q", privileged, got, want)
 		}
@@ -291,7 +296,8 @@ func TestReadMemory(t *testing.T) {
 	defer self.Close()
 	there := []byte("what is there")
 	got := make([]byte, len(there))
-	if err := self.ReadMemory(got, uint64(uintptr(unsafe.Pointer(&there[0])))); err != nil || string(got) != string(there) {
+	if err := self.ReadMemory(got, uint64(uintptr(unsafe.Pointer(&there[0])))); err != nil ||
+		string(got) != string(there) {
 		t.Errorf("read %q, %v", got, err)
 	}
 	if err := self.ReadMemory(nil, 0); err != nil {
@@ -351,7 +357,8 @@ func TestStopped(t *testing.T) {
 		if err := p.Signal(c.sig); err != nil {
 			t.Fatal(err)
 		}
-		testenv.Eventually(t, func() bool { return p.Stopped() == c.want }, "after signal %d, stopped: %v", c.sig, c.want)
+		testenv.Eventually(t, func() bool { return p.Stopped() == c.want },
+			"after signal %d, stopped: %v", c.sig, c.want)
 	}
 }
 

@@ -43,11 +43,13 @@ func explain(err error) error {
 	case errors.Is(err, exec.ErrNotFound):
 		return errors.New("no such program in PATH: check its name, or give its path")
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: check its path, and that of its interpreter if it is a script", cause)
+		return fmt.Errorf("%w: check its path, and that of its interpreter if it is a script",
+			cause)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: it must be a file that may be executed", cause)
 	case errors.Is(err, unix.ENOEXEC):
-		return fmt.Errorf("%w: it is no program for this machine, nor a script that begins with '#!'", cause)
+		return fmt.Errorf("%w: it is no program for this machine, nor a script that begins with "+
+			"'#!'", cause)
 	}
 	return err
 }

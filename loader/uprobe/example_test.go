@@ -9,7 +9,8 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// A program is loaded for the mechanism by which probes will go in, and put at an address of a file.
+// A program is loaded for the mechanism by which probes will go in, and put at an address of a
+// file.
 func ExampleMechanism_Put() {
 	var spec *ebpf.ProgramSpec // made for uprobe_multi links
 	var file *os.File          // that the process runs

@@ -18,8 +18,8 @@ type Mechanism int
 // The mechanisms, those of older kernels first.
 const (
 	// Events: before Linux 6.6 each probe is a perf event of its own, in all processes that run the
-	// file, for those of one process would be of one thread of it. The program is to check whose a hit
-	// is.
+	// file, for those of one process would be of one thread of it. The program is to check whose a
+	// hit is.
 	Events Mechanism = iota + 1
 	// Link: one link has all probes. Before Linux 6.10 its filter by process lets one thread
 	// through, so that it is in all processes that run the file too.
@@ -28,8 +28,9 @@ const (
 	ProcessLink
 )
 
-// Detect returns the best mechanism of the running kernel. It asks the kernel for links; whether their
-// filter is broken shows only to a process with several threads, and is known by the kernel's version.
+// Detect returns the best mechanism of the running kernel. It asks the kernel for links; whether
+// their filter is broken shows only to a process with several threads, and is known by the kernel's
+// version.
 func Detect() Mechanism {
 	version, err := features.LinuxVersionCode()
 	if err != nil {
@@ -38,7 +39,8 @@ func Detect() Mechanism {
 	return mechanismOf(version, features.HaveBPFLinkUprobeMulti())
 }
 
-// mechanismOf is the mechanism of a kernel, by its version and what it answers when asked for links.
+// mechanismOf is the mechanism of a kernel, by its version and what it answers when asked for
+// links.
 func mechanismOf(version uint32, links error) Mechanism {
 	switch {
 	case errors.Is(links, ebpf.ErrNotSupported):
@@ -56,7 +58,8 @@ func linux(major, minor uint32) uint32 { return major<<16 | minor<<8 }
 func (m Mechanism) String() string {
 	switch m {
 	case Events:
-		return fmt.Sprintf("a perf event each: %d at most, 0.1 s each to take out, and in all processes that run the program (Linux 6.6: one link for all)", mostEvents)
+		return fmt.Sprintf("a perf event each: %d at most, 0.1 s each to take out, and in all "+
+			"processes that run the program (Linux 6.6: one link for all)", mostEvents)
 	case Link:
 		return "one link for all, in all processes that run the program (Linux 6.10: in one alone)"
 	}
@@ -66,7 +69,8 @@ func (m Mechanism) String() string {
 // SupportsWindows fails where probes cannot be put in and taken out again in a moment.
 func (m Mechanism) SupportsWindows() error {
 	if m == Events {
-		return errors.New("it takes Linux 6.6 or later: before it, taking probes out takes 0.1 s each")
+		return errors.New("it takes Linux 6.6 or later: before it, taking probes out takes 0.1 s " +
+			"each")
 	}
 	return nil
 }
@@ -74,16 +78,18 @@ func (m Mechanism) SupportsWindows() error {
 // SupportsLibraries fails where probes in a library would slow down all processes that use it.
 func (m Mechanism) SupportsLibraries() error {
 	if m != ProcessLink {
-		return errors.New("it takes Linux 6.10 or later: before it, probes in a library slow down all processes that use it")
+		return errors.New("it takes Linux 6.10 or later: before it, probes in a library slow " +
+			"down all processes that use it")
 	}
 	return nil
 }
 
-// SupportsFollow fails where the probes of a process stand in others too, so that those that it starts
-// cannot be distinguished from it.
+// SupportsFollow fails where the probes of a process stand in others too, so that those that it
+// starts cannot be distinguished from it.
 func (m Mechanism) SupportsFollow() error {
 	if m != ProcessLink {
-		return errors.New("it takes Linux 6.10 or later: before it, probes are in all processes of a program at once")
+		return errors.New("it takes Linux 6.10 or later: before it, probes are in all processes " +
+			"of a program at once")
 	}
 	return nil
 }
@@ -130,9 +136,11 @@ func (m Mechanism) Prepare(p *ebpf.ProgramSpec) {
 // Put puts a program at places of a file, wherever it is mapped in the memory of the process pid,
 // or of all if the kernel cannot filter by process. Each place has a cookie; none has where cookies
 // is nil. What it returns takes them out when it is closed.
-func (m Mechanism) Put(file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (io.Closer, error) {
+func (m Mechanism) Put(file *os.File, program *ebpf.Program, offsets, cookies []uint64,
+	pid int) (io.Closer, error) {
 	if most := m.Most(); len(offsets) > most {
-		return nil, fmt.Errorf("%d probes are more than the %d that this kernel takes", len(offsets), most)
+		return nil, fmt.Errorf("%d probes are more than the %d that this kernel takes",
+			len(offsets), most)
 	}
 	// By way of the descriptor: what the process runs, or what is at its path, may have become
 	// another file.
@@ -146,13 +154,15 @@ func (m Mechanism) Put(file *os.File, program *ebpf.Program, offsets, cookies []
 	if m != ProcessLink {
 		pid = 0
 	}
-	return executable.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})
+	return executable.UprobeMulti(nil, program,
+		&link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})
 }
 
 // events are probes that are a perf event each.
 type events []link.Link
 
-func putEvents(executable *link.Executable, program *ebpf.Program, offsets, cookies []uint64) (_ io.Closer, err error) {
+func putEvents(executable *link.Executable, program *ebpf.Program, offsets,
+	cookies []uint64) (_ io.Closer, err error) {
 	var all events
 	for i, offset := range offsets {
 		o := link.UprobeOptions{Address: offset}
@@ -161,7 +171,8 @@ func putEvents(executable *link.Executable, program *ebpf.Program, offsets, cook
 		}
 		l, err := executable.Uprobe("", program, &o)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("put in probe %d of %d: %w", i+1, len(offsets), err), all.Close())
+			return nil, errors.Join(fmt.Errorf("put in probe %d of %d: %w", i+1, len(offsets), err),
+				all.Close())
 		}
 		all = append(all, l)
 	}

@@ -27,8 +27,9 @@ func TestWayOf(t *testing.T) {
 		{linux(6, 10), nil, ProcessLink},
 		{linux(6, 18), nil, ProcessLink},
 		{linux(7, 0), nil, ProcessLink},
-		{linux(6, 18), missing, Events},             // one without a part of it
-		{linux(6, 18), unix.EPERM, ProcessLink},     // it cannot be known: loading will tell what is wrong
+		{linux(6, 18), missing, Events}, // one without a part of it
+		// it cannot be known: loading will tell what is wrong
+		{linux(6, 18), unix.EPERM, ProcessLink},
 		{linux(6, 8), errors.New("whatever"), Link}, // the same
 	} {
 		if got := mechanismOf(c.version, c.links); got != c.want {
@@ -68,16 +69,21 @@ func TestLimits(t *testing.T) {
 		{Link, 1 << 20, 3 * time.Second, 1, true, false, "in all processes"},
 		{ProcessLink, 1 << 20, 3 * time.Second, 1, true, true, "in one process alone"},
 	} {
-		if got := c.mechanism.Most(); got != c.most || c.mechanism.Removal(got) > c.longest || c.mechanism.Files(got) != c.files {
-			t.Errorf("mechanism %d: %d probes, out in %v, with %d descriptors", c.mechanism, got, c.mechanism.Removal(got), c.mechanism.Files(got))
+		if got := c.mechanism.Most(); got != c.most || c.mechanism.Removal(got) > c.longest ||
+			c.mechanism.Files(got) != c.files {
+			t.Errorf("mechanism %d: %d probes, out in %v, with %d descriptors", c.mechanism, got,
+				c.mechanism.Removal(got), c.mechanism.Files(got))
 		}
-		if windows, libraries := c.mechanism.SupportsWindows(), c.mechanism.SupportsLibraries(); (windows == nil) != c.windows || (libraries == nil) != c.libraries {
+		if windows, libraries := c.mechanism.SupportsWindows(),
+			c.mechanism.SupportsLibraries(); (windows == nil) != c.windows ||
+			(libraries == nil) != c.libraries {
 			t.Errorf("mechanism %d: windows: %v, libraries: %v", c.mechanism, windows, libraries)
 		}
 		if got := c.mechanism.String(); !strings.Contains(got, c.text) {
 			t.Errorf("mechanism %d is said to be %q, without %q", c.mechanism, got, c.text)
 		}
-		if _, err := c.mechanism.Put(os.Stdin, nil, make([]uint64, c.most+1), nil, 0); err == nil || !strings.Contains(err.Error(), "more than") {
+		if _, err := c.mechanism.Put(os.Stdin, nil, make([]uint64, c.most+1), nil, 0); err == nil ||
+			!strings.Contains(err.Error(), "more than") {
 			t.Errorf("mechanism %d takes more than it may: %v", c.mechanism, err)
 		}
 	}

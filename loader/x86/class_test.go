@@ -49,7 +49,8 @@ func TestClass(t *testing.T) {
 		{"b8 01 02 03 04", "mov $x,%eax", Stepped},
 		{"c7 00 01 02 03 04", "movl $x,(%rax)", Stepped},
 
-		{"0f 1f 44 00 00", "5-byte nop: a newer kernel makes it a call that clobbers the red zone", Never},
+		{"0f 1f 44 00 00", "5-byte nop: a newer kernel makes it a call that clobbers the red zone",
+			Never},
 		{"c5 f8 77", "vzeroupper", Never},
 		{"c5 f9 70 c0 01", "vpshufd: its opcode is that of a conditional jump", Never},
 		{"c5 fa e9 c0", "vex, opcode of jmp", Never},
@@ -121,12 +122,15 @@ func TestClass(t *testing.T) {
 // TestEmulatedIsExact crosses every opcode with every prefix: what is emulated must be on a list of
 // byte strings.
 func TestEmulatedIsExact(t *testing.T) {
-	for _, prefix := range []string{"", "\x66", "\x67", "\xf0", "\xf2", "\xf3", "\x2e", "\x3e", "\x64", "\x40", "\x41", "\x44", "\x48", "\x49", "\xf2\x41", "\x41\xf2", "\xf2\xf2", "\x66\x41"} {
+	for _, prefix := range []string{"", "\x66", "\x67", "\xf0", "\xf2", "\xf3", "\x2e", "\x3e",
+		"\x64", "\x40", "\x41", "\x44", "\x48", "\x49", "\xf2\x41", "\x41\xf2", "\xf2\xf2",
+		"\x66\x41"} {
 		for first := range 256 {
 			for _, second := range []byte{0x00, 0x80, 0x8f, 0x90, 0xc0, 0xe8} {
 				code := append([]byte(prefix), byte(first), second, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 				in, ok := Decode(code)
-				if got := ok && in.Class(code) == Emulated; got != isEmulated(prefix, byte(first), second) {
+				if got := ok && in.Class(code) == Emulated; got != isEmulated(prefix, byte(first),
+					second) {
 					t.Errorf("% x: emulated %v", code[:4], got)
 				}
 			}
@@ -135,11 +139,13 @@ func TestEmulatedIsExact(t *testing.T) {
 }
 
 func isEmulated(prefix string, first, second byte) bool {
-	branch := first >= 0x70 && first <= 0x7f || first == 0xe8 || first == 0xe9 || first == 0xeb || first == 0x0f && second&0xf0 == 0x80
+	branch := first >= 0x70 && first <= 0x7f || first == 0xe8 || first == 0xe9 || first == 0xeb ||
+		first == 0x0f && second&0xf0 == 0x80
 	push := first >= 0x50 && first <= 0x57
 	switch prefix {
 	case "":
-		return branch || push || first == 0x90 || (first == 0xf2 || first == 0x67) && second == 0xe8 || first == 0x41 && second&0xf8 == 0x50
+		return branch || push || first == 0x90 || (first == 0xf2 || first == 0x67) &&
+			second == 0xe8 || first == 0x41 && second&0xf8 == 0x50
 	case "\xf2":
 		return branch
 	case "\x41":

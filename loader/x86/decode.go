@@ -41,7 +41,8 @@ func Decode(code []byte) (Inst, bool) {
 			return Inst{}, false
 		}
 	}
-	if a&(rel8|rel32) != 0 && in.OpSize && in.Rex&8 == 0 { // Intel and AMD disagree on what a 66 prefix does to a branch
+	if a&(rel8|rel32) != 0 && in.OpSize && in.Rex&8 == 0 {
+		// Intel and AMD disagree on what a 66 prefix does to a branch
 		return Inst{}, false
 	}
 	end := at
@@ -133,7 +134,8 @@ func (in *Inst) decodeVector(code []byte, escapeByte byte, at int) (attr, int) {
 	case 0x62:
 		length = 3
 	}
-	if at+length >= len(code) || in.Rex != 0 || in.OpSize || in.Rep != 0 || in.prefix&lockPrefix != 0 {
+	if at+length >= len(code) || in.Rex != 0 || in.OpSize || in.Rep != 0 ||
+		in.prefix&lockPrefix != 0 {
 		return invalid, at
 	}
 	first, second := code[at], code[at]

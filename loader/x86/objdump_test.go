@@ -18,7 +18,8 @@ import (
 // has a compiler.
 func binaries(t testing.TB) []string {
 	t.Helper()
-	found := []string{mustFind(t, "/bin/bash"), mustFind(t, "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6"),
+	found := []string{mustFind(t, "/bin/bash"),
+		mustFind(t, "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6"),
 		mustFind(t, "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6")}
 	for _, path := range []string{"/usr/bin/python3", "/usr/bin/sqlite3"} {
 		if testenv.Have(t, path) {
@@ -77,7 +78,8 @@ func compareWithObjdump(t *testing.T, path string) {
 			continue
 		}
 		if wrong++; wrong <= 20 {
-			t.Errorf("%x: % x: decoded %d bytes (ok %v), objdump has %d: %s", addr, code[:min(15, len(code))], in.Len, ok, length, text)
+			t.Errorf("%x: % x: decoded %d bytes (ok %v), objdump has %d: %s", addr,
+				code[:min(15, len(code))], in.Len, ok, length, text)
 		}
 	}
 	if err := objdump.Wait(); err != nil {
@@ -144,7 +146,8 @@ func parseDisassembly(line []byte) (addr uint64, length int, text string, ok boo
 func isLonePrefix(text string) bool {
 	for _, word := range strings.Fields(text) {
 		switch word {
-		case "data16", "addr32", "cs", "ds", "es", "ss", "fs", "gs", "lock", "rep", "repz", "repnz", "xacquire", "xrelease", "{evex}":
+		case "data16", "addr32", "cs", "ds", "es", "ss", "fs", "gs", "lock", "rep", "repz", "repnz",
+			"xacquire", "xrelease", "{evex}":
 		default:
 			if !strings.HasPrefix(word, "rex") {
 				return false

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-const slot = 24 // bytes for each instruction, filled up with one long nop that may be entered at any prefix
+// bytes for each instruction, filled up with one long nop that may be entered at any prefix
+const slot = 24
 
 // TestEveryOpcodeEqualsObjdump crosses opcodes with prefixes and operands, and compares the length
 // and whether rsp is written with what objdump says of them.
@@ -37,7 +38,8 @@ func TestEveryOpcodeEqualsObjdump(t *testing.T) {
 	checked := 0
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		addr, length, text, ok := parseDisassembly(lines.Bytes())
-		if !ok || addr%slot != 0 || strings.Contains(text, "(bad)") || isLonePrefix(text) || isDisputed(blob[addr:]) {
+		if !ok || addr%slot != 0 || strings.Contains(text, "(bad)") || isLonePrefix(text) ||
+			isDisputed(blob[addr:]) {
 			continue
 		}
 		checked++
@@ -54,13 +56,15 @@ func TestEveryOpcodeEqualsObjdump(t *testing.T) {
 
 // everyOpcode returns each opcode of each map under prefixes, with register and memory operands.
 func everyOpcode() (insns [][]byte) {
-	prefixes := []string{"", "\x66", "\xf2", "\xf3", "\x48", "\x41", "\x44", "\x66\x48", "\xf3\x48", "\xf2\x48"}
+	prefixes := []string{"", "\x66", "\xf2", "\xf3", "\x48", "\x41", "\x44", "\x66\x48", "\xf3\x48",
+		"\xf2\x48"}
 	modRMs := []byte{0xc4, 0xcc, 0xd4, 0xdc, 0xe4, 0xec, 0xf4, 0xfc, 0xe0, 0x44, 0x84, 0x05}
 	for _, space := range []string{"", "\x0f", "\x0f\x38", "\x0f\x3a"} {
 		for _, prefix := range prefixes {
 			for op := range 256 {
 				for _, modRM := range modRMs {
-					insns = append(insns, append([]byte(prefix+space), byte(op), modRM, 0x24, 1, 2, 3, 4, 5, 6))
+					insns = append(insns,
+						append([]byte(prefix+space), byte(op), modRM, 0x24, 1, 2, 3, 4, 5, 6))
 				}
 			}
 		}

@@ -113,7 +113,8 @@ func (in Inst) oneByteWidth() uint8 {
 
 func (in Inst) twoByteWidth() uint8 {
 	switch op := in.Op; {
-	case op >= 0x10 && op <= 0x17, op >= 0x28 && op <= 0x2f, op >= 0x50 && op <= 0x7f && op != 0x6e && op != 0x7e,
+	case op >= 0x10 && op <= 0x17, op >= 0x28 && op <= 0x2f, op >= 0x50 && op <= 0x7f &&
+		op != 0x6e && op != 0x7e,
 		op == 0xc2, op >= 0xc4 && op <= 0xc6, op >= 0xd0:
 		return 0
 	case op == 0xb7 || op == 0xbf:
@@ -131,7 +132,8 @@ func (in Inst) Elsewhere() bool { return in.prefix&(segmentPrefix|addressPrefix)
 // Third returns the general register that the instruction names besides its ModRM operands; -1:
 // none.
 func (in Inst) Third() int8 {
-	if in.Map == 0x12 && in.Op >= 0xe0 || in.Map == 0x39 { // cmpccxadd, andn, blsr, bzhi, pdep, mulx, shlx ...; blcfill ...
+	if in.Map == 0x12 && in.Op >= 0xe0 || in.Map == 0x39 {
+		// cmpccxadd, andn, blsr, bzhi, pdep, mulx, shlx ...; blcfill ...
 		return int8(in.vvvv)
 	}
 	return -1

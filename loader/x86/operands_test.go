@@ -10,9 +10,13 @@ import (
 func TestOperands(t *testing.T) {
 	const next = 0x2000
 	mem := func(base, index int8, scale uint8, disp int64, size uint8) Operand {
-		return Operand{Mem: true, Reg: -1, Base: base, Index: index, Scale: scale, Disp: disp, Size: size}
+		return Operand{Mem: true, Reg: -1, Base: base, Index: index, Scale: scale, Disp: disp,
+			Size: size}
 	}
-	reg := func(number int8, size uint8) Operand { return Operand{Reg: number, Base: -1, Index: -1, Size: size} }
+	reg := func(number int8,
+		size uint8) Operand {
+		return Operand{Reg: number, Base: -1, Index: -1, Size: size}
+	}
 	for _, test := range []struct {
 		code, text string
 		reg        int8
@@ -26,7 +30,9 @@ func TestOperands(t *testing.T) {
 		{"49 89 c5", "mov %rax,%r13", 0, reg(13, 8), 3},
 		{"66 89 07", "mov %ax,(%rdi)", 0, mem(7, -1, 1, 0, 2), 3},
 		{"8a 45 fc", "mov -4(%rbp),%al", 0, mem(5, -1, 1, -4, 1), 3},
-		{"48 8b 05 10 00 00 00", "mov 0x10(%rip),%rax", 0, Operand{Mem: true, Reg: -1, Base: -1, Index: -1, Scale: 1, RIP: true, Disp: next + 0x10, Size: 8}, 7},
+		{"48 8b 05 10 00 00 00", "mov 0x10(%rip),%rax", 0,
+			Operand{Mem: true, Reg: -1, Base: -1, Index: -1, Scale: 1, RIP: true, Disp: next + 0x10,
+				Size: 8}, 7},
 		{"8b 04 25 10 00 00 00", "mov 0x10,%eax", 0, mem(-1, -1, 1, 0x10, 4), 7},
 		{"48 63 04 87", "movslq (%rdi,%rax,4),%rax", 0, mem(7, 0, 4, 0, 4), 4},
 		{"ff 24 c5 00 10 40 00", "jmp *0x401000(,%rax,8)", 4, mem(-1, 0, 8, 0x401000, 8), 7},
@@ -51,10 +57,12 @@ func TestOperands(t *testing.T) {
 		}
 		number, rm, imm := in.Operands(code, next)
 		if diff := cmp.Diff(test.rm, rm); number != test.reg || imm != test.imm || diff != "" {
-			t.Errorf("%s: reg %d (want %d), immediate at %d (want %d), r/m -want +got\n%s", test.text, number, test.reg, imm, test.imm, diff)
+			t.Errorf("%s: reg %d (want %d), immediate at %d (want %d), r/m -want +got\n%s",
+				test.text, number, test.reg, imm, test.imm, diff)
 		}
 		for n := range code {
-			if number, rm, _ := in.Operands(code[:n], next); n < test.imm && in.HasModRM && (number != -1 || rm != none) {
+			if number, rm, _ := in.Operands(code[:n], next); n < test.imm && in.HasModRM &&
+				(number != -1 || rm != none) {
 				t.Errorf("%s: operands %d, %+v of %d bytes", test.text, number, rm, n)
 			}
 		}
@@ -203,7 +211,8 @@ func TestWrites(t *testing.T) {
 				got = append(got, number)
 			}
 			if !in.Writes(code[:len(code)-1], number) {
-				t.Errorf("%s: register %d is not taken to be written by truncated code", test.text, number)
+				t.Errorf("%s: register %d is not taken to be written by truncated code", test.text,
+					number)
 			}
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
@@ -221,7 +230,8 @@ func ExampleInst_Operands() {
 }
 
 func ExampleInst_StackDelta() {
-	for _, code := range [][]byte{{0x55}, {0x48, 0x83, 0xc4, 0x28}, {0x48, 0x89, 0xec}} { // push %rbp; add $40,%rsp; mov %rbp,%rsp
+	for _, code := range [][]byte{{0x55}, {0x48, 0x83, 0xc4, 0x28}, {0x48, 0x89, 0xec}} {
+		// push %rbp; add $40,%rsp; mov %rbp,%rsp
 		in, _ := Decode(code)
 		fmt.Println(in.StackDelta(code))
 	}
@@ -239,7 +249,8 @@ func ExampleInst_Writes() {
 }
 
 func ExampleInst_WritesRSP() {
-	for _, code := range [][]byte{{0x55}, {0x5c}, {0x48, 0x89, 0xec}} { // push %rbp; pop %rsp; mov %rbp,%rsp
+	for _, code := range [][]byte{{0x55}, {0x5c}, {0x48, 0x89, 0xec}} {
+		// push %rbp; pop %rsp; mov %rbp,%rsp
 		in, _ := Decode(code)
 		fmt.Println(in.WritesRSP(code))
 	}

@@ -40,7 +40,8 @@ func (in Inst) implicitDelta(code []byte) (delta int, ok bool) {
 	}
 	group := in.ModRM >> 3 & 7
 	switch op := in.Op; {
-	case op&0xf8 == 0x50, op == 0x68, op == 0x6a, op == 0x9c, op == 0xff && group == 6: // push, pushf
+	case op&0xf8 == 0x50, op == 0x68, op == 0x6a, op == 0x9c, op == 0xff && group == 6:
+		// push, pushf
 		return -int(in.stackWidth()), true
 	case op&0xf8 == 0x58, op == 0x8f, op == 0x9d: // pop, popf
 		return int(in.stackWidth()), true
@@ -114,7 +115,8 @@ func (in Inst) Writes(code []byte, number uint8) bool {
 	if byteWide && in.Rex == 0 && number >= 4 && number < 8 { // the number 4 is ah
 		return false
 	}
-	return toRM && !rm.Mem && rm.Reg == int8(number) || toReg && reg == int8(number) || in.writesVVVV() && in.vvvv == number
+	return toRM && !rm.Mem && rm.Reg == int8(number) || toReg && reg == int8(number) ||
+		in.writesVVVV() && in.vvvv == number
 }
 
 // writesOpcodeRegister handles the opcodes whose low three bits name a register.
@@ -141,15 +143,18 @@ func (in Inst) destinations() (rm, reg bool) {
 		return a&writesRM != 0 && in.oneByteGroupWrites(group), a&writesReg != 0
 	case 1:
 		a := twoByte[in.Op]
-		return a&writesRM != 0 && in.twoByteGroupWrites(group), a&writesReg != 0 && in.twoByteRegWrites()
+		return a&writesRM != 0 && in.twoByteGroupWrites(group), a&writesReg != 0 &&
+			in.twoByteRegWrites()
 	case 2: // movbe, crc32, adcx, adox
-		return false, in.Op == 0xf0 || in.Op == 0xf1 && in.Rep == 0xf2 || in.Op == 0xf6 && (in.OpSize || in.Rep == 0xf3)
+		return false, in.Op == 0xf0 || in.Op == 0xf1 && in.Rep == 0xf2 ||
+			in.Op == 0xf6 && (in.OpSize || in.Rep == 0xf3)
 	case 3, 0x13, 0x23: // pextrb, pextrw, pextrd, extractps; rorx
 		return in.Op >= 0x14 && in.Op <= 0x17, in.Map == 0x13 && in.Op == 0xf0
 	case 0x11, 0x21, 0x25:
 		return in.vectorDestinations()
 	case 0x12: // cmpccxadd, andn, bzhi, pdep, pext, mulx, bextr, shlx ...
-		return false, in.Op >= 0xe0 && in.Op <= 0xef || in.Op == 0xf2 || in.Op >= 0xf5 && in.Op <= 0xf7
+		return false, in.Op >= 0xe0 && in.Op <= 0xef || in.Op == 0xf2 ||
+			in.Op >= 0xf5 && in.Op <= 0xf7
 	case 0x39: // slwpcb
 		return in.Op == 0x12, false
 	case 0x3a: // bextr

@@ -95,11 +95,16 @@ func TestWritesMemory(t *testing.T) {
 		asm, code string
 		want      bool
 	}{
-		{"mov %rax,(%rdi)", "488907", true}, {"mov (%rdi),%rax", "488b07", false}, {"add %eax,(%rdi)", "0107", true},
-		{"add (%rdi),%eax", "0307", false}, {"cmpl $1,(%rdi)", "833f01", false}, {"addl $1,(%rdi)", "830701", true},
-		{"testb $1,(%rdi)", "f60701", false}, {"negl (%rdi)", "f71f", true}, {"incl (%rdi)", "ff07", true},
-		{"push (%rdi)", "ff37", false}, {"movzbl (%rdi),%eax", "0fb607", false}, {"movups %xmm0,(%rdi)", "0f1107", true},
-		{"movups (%rdi),%xmm0", "0f1007", false}, {"movq %xmm0,(%rdi)", "660fd607", true}, {"sete (%rdi)", "0f9407", true},
+		{"mov %rax,(%rdi)", "488907", true}, {"mov (%rdi),%rax", "488b07", false},
+		{"add %eax,(%rdi)", "0107", true},
+		{"add (%rdi),%eax", "0307", false}, {"cmpl $1,(%rdi)", "833f01", false}, {"addl $1,(%rdi)",
+			"830701", true},
+		{"testb $1,(%rdi)", "f60701", false}, {"negl (%rdi)", "f71f", true}, {"incl (%rdi)", "ff07",
+			true},
+		{"push (%rdi)", "ff37", false}, {"movzbl (%rdi),%eax", "0fb607", false},
+		{"movups %xmm0,(%rdi)", "0f1107", true},
+		{"movups (%rdi),%xmm0", "0f1007", false}, {"movq %xmm0,(%rdi)", "660fd607", true},
+		{"sete (%rdi)", "0f9407", true},
 		{"cmove (%rdi),%eax", "0f4407", false}, {"lea (%rdi),%rax", "488d07", false},
 	} {
 		b, err := hex.DecodeString(test.code)

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// InlinedInto returns the routines, by name and without repetitions, in whose paths code ran that is
-// inlined from the routine of a name, as far as debug information says so. How often such a copy was
-// called is not known: compilers mix its instructions with those around it, and leave out, repeat and
-// join copies, so that none of them stands for a call. It takes time in proportion to the alphabet's
-// paths.
+// InlinedInto returns the routines, by name and without repetitions, in whose paths code ran that
+// is inlined from the routine of a name, as far as debug information says so. How often such a copy
+// was called is not known: compilers mix its instructions with those around it, and leave out,
+// repeat and join copies, so that none of them stands for a call. It takes time in proportion to
+// the alphabet's paths.
 func (n *Names) InlinedInto(name string) (routines []string) {
-	is := make([]bool, 1+len(n.snapshot.Calls)) // by number: the call, or one it is in, is of the name
+	// by number: the call, or one it is in, is of the name
+	is := make([]bool, 1+len(n.snapshot.Calls))
 	matches := map[string]bool{"": false}
 	for i := range n.snapshot.Calls {
 		c := &n.snapshot.Calls[i]

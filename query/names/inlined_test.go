@@ -24,9 +24,11 @@ func TestInlinedNames(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"next_block()":   "next_block has no code of its own in the snapshot: it is inlined into main, where calls of it are not counted",
-		"'next_block'#0": "next_block has no code of its own in the snapshot: it is inlined into main, where calls of it are not counted",
-		"nextblock":      "no routine nextblock, but next_block",
+		"next_block()": "next_block has no code of its own in the snapshot: it is inlined into " +
+			"main, where calls of it are not counted",
+		"'next_block'#0": "next_block has no code of its own in the snapshot: it is inlined into " +
+			"main, where calls of it are not counted",
+		"nextblock": "no routine nextblock, but next_block",
 	} {
 		if _, err := n.Select(name); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", name, err, want)

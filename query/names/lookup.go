@@ -32,12 +32,15 @@ func (n *Names) Select(name string) (isNamed func(p *wpp.Symbol) bool, err error
 	case len(routines) == 0:
 		return nil, n.noRoutine(strings.TrimSuffix(name, which))
 	case err != nil || which != "" && which != "()" && which[0] != '#':
-		return nil, fmt.Errorf("%s: %q is no number of a path", Printable(name), strings.TrimPrefix(which, "#"))
+		return nil, fmt.Errorf("%s: %q is no number of a path", Printable(name),
+			strings.TrimPrefix(which, "#"))
 	}
 	isNamed = func(p *wpp.Symbol) bool {
-		return !p.IsMark && routines[p.Routine] && (which == "" || which == "()" && isEntry(p) || which[0] == '#' && p.Path == path)
+		return !p.IsMark && routines[p.Routine] &&
+			(which == "" || which == "()" && isEntry(p) || which[0] == '#' && p.Path == path)
 	}
-	if paths := n.mostPaths(routines); strings.HasPrefix(which, "#") && path >= paths && !slices.ContainsFunc(n.snapshot.Symbols, func(p wpp.Symbol) bool { return isNamed(&p) }) {
+	if paths := n.mostPaths(routines); strings.HasPrefix(which, "#") && path >= paths &&
+		!slices.ContainsFunc(n.snapshot.Symbols, func(p wpp.Symbol) bool { return isNamed(&p) }) {
 		return nil, fmt.Errorf("%s: the routine has %s", Printable(name), text.Count(paths, "path"))
 	}
 	return isNamed, nil
@@ -59,14 +62,16 @@ func (n *Names) noRoutine(name string) error {
 	if err := n.meant(name); err != nil {
 		return err
 	}
-	return fmt.Errorf("no routine %s: name one as dump prints it, in quotes if there are spaces or signs in it", Printable(name))
+	return fmt.Errorf("no routine %s: name one as dump prints it, in quotes if there are spaces "+
+		"or signs in it", Printable(name))
 }
 
 // meant says what somebody may have meant by the name of no routine, if that is known.
 func (n *Names) meant(name string) error {
 	for _, name := range []string{name, declared(name)} {
 		if into := n.InlinedInto(name); len(into) > 0 {
-			return fmt.Errorf("%s has no code of its own in the snapshot: it is inlined into %s, where calls of it are not counted", Printable(name), List(into))
+			return fmt.Errorf("%s has no code of its own in the snapshot: it is inlined into %s, "+
+				"where calls of it are not counted", Printable(name), List(into))
 		}
 	}
 	known := slices.Clone(n.routines)
@@ -139,7 +144,8 @@ func (n *Names) Missing(name string, routines map[int]bool, number string) error
 	if err := n.meant(strings.TrimSuffix(name, number)); err != nil && len(routines) == 0 {
 		return err
 	}
-	return fmt.Errorf("%s: name one as the table of hot subpaths does, ROUTINE#NUMBER", n.why(routines, number))
+	return fmt.Errorf("%s: name one as the table of hot subpaths does, ROUTINE#NUMBER",
+		n.why(routines, number))
 }
 
 func (n *Names) why(routines map[int]bool, number string) string {
@@ -159,7 +165,8 @@ func (n *Names) why(routines map[int]bool, number string) string {
 	return "it did not run"
 }
 
-// Matches reports whether short is the text, or stands for it, as what Shorten makes of it does: each "..." for any part of it, which may be empty.
+// Matches reports whether short is the text, or stands for it, as what Shorten makes of it does:
+// each "..." for any part of it, which may be empty.
 func Matches(short, text string) bool {
 	if short == text {
 		return true

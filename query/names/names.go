@@ -36,7 +36,8 @@ func number(p *wpp.Symbol) string { return "#" + strconv.FormatUint(p.Path, 10) 
 // IsRoutine reports whether a routine has the name: that of the tables, its own, or that with its
 // image's, each shortened or not.
 func (n *Names) IsRoutine(routine int, name string) bool {
-	return Matches(name, n.routines[routine]) || Matches(name, Plain(&n.snapshot.Routines[routine])) ||
+	return Matches(name, n.routines[routine]) ||
+		Matches(name, Plain(&n.snapshot.Routines[routine])) ||
 		Matches(name, qualifiedName(n.snapshot, routine))
 }
 
@@ -48,7 +49,8 @@ func (n *Names) IsPath(sym uint32, name string) bool {
 }
 
 func routineNames(s *wpp.Snapshot) []string {
-	names, count, image := make([]string, len(s.Routines)), make(map[string]int), make(map[string]int)
+	names, count, image := make([]string,
+		len(s.Routines)), make(map[string]int), make(map[string]int)
 	for i := range s.Routines {
 		r := &s.Routines[i]
 		names[i] = Plain(r)

@@ -22,7 +22,8 @@ func TestRoutinesOfOneName(t *testing.T) {
 	if got := n.routines; !slices.Equal(got, []string{"a", "letters:b", "libb.so:b"}) {
 		t.Errorf("names %q", got)
 	}
-	for name, want := range map[string][]int{"b": {1, 2}, "libb.so:b": {2}, "letters:a": {0}, "libb.so:a": nil} {
+	for name, want := range map[string][]int{"b": {1, 2}, "libb.so:b": {2}, "letters:a": {0},
+		"libb.so:a": nil} {
 		var got []int
 		for i := range several.Routines {
 			if n.IsRoutine(i, name) {

@@ -43,8 +43,8 @@ func nesting(name string) (most int) {
 	return most
 }
 
-// replaceArguments puts a text in the place of template arguments that are nested as deep as that, or
-// deeper, but for what is no longer.
+// replaceArguments puts a text in the place of template arguments that are nested as deep as that,
+// or deeper, but for what is no longer.
 func replaceArguments(name string, depth int, text string) string {
 	var out strings.Builder
 	level, arguments := 0, 0 // where those begin that are at that depth
@@ -70,8 +70,8 @@ func replaceArguments(name string, depth int, text string) string {
 // operators are those with an angle bracket, the longest first.
 var operators = []string{"<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">"}
 
-// bracket takes the first byte of a name, or an operator's name as a whole, and says whether template
-// arguments begin there (1) or end (-1).
+// bracket takes the first byte of a name, or an operator's name as a whole, and says whether
+// template arguments begin there (1) or end (-1).
 func bracket(name string) (bytes, step int) {
 	if sign, ok := strings.CutPrefix(name, "operator"); ok {
 		for _, o := range operators {
@@ -89,8 +89,8 @@ func bracket(name string) (bytes, step int) {
 	return 1, 0
 }
 
-// ShortenMiddle takes out the middle of a text that is wider than width columns: names differ at both
-// ends.
+// ShortenMiddle takes out the middle of a text that is wider than width columns: names differ at
+// both ends.
 func ShortenMiddle(text string, width int) string {
 	runes := []rune(text)
 	width = max(width, len(Ellipsis)+2)
@@ -100,7 +100,8 @@ func ShortenMiddle(text string, width int) string {
 	head := (width - len(Ellipsis) + 1) / 2
 	tail := width - len(Ellipsis) - head
 	front, back := string(runes[:head]), string(runes[len(runes)-tail:])
-	return strings.TrimRight(front, ".") + Ellipsis + strings.TrimLeft(back, ".") // else it would not be clear where the ellipsis is
+	// else it would not be clear where the ellipsis is
+	return strings.TrimRight(front, ".") + Ellipsis + strings.TrimLeft(back, ".")
 }
 
 // ShortenLeft takes out the beginning of a text that is wider than width columns: a place in the

@@ -7,7 +7,8 @@ import (
 
 // What is short names what it was made of; of C++ names the arguments of templates go first.
 func TestShortenName(t *testing.T) {
-	const insert = "std::vector<std::__cxx11::basic_string<char, std::char_traits<char> >, std::allocator<int> >::_M_realloc_insert<std::string const&>"
+	const insert = "std::vector<std::__cxx11::basic_string<char, std::char_traits<char> >, " +
+		"std::allocator<int> >::_M_realloc_insert<std::string const&>"
 	for _, c := range []struct {
 		name  string
 		width int
@@ -16,7 +17,8 @@ func TestShortenName(t *testing.T) {
 		{"main", 10, "main"},
 		{"longest_match_of_all", 12, "longe..._all"},
 		{insert, 200, insert},
-		{insert, 120, "std::vector<std::__cxx11::basic_string<...>, std::allocator<int> >::_M_realloc_insert<std::string const&>"},
+		{insert, 120, "std::vector<std::__cxx11::basic_string<...>, std::allocator<int> " +
+			">::_M_realloc_insert<std::string const&>"},
 		{insert, 60, "std::vector<...>::_M_realloc_insert<...>"},
 		{insert, 20, "std::vect...ert<...>"},
 		{"a<int>::operator<<<char const*>(x)", 30, "a<int>::operator<<<...>(x)"},
@@ -24,7 +26,8 @@ func TestShortenName(t *testing.T) {
 		{"less<lots of it> >>", 12, "less<...> >>"},
 		{"Matrix<(bool)((4)<(8)), int>::multiply_accumulate", 24, "Matrix<(boo..." + "accumulate"},
 	} {
-		if got := Shorten(c.name, c.width); got != c.want || utf8.RuneCountInString(got) > c.width || !Matches(got, c.name) {
+		if got := Shorten(c.name, c.width); got != c.want ||
+			utf8.RuneCountInString(got) > c.width || !Matches(got, c.name) {
 			t.Errorf("%s in %d columns: %q, want %q", c.name, c.width, got, c.want)
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Similar returns those of some routines' names that somebody may have meant who wrote one that none
-// has: names that are the same without parameters, template arguments, tags ([abi:cxx11]) and the
-// suffixes of a compiler's clones; else those of which it is the last part, or which have the same
-// last part; else those with the fewest other letters, if these are few. There are up to most,
-// without repetitions, in the order of known. It takes time linear in all names, times the length of
-// the one.
+// Similar returns those of some routines' names that somebody may have meant who wrote one that
+// none has: names that are the same without parameters, template arguments, tags ([abi:cxx11]) and
+// the suffixes of a compiler's clones; else those of which it is the last part, or which have the
+// same last part; else those with the fewest other letters, if these are few. There are up to most,
+// without repetitions, in the order of known. It takes time linear in all names, times the length
+// of the one.
 func Similar(name string, known []string, most int) []string {
 	core := coreOf(name)
 	if core == "" {
@@ -70,8 +70,8 @@ func coreOf(name string) string {
 	return strings.TrimSpace(withoutArguments(declared(name)))
 }
 
-// declared is the name in a declaration of a function: without its parameters and the type of what it
-// returns, which stands before the last space that is in no brackets.
+// declared is the name in a declaration of a function: without its parameters and the type of what
+// it returns, which stands before the last space that is in no brackets.
 func declared(name string) string {
 	name = withoutParameters(name)
 	depth := 0

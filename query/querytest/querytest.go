@@ -32,14 +32,16 @@ func Letters(texts ...string) *wpp.Snapshot {
 		for _, c := range text {
 			g.Append(Letter(s, c))
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: wpp.FromSequitur(g), Ended: true})
+		s.Threads = append(s.Threads,
+			wpp.Thread{TID: 100 + i, Grammar: wpp.FromSequitur(g), Ended: true})
 	}
 	return s
 }
 
 func Letter(s *wpp.Snapshot, c rune) uint32 {
 	for i := range s.Symbols {
-		if sym := &s.Symbols[i]; sym.IsMark && sym.N == uint64(c) || !sym.IsMark && s.Routines[sym.Routine].Name == string(c) {
+		if sym := &s.Symbols[i]; sym.IsMark && sym.N == uint64(c) ||
+			!sym.IsMark && s.Routines[sym.Routine].Name == string(c) {
 			return uint32(i)
 		}
 	}
@@ -52,7 +54,8 @@ func Letter(s *wpp.Snapshot, c rune) uint32 {
 		Name: string(c), Entry: entry, Ranges: []wpp.Range{{Lo: entry, Hi: entry + 1}}, Paths: 1,
 		Blocks: []wpp.Block{{Addr: entry, Lengths: []byte{1}}},
 	})
-	s.Symbols = append(s.Symbols, wpp.Symbol{Routine: len(s.Routines) - 1, End: ops.EndReturn, Blocks: []int{0}})
+	s.Symbols = append(s.Symbols,
+		wpp.Symbol{Routine: len(s.Routines) - 1, End: ops.EndReturn, Blocks: []int{0}})
 	return uint32(len(s.Symbols) - 1)
 }
 
@@ -72,7 +75,8 @@ func Spell(s *wpp.Snapshot, symbols []uint32) string {
 func Figure5(t testing.TB) *wpp.Snapshot {
 	s := Letters("abc")
 	rule := wpp.RuleSymbol
-	g, err := wpp.NewGrammar([][]uint32{{rule(1), rule(1), rule(1)}, {rule(2), rule(3)}, {0, 1}, {1, 2}})
+	g, err := wpp.NewGrammar([][]uint32{{rule(1), rule(1), rule(1)}, {rule(2), rule(3)}, {0, 1},
+		{1, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +87,8 @@ func Figure5(t testing.TB) *wpp.Snapshot {
 // DrawSnapshot draws a snapshot of up to three threads: grammars of SEQUITUR, or any others.
 func DrawSnapshot(t *rapid.T) *wpp.Snapshot {
 	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/usr/bin/letters"}}}
-	alphabet := "abcdefg"[:rapid.IntRange(1, 7).Draw(t, "letters")] + "#!"[:rapid.IntRange(0, 2).Draw(t, "marks")]
+	alphabet := "abcdefg"[:rapid.IntRange(1, 7).Draw(t, "letters")] +
+		"#!"[:rapid.IntRange(0, 2).Draw(t, "marks")]
 	for _, c := range alphabet {
 		sym := Letter(s, c)
 		if n := rapid.IntRange(0, 4).Draw(t, "instructions"); !s.Symbols[sym].IsMark {
@@ -96,14 +101,16 @@ func DrawSnapshot(t *rapid.T) *wpp.Snapshot {
 		if rapid.Bool().Draw(t, "any grammar") {
 			g = DrawGrammar(t, len(s.Symbols))
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: g, Ended: rapid.Bool().Draw(t, "ended")})
+		s.Threads = append(s.Threads,
+			wpp.Thread{TID: 100 + i, Grammar: g, Ended: rapid.Bool().Draw(t, "ended")})
 	}
 	return s
 }
 
 // DrawSequitur draws a stream that says a few phrases over and over.
 func DrawSequitur(t *rapid.T, symbols int) *wpp.Grammar {
-	phrases := rapid.SliceOfN(rapid.SliceOfN(rapid.Uint32Range(0, uint32(symbols-1)), 1, 6), 1, 4).Draw(t, "phrases")
+	phrases := rapid.SliceOfN(rapid.SliceOfN(rapid.Uint32Range(0, uint32(symbols-1)), 1, 6), 1,
+		4).Draw(t, "phrases")
 	var stream []uint32
 	for range rapid.IntRange(0, 40).Draw(t, "said") {
 		stream = append(stream, rapid.SampledFrom(phrases).Draw(t, "phrase")...)
@@ -151,19 +158,25 @@ func Compressor() *wpp.Snapshot {
 		Images: []wpp.Image{{Name: "/usr/bin/squeeze"}, {Name: "/usr/lib/lib z.so"}},
 		Files:  []string{"/src/squeeze/main.c", "/src/squeeze/match.c"},
 		Routines: []wpp.Routine{
-			{Name: "main", Symbol: "main", Entry: 0x1000, Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1030}, {Lo: 0x900, Hi: 0x908}}, Paths: 3, Blocks: []wpp.Block{
-				{Addr: 0x1000, Lengths: []byte{1, 3, 5}, File: 0, Line: 10, Last: 12},
-				{Addr: 0x1009, Lengths: []byte{2, 2}, File: 0, Line: 14, Last: 14},
-				{Addr: 0x100d, Lengths: []byte{4, 1}, File: 0, Line: 20, Last: 21},
-			}},
-			{Name: "longest_match(std::vector<unsigned char, std::allocator<unsigned char> > const&, unsigned int, unsigned int)", Symbol: "_Z13longest_match",
-				Entry: 0x2000, Ranges: []wpp.Range{{Lo: 0x2000, Hi: 0x2010}}, Paths: 3, Blocks: []wpp.Block{
+			{Name: "main", Symbol: "main", Entry: 0x1000,
+				Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1030}, {Lo: 0x900, Hi: 0x908}}, Paths: 3,
+				Blocks: []wpp.Block{
+					{Addr: 0x1000, Lengths: []byte{1, 3, 5}, File: 0, Line: 10, Last: 12},
+					{Addr: 0x1009, Lengths: []byte{2, 2}, File: 0, Line: 14, Last: 14},
+					{Addr: 0x100d, Lengths: []byte{4, 1}, File: 0, Line: 20, Last: 21},
+				}},
+			{Name: "longest_match(std::vector<unsigned char, std::allocator<unsigned char> > " +
+				"const&, unsigned int, unsigned int)", Symbol: "_Z13longest_match",
+				Entry: 0x2000, Ranges: []wpp.Range{{Lo: 0x2000, Hi: 0x2010}}, Paths: 3,
+				Blocks: []wpp.Block{
 					{Addr: 0x2000, Lengths: []byte{1, 1, 1, 1}, File: 1, Line: 110, Last: 118},
 					{Addr: 0x2004, Lengths: []byte{7}, File: 1, Line: 105, Last: 105},
 					{Addr: 0x200b, Lengths: []byte{2}, File: 0, Line: 3, Last: 4}, // inlined
 				}},
-			{Image: 1, Entry: 0x3000, Ranges: []wpp.Range{{Lo: 0x3000, Hi: 0x3004}}, Paths: 1, Blocks: []wpp.Block{{Addr: 0x3000, Lengths: []byte{1, 3}}}},
-			{Name: "odd\tname\x1b[2J", Entry: 0x4000, Ranges: []wpp.Range{{Lo: 0x4000, Hi: 0x4008}}, LeftOut: "unresolved indirect jump at 4004"},
+			{Image: 1, Entry: 0x3000, Ranges: []wpp.Range{{Lo: 0x3000, Hi: 0x3004}}, Paths: 1,
+				Blocks: []wpp.Block{{Addr: 0x3000, Lengths: []byte{1, 3}}}},
+			{Name: "odd\tname\x1b[2J", Entry: 0x4000, Ranges: []wpp.Range{{Lo: 0x4000, Hi: 0x4008}},
+				LeftOut: "unresolved indirect jump at 4004"},
 		},
 		Symbols: []wpp.Symbol{
 			{Routine: 0, Path: 0, Start: ops.StartEntry, End: ops.EndLoop, Blocks: []int{0}},
@@ -174,7 +187,8 @@ func Compressor() *wpp.Snapshot {
 			{Routine: 0, Path: 2, Start: ops.StartCall, End: ops.EndReturn, Blocks: []int{2}},
 			{IsMark: true, Mark: ops.Gap, N: 7},
 			{IsMark: true, Mark: ops.Resume},
-			{Routine: 1, Path: 3, Start: ops.StartResume, End: ops.EndReturn, Blocks: []int{0, 1}, Skip: 2},
+			{Routine: 1, Path: 3, Start: ops.StartResume, End: ops.EndReturn, Blocks: []int{0, 1},
+				Skip: 2},
 			{Routine: 0, Path: 3, Start: ops.StartCall, End: ops.EndCut, Blocks: []int{2}, Cut: 1},
 			{IsMark: true, Mark: ops.Cut},
 			{IsMark: true, Mark: ops.Unwind, N: 1},
@@ -182,12 +196,17 @@ func Compressor() *wpp.Snapshot {
 			{Routine: 2, Path: 1, Start: ops.StartEntry, End: ops.EndCut},
 			{Routine: 1, Path: 0, Start: ops.StartEntry, End: ops.EndLoop, Blocks: []int{0}},
 		},
-		Figures: wpp.Figures{Command: []string{"squeeze", "-9", "input"}, PID: 4711, Tool: "v1.2.3", Kernel: "6.18.0\x1b", Start: time.Unix(1e9, 5), Hits: 700, HitsSingleStep: 3, HitTime: 530, ReportTime: 41, Events: 640, Lost: 7, Gaps: 1, Probes: 12, ProbesSingleStep: 1, SlowDown: 1.25},
+		Figures: wpp.Figures{Command: []string{"squeeze", "-9", "input"}, PID: 4711, Tool: "v1.2.3",
+			Kernel: "6.18.0\x1b", Start: time.Unix(1e9, 5), Hits: 700, HitsSingleStep: 3,
+			HitTime: 530, ReportTime: 41, Events: 640, Lost: 7, Gaps: 1, Probes: 12,
+			ProbesSingleStep: 1, SlowDown: 1.25},
 	}
 	loop := slices.Repeat([]uint32{1, 14, 2, 2, 3}, 100)
 	s.Threads = []wpp.Thread{
-		{TID: 4711, Name: "squeeze", Grammar: SequiturOf(slices.Concat([]uint32{0}, loop, []uint32{12, 4, 5}))},
-		{TID: 4712, Name: "worker", Grammar: SequiturOf([]uint32{6, 7, 8, 7, 9, 10, 11, 13, 11}), Lost: 7, Gaps: 1},
+		{TID: 4711, Name: "squeeze",
+			Grammar: SequiturOf(slices.Concat([]uint32{0}, loop, []uint32{12, 4, 5}))},
+		{TID: 4712, Name: "worker", Grammar: SequiturOf([]uint32{6, 7, 8, 7, 9, 10, 11, 13, 11}),
+			Lost: 7, Gaps: 1},
 	}
 	return s
 }
@@ -209,7 +228,8 @@ func Named(names ...string) *wpp.Snapshot {
 	for i, name := range names {
 		s.Routines = append(s.Routines, wpp.Routine{Name: name, Entry: uint64(i), Paths: 2})
 		body = append(body, uint32(2*i), uint32(2*i+1))
-		s.Symbols = append(s.Symbols, wpp.Symbol{Routine: i, End: ops.EndCall}, wpp.Symbol{Routine: i, Path: 1, Start: ops.StartCall, End: ops.EndReturn})
+		s.Symbols = append(s.Symbols, wpp.Symbol{Routine: i, End: ops.EndCall},
+			wpp.Symbol{Routine: i, Path: 1, Start: ops.StartCall, End: ops.EndReturn})
 	}
 	g, err := wpp.NewGrammar([][]uint32{body})
 	if err != nil {
@@ -268,13 +288,16 @@ func InlinedCompressor() *wpp.Snapshot {
 	s.Files = append(s.Files, "/usr/include/c++/12/bits/stl_vector.h")
 	s.Calls = []wpp.Call{
 		{Name: "next_block", File: 0, Line: 15},
-		{Name: "std::vector<unsigned char, std::allocator<unsigned char> >::push_back", File: 0, Line: 30, In: 1},
+		{Name: "std::vector<unsigned char, std::allocator<unsigned char> >::push_back", File: 0,
+			Line: 30, In: 1},
 		{},
 		{Name: "odd\x1b[2J", File: 1, Line: 112},
 	}
 	main, match := s.Routines[0].Blocks, s.Routines[1].Blocks
-	main[1].Spans = []wpp.Span{{From: 0, To: 1, Line: 14, Last: 14}, {From: 1, To: 2, Call: 2, File: 2, Line: 1280, Last: 1282}}
-	match[0].Spans = []wpp.Span{{From: 0, To: 2, Call: 4, File: 1, Line: 40, Last: 41}, {From: 2, To: 3, Call: 3}, {From: 3, To: 4, File: 1, Line: 118, Last: 118}}
+	main[1].Spans = []wpp.Span{{From: 0, To: 1, Line: 14, Last: 14},
+		{From: 1, To: 2, Call: 2, File: 2, Line: 1280, Last: 1282}}
+	match[0].Spans = []wpp.Span{{From: 0, To: 2, Call: 4, File: 1, Line: 40, Last: 41},
+		{From: 2, To: 3, Call: 3}, {From: 3, To: 4, File: 1, Line: 118, Last: 118}}
 	return s
 }
 

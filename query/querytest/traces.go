@@ -88,13 +88,16 @@ func PathsOfEight(last uint32) *wpp.Snapshot {
 	for sym := range last + 1 {
 		if sym%8 == 0 {
 			entry := 0x1000 * uint64(sym/8+1)
-			r := wpp.Routine{Name: fmt.Sprint("r", sym/8), Entry: entry, Ranges: []wpp.Range{{Lo: entry, Hi: entry + 64}}, Paths: 8}
+			r := wpp.Routine{Name: fmt.Sprint("r", sym/8), Entry: entry,
+				Ranges: []wpp.Range{{Lo: entry, Hi: entry + 64}}, Paths: 8}
 			for i := range 8 {
-				r.Blocks = append(r.Blocks, wpp.Block{Addr: entry + uint64(i), Lengths: slices.Repeat([]byte{1}, 3+i)})
+				r.Blocks = append(r.Blocks,
+					wpp.Block{Addr: entry + uint64(i), Lengths: slices.Repeat([]byte{1}, 3+i)})
 			}
 			s.Routines = append(s.Routines, r)
 		}
-		p := wpp.Symbol{Routine: int(sym / 8), Path: uint64(sym % 8), Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{int(sym % 8)}}
+		p := wpp.Symbol{Routine: int(sym / 8), Path: uint64(sym % 8), Start: ops.StartLoop,
+			End: ops.EndLoop, Blocks: []int{int(sym % 8)}}
 		switch p.Path {
 		case 0:
 			p.Start = ops.StartEntry
@@ -109,7 +112,8 @@ func PathsOfEight(last uint32) *wpp.Snapshot {
 // Compare times a query on the grammar and on the expansion of each trace, and fails where the
 // answers differ or the grammar is not so many times as fast. On what is made up it only tells how
 // many times. The expansion of a long trace takes a query a minute or more.
-func Compare[T comparable](b *testing.B, times float64, ask func(s *wpp.Snapshot) T, onExpansion func(s *wpp.Snapshot) T) {
+func Compare[T comparable](b *testing.B, times float64, ask func(s *wpp.Snapshot) T,
+	onExpansion func(s *wpp.Snapshot) T) {
 	for i, tr := range Traces() {
 		b.Run(tr.Name, func(b *testing.B) {
 			slow, want := timed(func() T { return onExpansion(tr.Packed) })
@@ -131,7 +135,8 @@ func Compare[T comparable](b *testing.B, times float64, ask func(s *wpp.Snapshot
 			b.ReportMetric(slow.Seconds()*1000, "expansion-ms")
 			b.ReportMetric(ratio, "times-as-fast")
 			if i > 0 && ratio < times {
-				b.Errorf("%v, %.1f times as fast as on the expansion, want %.0f", quick, ratio, times)
+				b.Errorf("%v, %.1f times as fast as on the expansion, want %.0f", quick, ratio,
+					times)
 			}
 		})
 	}

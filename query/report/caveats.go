@@ -14,10 +14,12 @@ import (
 // with such names.
 func Caveats(s *wpp.Snapshot, texts ...string) (list []string) {
 	if f := &s.Figures; f.IsSampled() {
-		list = append(list, fmt.Sprintf("recorded is %s of the program's own CPU time, in %s: this is about these alone", Sampled(f), text.Count(f.Windows, "window")))
+		list = append(list, fmt.Sprintf("recorded is %s of the program's own CPU time, in %s: "+
+			"this is about these alone", Sampled(f), text.Count(f.Windows, "window")))
 	}
 	if f := &s.Figures; f.Lost > 0 {
-		list = append(list, fmt.Sprintf("%s lost, in %s: this is about what was recorded", were(f.Lost, "event"), text.Count(f.Gaps, "place")))
+		list = append(list, fmt.Sprintf("%s lost, in %s: this is about what was recorded",
+			were(f.Lost, "event"), text.Count(f.Gaps, "place")))
 	}
 	known := names.Of(s)
 	const most = 5
@@ -28,14 +30,18 @@ func Caveats(s *wpp.Snapshot, texts ...string) (list []string) {
 			continue
 		}
 		if untraced++; untraced <= most {
-			list = append(list, fmt.Sprintf("%s was not traced (%s): whether it ran is not known", names.Printable(known.Routine(i)), names.Printable(r.LeftOut)))
+			list = append(list,
+				fmt.Sprintf("%s was not traced (%s): whether it ran is not known",
+					names.Printable(known.Routine(i)), names.Printable(r.LeftOut)))
 		}
 	}
 	if untraced > most {
-		list = append(list, fmt.Sprintf("and %d more routines with such a name were not traced", untraced-most))
+		list = append(list, fmt.Sprintf("and %d more routines with such a name were not traced",
+			untraced-most))
 	}
 	for _, c := range rules.Inlined(s, texts...) {
-		list = append(list, fmt.Sprintf("%s is also inlined into %s: calls there are not counted", names.Printable(c.Name), names.List(c.Into)))
+		list = append(list, fmt.Sprintf("%s is also inlined into %s: calls there are not counted",
+			names.Printable(c.Name), names.List(c.Into)))
 	}
 	return list
 }

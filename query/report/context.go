@@ -24,9 +24,11 @@ func WriteContext(w io.Writer, s *wpp.Snapshot, c *query.Context, top int) error
 		if top > 0 {
 			shown = shown[:min(top, len(shown))]
 		}
-		fmt.Fprintf(out, "\n%12s    SHARE  %s (%d of %d)\n", "COUNT", side.title, len(shown), len(side.list))
+		fmt.Fprintf(out, "\n%12s    SHARE  %s (%d of %d)\n", "COUNT", side.title, len(shown),
+			len(side.list))
 		for _, n := range shown {
-			writeParagraph(out, fmt.Sprintf("%12d  %6.2f%%  ", n.Count, percent(n.Count, c.Count)), labels.words(n.Symbols))
+			writeParagraph(out, fmt.Sprintf("%12d  %6.2f%%  ", n.Count, percent(n.Count, c.Count)),
+				labels.words(n.Symbols))
 		}
 	}
 	if err := out.Flush(); err != nil {
@@ -48,8 +50,9 @@ type ContextJSON struct {
 
 // NeighbourJSON is what ran directly before or after executions of a path.
 type NeighbourJSON struct {
-	Symbols []uint32 `json:"symbols"` // in the order in which they ran; fewer than asked for at the beginning or the end of a thread
-	Count   uint64   `json:"count"`   // how often
+	// in the order in which they ran; fewer than asked for at the beginning or the end of a thread
+	Symbols []uint32 `json:"symbols"`
+	Count   uint64   `json:"count"` // how often
 }
 
 // WriteContextJSON writes a context, up to top of each side, all where top is 0, as one JSON
@@ -66,7 +69,8 @@ func WriteContextJSON(w io.Writer, s *wpp.Snapshot, c *query.Context, top int) e
 		}
 		return out
 	}
-	report := ContextJSON{SchemaVersion: SchemaVersion, Name: c.Name, Count: c.Count, Before: shown(c.Before), After: shown(c.After), Inlined: inlinedOf(s, c.Name)}
+	report := ContextJSON{SchemaVersion: SchemaVersion, Name: c.Name, Count: c.Count,
+		Before: shown(c.Before), After: shown(c.After), Inlined: inlinedOf(s, c.Name)}
 	report.Legend = legendOf(s, all)
 	return WriteJSON(w, report, "context")
 }

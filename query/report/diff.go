@@ -29,9 +29,11 @@ func WriteDiff(w io.Writer, a, b *wpp.Snapshot, r *query.DiffReport) error {
 	metric := r.Query.Hot.Metric
 	t := newDiffTable(a, b, r)
 	fmt.Fprintf(out, "Total: %s, then %s\n", unit(r.TotalA, metric), unit(r.TotalB, metric))
-	fmt.Fprintf(out, "Showing %d of %s that changed\n", len(r.Paths), text.Count(r.Found[0], "path"))
+	fmt.Fprintf(out, "Showing %d of %s that changed\n", len(r.Paths),
+		text.Count(r.Found[0], "path"))
 	t.write(out, "PATH", r.Paths)
-	fmt.Fprintf(out, "\nShowing %d of %s that changed\n", len(r.Subpaths), text.Count(r.Found[1], "hot subpath"))
+	fmt.Fprintf(out, "\nShowing %d of %s that changed\n", len(r.Subpaths),
+		text.Count(r.Found[1], "hot subpath"))
 	t.write(out, "SUBPATH", r.Subpaths)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write differences: %w", err)
@@ -78,27 +80,33 @@ func (t *diffTable) delta(d *query.Difference) string {
 
 // DiffJSON is what diff --json prints. Shares are fractions of 1.
 type DiffJSON struct {
-	SchemaVersion int              `json:"schema_version"`
-	Metric        query.Metric     `json:"metric"`         // what costs are counted in: instructions, or count
-	ByShare       bool             `json:"by_share"`       // shares of the cost of all were compared, not costs
-	TotalA        uint64           `json:"total_a"`        // the cost of all that ran in the first
-	TotalB        uint64           `json:"total_b"`        // and in the second
-	FoundPaths    int              `json:"found_paths"`    // paths that changed, before --top cuts them down
-	FoundSubpaths int              `json:"found_subpaths"` // hot subpaths that changed, before --top cuts them down
-	Paths         []DifferenceJSON `json:"paths"`          // those that changed most first
-	Subpaths      []DifferenceJSON `json:"subpaths"`       // those that changed most first
+	SchemaVersion int `json:"schema_version"`
+	// what costs are counted in: instructions, or count
+	Metric query.Metric `json:"metric"`
+	// shares of the cost of all were compared, not costs
+	ByShare bool   `json:"by_share"`
+	TotalA  uint64 `json:"total_a"` // the cost of all that ran in the first
+	TotalB  uint64 `json:"total_b"` // and in the second
+	// paths that changed, before --top cuts them down
+	FoundPaths int `json:"found_paths"`
+	// hot subpaths that changed, before --top cuts them down
+	FoundSubpaths int              `json:"found_subpaths"`
+	Paths         []DifferenceJSON `json:"paths"`    // those that changed most first
+	Subpaths      []DifferenceJSON `json:"subpaths"` // those that changed most first
 }
 
 // DifferenceJSON is a path or subpath that changed.
 type DifferenceJSON struct {
-	Change query.Change `json:"change"`  // new, gone, hotter, colder, or unseen: it ran in one, and the other does not observe all of it
+	// new, gone, hotter, colder, or unseen: it ran in one, and the other does not observe all of it
+	Change query.Change `json:"change"`
 	Paths  []*Label     `json:"paths"`   // in the order in which they run
 	CountA uint64       `json:"count_a"` // executions in the first
 	CountB uint64       `json:"count_b"` // and in the second
-	CostA  uint64       `json:"cost_a"`  // of what ran within it in the first, each execution of a path counted once
-	CostB  uint64       `json:"cost_b"`  // and in the second
-	ShareA float64      `json:"share_a"` // of all that ran in the first
-	ShareB float64      `json:"share_b"` // and in the second
+	// of what ran within it in the first, each execution of a path counted once
+	CostA  uint64  `json:"cost_a"`
+	CostB  uint64  `json:"cost_b"`  // and in the second
+	ShareA float64 `json:"share_a"` // of all that ran in the first
+	ShareB float64 `json:"share_b"` // and in the second
 }
 
 // WriteDiffJSON writes a report as one JSON object, every path of every difference spelt out. The
@@ -116,7 +124,8 @@ func (t *diffTable) list(differences []query.Difference) []DifferenceJSON {
 	list := []DifferenceJSON{}
 	for i := range differences {
 		d := &differences[i]
-		list = append(list, DifferenceJSON{d.Change, t.paths(d), d.CountA, d.CountB, d.CostA, d.CostB, d.ShareA, d.ShareB})
+		list = append(list, DifferenceJSON{d.Change, t.paths(d), d.CountA, d.CountB, d.CostA,
+			d.CostB, d.ShareA, d.ShareB})
 	}
 	return list
 }

@@ -24,13 +24,19 @@ type Form string
 // The forms. Fields are separated by spaces, those of Paths by tabs; addresses are link-time, in
 // hex without 0x.
 const (
-	Insns   Form = "insns"   // TID IMAGE ADDRESS, a line for each instruction executed
-	Blocks  Form = "blocks"  // TID IMAGE ADDRESS, a line for each basic block entered: where it begins
-	Paths   Form = "paths"   // TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS, a line for each path; - where no instruction is known
-	Ops     Form = "ops"     // the operations of Larus 1999, section 2, one a line
-	Grammar Form = "grammar" // the rules of each thread, then the paths that the terminals stand for
-	Dot     Form = "dot"     // the grammar of each thread as a graph for Graphviz
-	Symbols Form = "symbols" // of a snapshot of bare symbols, one thread: these, as little-endian numbers of 32 bits; not text
+	Insns Form = "insns" // TID IMAGE ADDRESS, a line for each instruction executed
+	// TID IMAGE ADDRESS, a line for each basic block entered: where it begins
+	Blocks Form = "blocks"
+	// TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS, a line for each path; - where no
+	// instruction is known
+	Paths Form = "paths"
+	Ops   Form = "ops" // the operations of Larus 1999, section 2, one a line
+	// the rules of each thread, then the paths that the terminals stand for
+	Grammar Form = "grammar"
+	Dot     Form = "dot" // the grammar of each thread as a graph for Graphviz
+	// of a snapshot of bare symbols, one thread: these, as little-endian numbers of 32 bits; not
+	// text
+	Symbols Form = "symbols"
 )
 
 // Forms returns all forms.
@@ -50,12 +56,14 @@ type Part struct {
 func Whole() Part { return Part{To: math.MaxUint64} }
 
 // Dump writes a part of the streams of the threads with these ids, or of all threads when there are
-// none, one thread after the other in the order of the snapshot. Marks are lines that begin with #: "#gap N"
-// (N events lost; 0: how many is not known), "#resume", "#unwind N", "#cut", "#handler". Of a path
-// whose beginning or end is not known, the instructions are listed that are known to have run.
+// none, one thread after the other in the order of the snapshot. Marks are lines that begin with #:
+// "#gap N" (N events lost; 0: how many is not known), "#resume", "#unwind N", "#cut", "#handler".
+// Of a path whose beginning or end is not known, the instructions are listed that are known to have
+// run.
 //
-// What is outside of a part is not expanded, so that it takes the time of query.Cursor.Seek, and then
-// that of the dump of the part alone. Of the operations, the rules and the graph there are no parts.
+// What is outside of a part is not expanded, so that it takes the time of query.Cursor.Seek, and
+// then that of the dump of the part alone. Of the operations, the rules and the graph there are no
+// parts.
 //
 // It streams, with up to 64 MB for the text of paths met before; the output may be larger than the
 // snapshot by any factor. It fails when w does, when the form is none or not one for this snapshot,
@@ -66,7 +74,8 @@ func Dump(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) (err 
 		return fmt.Errorf("dump as %q: no such form: use one of %v", form, Forms())
 	}
 	if part != Whole() && !form.HasParts() {
-		return fmt.Errorf("dump as %s: there are parts only of %s, %s and %s", form, Insns, Blocks, Paths)
+		return fmt.Errorf("dump as %s: there are parts only of %s, %s and %s", form, Insns, Blocks,
+			Paths)
 	}
 	threads, err := query.Threads(s, tids)
 	if err != nil {
@@ -100,11 +109,14 @@ func dumpThread(out *bufio.Writer, labels *Labels, t *wpp.Thread, form Form, par
 	s, tid := labels.snapshot, strconv.Itoa(t.TID)
 	switch form {
 	case Insns:
-		return writeStream(out, s, t, part, func(line []byte, sym uint32) []byte { return appendInstructions(line, s, tid, sym) })
+		return writeStream(out, s, t, part,
+			func(line []byte, sym uint32) []byte { return appendInstructions(line, s, tid, sym) })
 	case Blocks:
-		return writeStream(out, s, t, part, func(line []byte, sym uint32) []byte { return appendBlocks(line, s, tid, sym) })
+		return writeStream(out, s, t, part,
+			func(line []byte, sym uint32) []byte { return appendBlocks(line, s, tid, sym) })
 	case Paths:
-		return writeStream(out, s, t, part, func(line []byte, sym uint32) []byte { return appendPath(line, labels, tid, sym) })
+		return writeStream(out, s, t, part,
+			func(line []byte, sym uint32) []byte { return appendPath(line, labels, tid, sym) })
 	case Ops:
 		return writeOperations(out, labels, t)
 	case Grammar:
@@ -123,7 +135,8 @@ const mostText = 64 << 20
 
 // writeStream writes what render makes of each symbol of a thread; marks look the same in every
 // form.
-func writeStream(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, part Part, render func(text []byte, sym uint32) []byte) error {
+func writeStream(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, part Part,
+	render func(text []byte, sym uint32) []byte) error {
 	texts := make([][]byte, len(s.Symbols))
 	kept := 0
 	symbols := t.Grammar.Expand(0)
@@ -189,7 +202,8 @@ func appendBlocks(text []byte, s *wpp.Snapshot, tid string, sym uint32) []byte {
 
 func appendPath(text []byte, labels *Labels, tid string, sym uint32) []byte {
 	l := labels.Of(sym)
-	fields := []string{tid, l.Routine, strconv.FormatUint(l.Path, 10), l.Start, l.End, cmp.Or(l.First, "-")}
+	fields := []string{tid, l.Routine, strconv.FormatUint(l.Path, 10), l.Start, l.End,
+		cmp.Or(l.First, "-")}
 	return append(append(text, strings.Join(fields, "\t")...), '\n')
 }
 

@@ -58,14 +58,17 @@ func TestDumpOfParts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if parts.String() != whole.String() || string(reverseLines(back.Bytes())) != whole.String() {
-				t.Fatalf("%s: parts\n%s\nbackward\n%s\nwant\n%s", form, parts.String(), back.String(), whole.String())
+			if parts.String() != whole.String() ||
+				string(reverseLines(back.Bytes())) != whole.String() {
+				t.Fatalf("%s: parts\n%s\nbackward\n%s\nwant\n%s", form, parts.String(),
+					back.String(), whole.String())
 			}
 		}
 	})
 	for _, form := range []Form{Ops, Grammar, Dot} {
 		err := Dump(io.Discard, querytest.Compressor(), form, Part{From: 1, To: 2})
-		if err == nil || !strings.Contains(err.Error(), "there are parts only of insns, blocks and paths") {
+		if err == nil || !strings.Contains(err.Error(),
+			"there are parts only of insns, blocks and paths") {
 			t.Error(err)
 		}
 	}
@@ -89,7 +92,8 @@ func TestDumpOfOneThread(t *testing.T) {
 
 func TestUnknownThread(t *testing.T) {
 	s := querytest.Compressor()
-	_, hot := query.Hot(s, query.HotQuery{MinLength: 1, MaxLength: 1, Metric: query.Executions, TIDs: []int{4711, 5}})
+	_, hot := query.Hot(s, query.HotQuery{MinLength: 1, MaxLength: 1, Metric: query.Executions,
+		TIDs: []int{4711, 5}})
 	_, frequencies := query.NewFrequencies(s, 5)
 	for _, err := range []error{Dump(io.Discard, s, Insns, Whole(), 5), hot, frequencies} {
 		const want = "select thread 5: the snapshot has threads 4711 4712"
@@ -148,7 +152,9 @@ func TestWriteErrorsAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	writers["diff"] = func(w io.Writer) error { return WriteDiff(w, other, changed, difference) }
-	writers["diff json"] = func(w io.Writer) error { return WriteDiffJSON(w, other, changed, difference) }
+	writers["diff json"] = func(w io.Writer) error {
+		return WriteDiffJSON(w, other, changed, difference)
+	}
 	rules, err := rules.Check(s, []string{"never main"})
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +177,8 @@ func TestWriteErrorsAreReported(t *testing.T) {
 func TestEndlessDumpStopsWithItsWriter(t *testing.T) {
 	for _, form := range []Form{Insns, Blocks, Paths, Ops} {
 		limit := querytest.LimitedWriter(1 << 20)
-		if err := Dump(&limit, querytest.Doubling(t), form, Whole()); !errors.Is(err, querytest.ErrFull) {
+		if err := Dump(&limit, querytest.Doubling(t), form, Whole()); !errors.Is(err,
+			querytest.ErrFull) {
 			t.Errorf("%s: error %v, want %v", form, err, querytest.ErrFull)
 		}
 	}

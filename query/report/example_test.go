@@ -21,7 +21,8 @@ func ExampleWriteJSON() {
 }
 
 func ExampleDump() {
-	if err := report.Dump(os.Stdout, querytest.TracedLoop(), report.Blocks, report.Whole()); err != nil {
+	if err := report.Dump(os.Stdout, querytest.TracedLoop(), report.Blocks,
+		report.Whole()); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -42,7 +43,8 @@ func ExampleWriteRoutines() {
 }
 
 func ExampleDump_part() {
-	if err := report.Dump(os.Stdout, querytest.TracedLoop(), report.Blocks, report.Part{From: 3, To: 5, Backward: true}); err != nil {
+	if err := report.Dump(os.Stdout, querytest.TracedLoop(), report.Blocks,
+		report.Part{From: 3, To: 5, Backward: true}); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -11,8 +11,8 @@ import (
 
 // WriteFigure8 writes the size of each thread's grammar against the length of its trace, as figure
 // 8 of Larus 1999 has that of WPPs for growing inputs: comma-separated values,
-// tid,position,rules,rhs_symbols, a hundred lines a thread. See query.GrowthPoint. Time is linear in the
-// grammars.
+// tid,position,rules,rhs_symbols, a hundred lines a thread. See query.GrowthPoint. Time is linear
+// in the grammars.
 func WriteFigure8(w io.Writer, s *wpp.Snapshot) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "tid,position,rules,rhs_symbols")

@@ -16,7 +16,8 @@ import (
 // PATHS, and the counts.
 func WriteFind(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
 	out := bufio.NewWriter(w)
-	writeFitted(out, text.Count(r.Count, "occurrence")+" of ", r.Query.Pattern, " in "+text.Count(len(r.Threads), "thread"))
+	writeFitted(out, text.Count(r.Count, "occurrence")+" of ", r.Query.Pattern,
+		" in "+text.Count(len(r.Threads), "thread"))
 	if len(r.Threads) > 1 {
 		for _, t := range r.Threads {
 			fmt.Fprintf(out, "  %d in thread %d\n", t.Count, t.TID)
@@ -27,7 +28,8 @@ func WriteFind(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
 	}
 	labels := NewLabels(s)
 	for _, o := range r.Occurrences {
-		writeParagraph(out, fmt.Sprintf("%8d  %12d  %6d  ", o.TID, o.Position, o.Length), labels.stretch(o))
+		writeParagraph(out, fmt.Sprintf("%8d  %12d  %6d  ", o.TID, o.Position, o.Length),
+			labels.stretch(o))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write occurrences: %w", err)
@@ -54,10 +56,11 @@ type ThreadCountJSON struct {
 
 // OccurrenceJSON is a stretch of a thread's stream of paths and marks.
 type OccurrenceJSON struct {
-	TID      int      `json:"tid"`      // the thread's id
-	Position *uint64  `json:"position"` // of its first symbol, from 0, as dump --from takes it; null: 2^64-1 or farther
-	Length   *uint64  `json:"length"`   // in symbols; null: not known
-	Symbols  []uint32 `json:"symbols"`  // of a long one only the beginning
+	TID int `json:"tid"` // the thread's id
+	// of its first symbol, from 0, as dump --from takes it; null: 2^64-1 or farther
+	Position *uint64  `json:"position"`
+	Length   *uint64  `json:"length"`  // in symbols; null: not known
+	Symbols  []uint32 `json:"symbols"` // of a long one only the beginning
 }
 
 func occurrenceJSON(o rules.Occurrence) OccurrenceJSON {
@@ -87,7 +90,8 @@ func inlinedOf(s *wpp.Snapshot, texts ...string) (x Inlined) {
 func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
 	report := FindJSON{
 		SchemaVersion: SchemaVersion, Pattern: r.Query.Pattern, Count: r.Count,
-		Threads: []ThreadCountJSON{}, Occurrences: []OccurrenceJSON{}, Inlined: inlinedOf(s, r.Query.Pattern),
+		Threads: []ThreadCountJSON{}, Occurrences: []OccurrenceJSON{}, Inlined: inlinedOf(s,
+			r.Query.Pattern),
 	}
 	var all []uint32
 	for _, t := range r.Threads {
@@ -103,9 +107,11 @@ func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
 
 // A MarkLabel says what a symbol that is no path is, as dump names it.
 type MarkLabel struct {
-	Symbol uint32  `json:"symbol"` // its number in this snapshot
-	Mark   string  `json:"mark"`   // gap, resume, unwind, cut or handler
-	N      *uint64 `json:"n"`      // of a gap, how many events were lost, of unwind, how many activations were left; null: not known
+	Symbol uint32 `json:"symbol"` // its number in this snapshot
+	Mark   string `json:"mark"`   // gap, resume, unwind, cut or handler
+	// of a gap, how many events were lost, of unwind, how many activations were left; null: not
+	// known
+	N *uint64 `json:"n"`
 }
 
 // A Legend says what symbols are, by their numbers.

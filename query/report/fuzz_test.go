@@ -20,9 +20,12 @@ import (
 // FuzzQueries asks everything of a program with any grammars that wpp accepts, those that derive
 // 2^64 paths among them.
 func FuzzQueries(f *testing.F) {
-	f.Add([]byte{128, 128, 128, 255, 129, 130, 255, 0, 1, 255, 1, 2}, uint8(2), uint8(8)) // figure 5
-	f.Add([]byte{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 12, 4, 5, 254, 6, 7, 8, 7, 9, 10, 11, 13, 11}, uint8(2), uint8(8))
-	f.Add([]byte{128, 128, 255, 129, 129, 255, 130, 130, 255, 131, 131, 255, 2, 2, 3}, uint8(7), uint8(15))
+	// figure 5
+	f.Add([]byte{128, 128, 128, 255, 129, 130, 255, 0, 1, 255, 1, 2}, uint8(2), uint8(8))
+	f.Add([]byte{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 12, 4, 5, 254, 6, 7, 8, 7, 9, 10, 11, 13, 11},
+		uint8(2), uint8(8))
+	f.Add([]byte{128, 128, 255, 129, 129, 255, 130, 130, 255, 131, 131, 255, 2, 2, 3}, uint8(7),
+		uint8(15))
 	f.Add([]byte{}, uint8(1), uint8(0))
 	f.Fuzz(func(t *testing.T, text []byte, minLength, more uint8) {
 		s := querytest.InlinedCompressor()
@@ -78,7 +81,9 @@ func askByName(s *wpp.Snapshot, q query.HotQuery) error {
 			return err
 		}
 	}
-	checked, err := rules.Check(s, []string{"main before sub_3000", "main and sub_3000 balanced within 3", "every main followed by sub_3000", "never main+ sub_3000 .? main", "always (main sub_3000)*"})
+	checked, err := rules.Check(s, []string{"main before sub_3000", "main and sub_3000 balanced " +
+		"within 3", "every main followed by sub_3000", "never main+ sub_3000 .? main",
+		"always (main sub_3000)*"})
 	if err != nil {
 		return err
 	}
@@ -149,7 +154,8 @@ func FuzzNames(f *testing.F) {
 		if got := bytes.ContainsAny([]byte(field(name)), " \t\n"); got {
 			t.Errorf("field(%q) = %q is more than one field", name, field(name))
 		}
-		for _, short := range []string{names.ShortenMiddle(names.Printable(name), width), names.ShortenLeft(names.Printable(name), width)} {
+		for _, short := range []string{names.ShortenMiddle(names.Printable(name), width),
+			names.ShortenLeft(names.Printable(name), width)} {
 			if utf8.RuneCountInString(short) > max(width, len(names.Ellipsis)+2) {
 				t.Errorf("%q is wider than %d columns", short, width)
 			}

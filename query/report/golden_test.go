@@ -43,7 +43,9 @@ func checkGolden(t *testing.T, name string, write func(w io.Writer) error) {
 func TestGolden(t *testing.T) {
 	s := querytest.Compressor()
 	hot := func(s *wpp.Snapshot, minLength, maxLength int, minCost uint64) *query.HotReport {
-		r, err := query.Hot(s, query.HotQuery{MinLength: minLength, MaxLength: maxLength, MinCost: minCost, Metric: query.Instructions})
+		r, err := query.Hot(s,
+			query.HotQuery{MinLength: minLength, MaxLength: maxLength, MinCost: minCost,
+				Metric: query.Instructions})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +60,8 @@ func TestGolden(t *testing.T) {
 		{"hot-long.txt", func(w io.Writer) error { return WriteHot(w, s, hot(s, 40, 100, 5000)) }},
 		{"hot-none.txt", func(w io.Writer) error { return WriteHot(w, s, hot(s, 2, 100, 1<<40)) }},
 		{"hot.json", func(w io.Writer) error { return WriteHotJSON(w, s, hot(s, 2, 2, 1500)) }},
-		{"hot-none.json", func(w io.Writer) error { return WriteHotJSON(w, s, hot(s, 2, 2, 1<<40)) }},
+		{"hot-none.json",
+			func(w io.Writer) error { return WriteHotJSON(w, s, hot(s, 2, 2, 1<<40)) }},
 		{"stat.txt", func(w io.Writer) error { return WriteStat(w, statOf(t, s)) }},
 		{"stat.json", func(w io.Writer) error { return WriteStatJSON(w, statOf(t, s)) }},
 		{"routines.tsv", func(w io.Writer) error { return WriteRoutines(w, s) }},
@@ -67,7 +70,8 @@ func TestGolden(t *testing.T) {
 		tests = append(tests, struct {
 			name  string
 			write func(w io.Writer) error
-		}{"dump-" + string(form) + ".txt", func(w io.Writer) error { return Dump(w, shortCompressor(), form, Whole()) }})
+		}{"dump-" + string(form) + ".txt",
+			func(w io.Writer) error { return Dump(w, shortCompressor(), form, Whole()) }})
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkGolden(t, tt.name, tt.write) })
@@ -77,13 +81,15 @@ func TestGolden(t *testing.T) {
 // shortCompressor is compressor with three turns of its loop.
 func shortCompressor() *wpp.Snapshot {
 	s := querytest.Compressor()
-	s.Threads[0].Grammar = querytest.SequiturOf([]uint32{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 12, 4, 5})
+	s.Threads[0].Grammar = querytest.SequiturOf([]uint32{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 1, 14,
+		2, 2, 3, 12, 4, 5})
 	return s
 }
 
 func TestHotTableIsNoWiderThanItSays(t *testing.T) {
 	s := querytest.Compressor()
-	r, err := query.Hot(s, query.HotQuery{MinLength: 1, MaxLength: 100, MinCost: 1, Metric: query.Instructions})
+	r, err := query.Hot(s, query.HotQuery{MinLength: 1, MaxLength: 100, MinCost: 1,
+		Metric: query.Instructions})
 	if err != nil {
 		t.Fatal(err)
 	}

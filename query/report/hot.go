@@ -26,8 +26,8 @@ const (
 // WriteHot writes a report as a table 100 columns wide: a line for each path of a subpath, the same
 // path several times in a row on one. SHARE is what ran within the subpath, CUM. what ran within it
 // or one above it, each as a share of all that ran and nothing counted twice, so that neither
-// exceeds 100 % (query.Subpath.Covered and Cumulative). The snapshot is the report's; where it is of a
-// share of the run, numbers are estimates of the whole.
+// exceeds 100 % (query.Subpath.Covered and Cumulative). The snapshot is the report's; where it is
+// of a share of the run, numbers are estimates of the whole.
 func WriteHot(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
 	out := bufio.NewWriter(w)
 	r = estimate(r, s.Figures.Scale())
@@ -66,8 +66,10 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	if r.Threads == 0 { // nothing ran of any
 		tail = fmt.Sprintf(" (pid %d)", s.Figures.PID)
 	}
-	if len(s.Figures.Command) == 0 && len(s.Images) > 0 { // it was made of a trace, which has no command
-		title, tail = "Trace: "+names.Printable(s.Images[0].Base()), fmt.Sprintf(" (%s)", text.Count(r.Threads, "thread"))
+	if len(s.Figures.Command) == 0 && len(s.Images) > 0 {
+		// it was made of a trace, which has no command
+		title, tail = "Trace: "+names.Printable(s.Images[0].Base()), fmt.Sprintf(" (%s)",
+			text.Count(r.Threads, "thread"))
 	}
 	fmt.Fprintf(out, "%s%s\n", names.ShortenMiddle(title, TableColumns-len(tail)), tail)
 	total := unit(r.Total, r.Query.Metric)
@@ -75,21 +77,25 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 		total += " in " + text.Count(r.Paths, "path")
 	}
 	if f := &s.Figures; f.IsSampled() {
-		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %s\n", Sampled(f), text.Count(f.Windows, "window"), numbers(f))
+		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %s\n", Sampled(f),
+			text.Count(f.Windows, "window"), numbers(f))
 	}
 	fmt.Fprintf(out, "Total: %s\n", total)
 	if r.Paths == 0 {
 		return
 	}
 	if r.Unpriced > 0 || r.Unused > 0 {
-		fmt.Fprintf(out, "Without a cost, taken as 0: %s; costs of what did not run: %s\n", text.Count(r.Unpriced, "path"), text.Count(r.Unused, "row"))
+		fmt.Fprintf(out, "Without a cost, taken as 0: %s; costs of what did not run: %s\n",
+			text.Count(r.Unpriced, "path"), text.Count(r.Unused, "row"))
 	}
 	var covered uint64
 	if n := len(r.Subpaths); n > 0 {
 		covered = r.Subpaths[n-1].Cumulative
 	}
-	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), text.Count(r.Found, noun(cmp.Or(r.Query.Kind, query.Minimal))), percent(covered, r.Total))
-	fmt.Fprintf(out, "Hot: %s long, at a cost of %s or more\n", lengths(r.Query), unit(r.MinCost, r.Query.Metric))
+	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths),
+		text.Count(r.Found, noun(cmp.Or(r.Query.Kind, query.Minimal))), percent(covered, r.Total))
+	fmt.Fprintf(out, "Hot: %s long, at a cost of %s or more\n", lengths(r.Query),
+		unit(r.MinCost, r.Query.Metric))
 	if r.Found == 0 {
 		fmt.Fprintln(out, "None are: -l 1 shows single paths, a lower -C what cost less")
 	}
@@ -213,7 +219,8 @@ func (l hotLine) repeat() string {
 }
 
 func (t *hotTable) numbers(p *query.Subpath) string {
-	return fmt.Sprintf("%6.2f%%  %6.2f%%  %*d  %*d  ", percent(p.Covered, t.report.Total), percent(p.Cumulative, t.report.Total),
+	return fmt.Sprintf("%6.2f%%  %6.2f%%  %*d  %*d  ", percent(p.Covered, t.report.Total),
+		percent(p.Cumulative, t.report.Total),
 		t.count, p.Count, t.length, len(p.Symbols))
 }
 
@@ -239,36 +246,45 @@ func (t *hotTable) text(l hotLine) string {
 	return pad(l.label.Name(t.name), t.name) + "  " + l.label.whereIn(t.where-len(repeat)) + repeat
 }
 
-// HotJSON is what hot --json prints. Shares are fractions of 1; costs are in its metric. Where a share
-// of the run was recorded, counts and costs are estimates of the whole.
+// HotJSON is what hot --json prints. Shares are fractions of 1; costs are in its metric. Where a
+// share of the run was recorded, counts and costs are estimates of the whole.
 type HotJSON struct {
 	SchemaVersion int           `json:"schema_version"`
-	Kind          query.HotKind `json:"kind"`               // minimal, maximal or larus
-	Metric        query.Metric  `json:"metric"`             // what costs are counted in: instructions, count, or the column of a table
-	Threads       int           `json:"threads"`            // that were looked at
-	Paths         uint64        `json:"paths"`              // executions of paths
-	Total         uint64        `json:"total"`              // the cost of them
-	MinLength     int           `json:"min_length"`         // of a subpath, in paths
-	MaxLength     int           `json:"max_length"`         // of a subpath, in paths
-	MinCost       uint64        `json:"min_cost"`           // of a hot subpath
-	Found         int           `json:"found"`              // hot subpaths, before --top cuts them down
-	Unpriced      int           `json:"unpriced,omitempty"` // distinct paths that the table of costs does not name
-	Unused        int           `json:"unused,omitempty"`   // rows of it that name no path of the snapshot
-	Sampled       *float64      `json:"sampled"`            // the share of the program's own CPU time that was traced; null: not known, but at most sampled_most
-	SampledMost   *float64      `json:"sampled_most"`       // null where sampled is known
-	Subpaths      []SubpathJSON `json:"subpaths"`           // the hottest first
+	Kind          query.HotKind `json:"kind"` // minimal, maximal or larus
+	// what costs are counted in: instructions, count, or the column of a table
+	Metric    query.Metric `json:"metric"`
+	Threads   int          `json:"threads"`    // that were looked at
+	Paths     uint64       `json:"paths"`      // executions of paths
+	Total     uint64       `json:"total"`      // the cost of them
+	MinLength int          `json:"min_length"` // of a subpath, in paths
+	MaxLength int          `json:"max_length"` // of a subpath, in paths
+	MinCost   uint64       `json:"min_cost"`   // of a hot subpath
+	// hot subpaths, before --top cuts them down
+	Found int `json:"found"`
+	// distinct paths that the table of costs does not name
+	Unpriced int `json:"unpriced,omitempty"`
+	// rows of it that name no path of the snapshot
+	Unused int `json:"unused,omitempty"`
+	// the share of the program's own CPU time that was traced; null: not known, but at most
+	// sampled_most
+	Sampled     *float64      `json:"sampled"`
+	SampledMost *float64      `json:"sampled_most"` // null where sampled is known
+	Subpaths    []SubpathJSON `json:"subpaths"`     // the hottest first
 }
 
 // SubpathJSON is a hot subpath.
 type SubpathJSON struct {
-	Share      float64  `json:"share"`            // of covered in total
-	Cumulative float64  `json:"cumulative"`       // share of what this subpath or one before it covers
-	Count      uint64   `json:"count"`            // executions; those that overlap count each
-	Cost       uint64   `json:"cost"`             // count times the cost of its paths
-	Covered    uint64   `json:"covered"`          // cost of what ran within it, each execution of a path counted once
-	Length     int      `json:"length"`           // in paths
-	Before     []*Label `json:"before,omitempty"` // the path that ran directly before, where these are only executions behind it
-	Paths      []*Label `json:"paths"`            // in the order in which they ran
+	Share float64 `json:"share"` // of covered in total
+	// share of what this subpath or one before it covers
+	Cumulative float64 `json:"cumulative"`
+	Count      uint64  `json:"count"` // executions; those that overlap count each
+	Cost       uint64  `json:"cost"`  // count times the cost of its paths
+	// cost of what ran within it, each execution of a path counted once
+	Covered uint64 `json:"covered"`
+	Length  int    `json:"length"` // in paths
+	// the path that ran directly before, where these are only executions behind it
+	Before []*Label `json:"before,omitempty"`
+	Paths  []*Label `json:"paths"` // in the order in which they ran
 }
 
 // WriteHotJSON writes a report as one JSON object, every path of every subpath spelt out. Shares
@@ -277,12 +293,15 @@ type SubpathJSON struct {
 func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
 	r = estimate(r, s.Figures.Scale())
 	report := HotJSON{
-		SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength,
-		r.MinCost, r.Found, r.Unpriced, r.Unused, known(query.Sampled(&s.Figures), 0), known(s.Figures.SampledMost, 0), []SubpathJSON{},
+		SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength,
+		r.Query.MaxLength,
+		r.MinCost, r.Found, r.Unpriced, r.Unused, known(query.Sampled(&s.Figures), 0),
+		known(s.Figures.SampledMost, 0), []SubpathJSON{},
 	}
 	labels := NewLabels(s)
 	for _, p := range r.Subpaths {
-		row := SubpathJSON{query.Share(p.Covered, r.Total), query.Share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil, nil}
+		row := SubpathJSON{query.Share(p.Covered, r.Total), query.Share(p.Cumulative, r.Total),
+			p.Count, p.Cost, p.Covered, len(p.Symbols), nil, nil}
 		for _, sym := range p.Before {
 			row.Before = append(row.Before, labels.Of(sym))
 		}

@@ -16,14 +16,17 @@ import (
 // each call.
 func TestInlinedGolden(t *testing.T) {
 	s := querytest.InlinedCompressor()
-	for name, write := range map[string]func(io.Writer, *wpp.Snapshot, *query.HotReport) error{"hot-inlined.txt": WriteHot, "hot-inlined.json": WriteHotJSON} {
-		r, err := query.Hot(s, query.HotQuery{MinLength: 2, MaxLength: 100, MinCost: 1500, Metric: query.Instructions})
+	for name, write := range map[string]func(io.Writer, *wpp.Snapshot,
+		*query.HotReport) error{"hot-inlined.txt": WriteHot, "hot-inlined.json": WriteHotJSON} {
+		r, err := query.Hot(s,
+			query.HotQuery{MinLength: 2, MaxLength: 100, MinCost: 1500, Metric: query.Instructions})
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkGolden(t, name, func(w io.Writer) error { return write(w, s, r) })
 	}
-	checkGolden(t, "dump-inlined.txt", func(w io.Writer) error { return Dump(w, s, Grammar, Whole()) })
+	checkGolden(t, "dump-inlined.txt",
+		func(w io.Writer) error { return Dump(w, s, Grammar, Whole()) })
 }
 
 // A place with the names of what is inlined there is as wide as it may be, and no wider.
@@ -33,7 +36,10 @@ func TestWhereIn(t *testing.T) {
 	if got := l.Where(); got != whole {
 		t.Errorf("%q, want %q", got, whole)
 	}
-	for width, want := range map[int]string{len(whole): whole, len(whole) - 1: "main.c:14-15 (next_block, std::vector<...>::push_...)", 19: "main.c:14-15 (n...)", 18: "main.c:14-15", 12: "main.c:14-15", 8: "...14-15"} {
+	for width, want := range map[int]string{len(whole): whole,
+		len(whole) - 1: "main.c:14-15 (next_block, std::vector<...>::push_...)",
+		19:             "main.c:14-15 (n...)", 18: "main.c:14-15", 12: "main.c:14-15",
+		8: "...14-15"} {
 		if got := l.whereIn(width); got != want {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
 		}
@@ -51,13 +57,15 @@ func TestWritePathWithInlinedCalls(t *testing.T) {
 	for name, want := range map[string][]string{
 		"main#1": {
 			"1009                   1  /src/squeeze/main.c:14",
-			"100b                   1  /usr/include/c++/12/bits/stl_vector.h:1280-1282 in std::vector<unsigned char, std::allocator<unsigned char> >::push_back",
+			"100b                   1  /usr/include/c++/12/bits/stl_vector.h:1280-1282 in " +
+				"std::vector<unsigned char, std::allocator<unsigned char> >::push_back",
 			"                          inlined at /src/squeeze/main.c:30 in next_block",
 			"                          inlined at /src/squeeze/main.c:15 in main",
 		},
 		"longest_match...int)#2": {
 			"2000-2001              2  /src/squeeze/match.c:40-41 in odd?[2J",
-			"                          inlined at /src/squeeze/match.c:112 in " + s.Routines[1].Name,
+			"                          inlined at /src/squeeze/match.c:112 in " +
+				s.Routines[1].Name,
 			"2002                   1  in ?",
 			"                          inlined in " + s.Routines[1].Name,
 			"2003                   1  /src/squeeze/match.c:118",

@@ -15,20 +15,32 @@ import (
 // A Label says in words what a symbol's path is: which path of which routine, and where its code
 // is.
 type Label struct {
-	Symbol       uint32  `json:"symbol"`                  // its number in this snapshot
-	Image        string  `json:"image"`                   // base name of the file that the code is in
-	Routine      string  `json:"routine"`                 // a name that no other routine of the snapshot has
-	Path         uint64  `json:"path"`                    // its number in the routine
-	Start        string  `json:"start"`                   // entry, loop (behind a back edge), call (behind one), pad (of an exception), extra (a cut that keeps numbers small) or resume (its beginning is not known)
-	End          string  `json:"end"`                     // loop (a back edge), call, return, tail (a tail jump), noreturn, extra or cut (its end is not known)
-	Instructions *uint64 `json:"instructions"`            // that an execution runs; null: not known, for a trace does not say what its paths are
-	First        string  `json:"first_address,omitempty"` // of the instructions run, link-time, in hex; absent for a path whose blocks are not known
-	Last         string  `json:"last_address,omitempty"`  // of the last instruction run
-	File         string  `json:"file,omitempty"`          // of the routine's first instruction whose line is known; of inlined code, that of the call; absent: not known
-	FirstLine    int     `json:"first_line,omitempty"`    // the lowest in that file
-	LastLine     int     `json:"last_line,omitempty"`     // the highest in that file
+	Symbol uint32 `json:"symbol"` // its number in this snapshot
+	// base name of the file that the code is in
+	Image string `json:"image"`
+	// a name that no other routine of the snapshot has
+	Routine string `json:"routine"`
+	Path    uint64 `json:"path"` // its number in the routine
+	// entry, loop (behind a back edge), call (behind one), pad (of an exception), extra (a cut that
+	// keeps numbers small) or resume (its beginning is not known)
+	Start string `json:"start"`
+	// loop (a back edge), call, return, tail (a tail jump), noreturn, extra or cut (its end is not
+	// known)
+	End string `json:"end"`
+	// that an execution runs; null: not known, for a trace does not say what its paths are
+	Instructions *uint64 `json:"instructions"`
+	// of the instructions run, link-time, in hex; absent for a path whose blocks are not known
+	First string `json:"first_address,omitempty"`
+	Last  string `json:"last_address,omitempty"` // of the last instruction run
+	// of the routine's first instruction whose line is known; of inlined code, that of the call;
+	// absent: not known
+	File      string `json:"file,omitempty"`
+	FirstLine int    `json:"first_line,omitempty"` // the lowest in that file
+	LastLine  int    `json:"last_line,omitempty"`  // the highest in that file
 
-	Inlined [][]InlinedCall `json:"inlined,omitempty"` // whose code ran, in the order of their beginnings: each with those that it is in, the innermost first
+	// whose code ran, in the order of their beginnings: each with those that it is in, the
+	// innermost first
+	Inlined [][]InlinedCall `json:"inlined,omitempty"`
 
 	lowest, highest uint64 // addresses of instructions: a path may jump backwards
 }
@@ -151,7 +163,8 @@ func (l *Label) whereIn(width int) string {
 	case rest < least:
 		return names.ShortenLeft(place, width)
 	default:
-		return place + string([]rune(where[len(place):])[:rest-len(names.Ellipsis)-1]) + names.Ellipsis + ")"
+		return place + string([]rune(where[len(place):])[:rest-len(names.Ellipsis)-1]) +
+			names.Ellipsis + ")"
 	}
 }
 

@@ -35,12 +35,14 @@ func TestRoutinesOfOneNameAreToldApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, write := range []error{WriteHot(&out, s, report), Dump(&out, s, Paths, Whole()), Dump(&out, s, Ops, Whole()), Dump(&out, s, Grammar, Whole())} {
+	for _, write := range []error{WriteHot(&out, s, report), Dump(&out, s, Paths, Whole()),
+		Dump(&out, s, Ops, Whole()), Dump(&out, s, Grammar, Whole())} {
 		if write != nil {
 			t.Fatal(write)
 		}
 	}
-	for _, want := range []string{"  a@1000#0 ", "  a@3000#0 ", "100\ta@3000\t0\t", "\nEnterRoutine a@3000\n", "# 2: a@3000#0 "} {
+	for _, want := range []string{"  a@1000#0 ", "  a@3000#0 ", "100\ta@3000\t0\t",
+		"\nEnterRoutine a@3000\n", "# 2: a@3000#0 "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -25,9 +25,18 @@ func TestLyingSegments(t *testing.T) {
 			_, err := rules.Find(s, rules.FindQuery{Pattern: "demo", First: 1, Top: 1})
 			return err
 		},
-		"order":   func(s *wpp.Snapshot) error { _, err := rules.PathOrder(s, "demo#0", "demo#1"); return err },
-		"context": func(s *wpp.Snapshot) error { _, err := query.ContextOf(s, "demo#0", 2); return err },
-		"hot":     func(s *wpp.Snapshot) error { _, err := query.Hot(s, query.DefaultHotQuery()); return err },
+		"order": func(s *wpp.Snapshot) error {
+			_, err := rules.PathOrder(s, "demo#0", "demo#1")
+			return err
+		},
+		"context": func(s *wpp.Snapshot) error {
+			_, err := query.ContextOf(s, "demo#0", 2)
+			return err
+		},
+		"hot": func(s *wpp.Snapshot) error {
+			_, err := query.Hot(s, query.DefaultHotQuery())
+			return err
+		},
 		"stat":    func(s *wpp.Snapshot) error { _, err := query.NewStat(s, 0); return err },
 		"dump":    func(s *wpp.Snapshot) error { return Dump(io.Discard, s, Paths, Whole()) },
 		"grammar": func(s *wpp.Snapshot) error { return Dump(io.Discard, s, Grammar, Whole()) },

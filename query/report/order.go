@@ -32,7 +32,9 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 		half := (TableColumns - len(" before ") - len(behind)) / 2
 		fmt.Fprintf(out, "%s before %s%s\n", Fit(p, half), Fit(q, half), behind)
 		if ever {
-			writeParagraph(out, fmt.Sprintf("  first in thread %d, position %d: ", first.TID, first.Position), labels.stretch(first.Occurrence))
+			writeParagraph(out,
+				fmt.Sprintf("  first in thread %d, position %d: ", first.TID, first.Position),
+				labels.stretch(first.Occurrence))
 		}
 	}
 	direction(o.P, o.Q, o.EverP, o.AlwaysP, o.QAfterP, o.QRan, o.FirstAfter[0])
@@ -46,20 +48,26 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 // OrderJSON is what order --json prints: which of two paths, or routines, P and Q, ran before the
 // other within its thread.
 type OrderJSON struct {
-	SchemaVersion int           `json:"schema_version"`
-	P             string        `json:"p"`                 // as it was asked for
-	Q             string        `json:"q"`                 // as it was asked for
-	PRan          uint64        `json:"p_ran"`             // executions of P
-	QRan          uint64        `json:"q_ran"`             // executions of Q
-	QAfterP       uint64        `json:"q_after_p"`         // executions of Q that had a P before them
-	PAfterQ       uint64        `json:"p_after_q"`         // executions of P that had a Q before them
-	EverP         bool          `json:"ever_p_first"`      // a P ran before a Q
-	AlwaysP       bool          `json:"always_p_first"`    // Q ran, and each Q had a P before it
-	EverQ         bool          `json:"ever_q_first"`      // a Q ran before a P
-	AlwaysQ       bool          `json:"always_q_first"`    // P ran, and each P had a Q before it
-	Unknown       []string      `json:"unknown,omitempty"` // names with routines that were not traced: what is said of the others alone is true, and always of none
-	FirstP        *OrderWitness `json:"first_p_to_q"`      // the first Q behind a P, from that P on; null: there is none
-	FirstQ        *OrderWitness `json:"first_q_to_p"`      // the first P behind a Q, from that Q on; null: there is none
+	SchemaVersion int    `json:"schema_version"`
+	P             string `json:"p"`     // as it was asked for
+	Q             string `json:"q"`     // as it was asked for
+	PRan          uint64 `json:"p_ran"` // executions of P
+	QRan          uint64 `json:"q_ran"` // executions of Q
+	// executions of Q that had a P before them
+	QAfterP uint64 `json:"q_after_p"`
+	// executions of P that had a Q before them
+	PAfterQ uint64 `json:"p_after_q"`
+	EverP   bool   `json:"ever_p_first"`   // a P ran before a Q
+	AlwaysP bool   `json:"always_p_first"` // Q ran, and each Q had a P before it
+	EverQ   bool   `json:"ever_q_first"`   // a Q ran before a P
+	AlwaysQ bool   `json:"always_q_first"` // P ran, and each P had a Q before it
+	// names with routines that were not traced: what is said of the others alone is true, and
+	// always of none
+	Unknown []string `json:"unknown,omitempty"`
+	// the first Q behind a P, from that P on; null: there is none
+	FirstP *OrderWitness `json:"first_p_to_q"`
+	// the first P behind a Q, from that Q on; null: there is none
+	FirstQ *OrderWitness `json:"first_q_to_p"`
 	Inlined
 	Legend
 }
@@ -74,8 +82,10 @@ type OrderWitness struct {
 // WriteOrderJSON writes an order as one JSON object.
 func WriteOrderJSON(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 	report := OrderJSON{
-		SchemaVersion: SchemaVersion, P: o.P, Q: o.Q, PRan: o.PRan, QRan: o.QRan, QAfterP: o.QAfterP, PAfterQ: o.PAfterQ,
-		EverP: o.EverP, AlwaysP: o.AlwaysP, EverQ: o.EverQ, AlwaysQ: o.AlwaysQ, Unknown: o.Unknown, Inlined: inlinedOf(s, o.P, o.Q),
+		SchemaVersion: SchemaVersion, P: o.P, Q: o.Q, PRan: o.PRan, QRan: o.QRan,
+		QAfterP: o.QAfterP, PAfterQ: o.PAfterQ,
+		EverP: o.EverP, AlwaysP: o.AlwaysP, EverQ: o.EverQ, AlwaysQ: o.AlwaysQ, Unknown: o.Unknown,
+		Inlined: inlinedOf(s, o.P, o.Q),
 	}
 	var all []uint32
 	witness := func(ever bool, v *rules.Violation) *OrderWitness {
@@ -85,7 +95,8 @@ func WriteOrderJSON(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 		all = append(all, v.Symbols...)
 		return &OrderWitness{occurrenceJSON(v.Occurrence), v.Before, v.After}
 	}
-	report.FirstP, report.FirstQ = witness(o.EverP, &o.FirstAfter[0]), witness(o.EverQ, &o.FirstAfter[1])
+	report.FirstP, report.FirstQ = witness(o.EverP, &o.FirstAfter[0]), witness(o.EverQ,
+		&o.FirstAfter[1])
 	report.Legend = legendOf(s, all)
 	return WriteJSON(w, report, "order")
 }

@@ -18,7 +18,8 @@ func TestWriteOrderOfWhatIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if err := WriteOrder(&text, s, o); err != nil || strings.Count(text.String(), ": unknown; not both were traced\n") != 2 {
+	if err := WriteOrder(&text, s, o); err != nil || strings.Count(text.String(),
+		": unknown; not both were traced\n") != 2 {
 		t.Errorf("%q, %v", text.String(), err)
 	}
 }

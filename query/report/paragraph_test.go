@@ -24,7 +24,9 @@ func TestLongNamesHaveRoom(t *testing.T) {
 		t.Fatalf("%d columns are not long", len(long))
 	}
 	s.Threads[0].TID, s.Threads[1].TID = 4194303, 4194304
-	found, err := rules.Find(s, rules.FindQuery{Pattern: strings.Repeat(quoted+" ", 3) + "** main", Gap: 20, First: 1, Top: 5})
+	found, err := rules.Find(s,
+		rules.FindQuery{Pattern: strings.Repeat(quoted+" ", 3) + "** main", Gap: 20, First: 1,
+			Top: 5})
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -36,28 +38,36 @@ func TestLongNamesHaveRoom(t *testing.T) {
 	check(err)
 	order, err := rules.PathOrder(s, quoted+"#2", quoted+"#1")
 	check(err)
-	checked, err := rules.Check(s, []string{"never " + quoted + " " + quoted, quoted + "#0 and main balanced", quoted + " before sub_3000", "main before " + quoted + "#0"})
+	checked, err := rules.Check(s,
+		[]string{"never " + quoted + " " + quoted, quoted + "#0 and main balanced",
+			quoted + " before sub_3000", "main before " + quoted + "#0"})
 	check(err)
 	kept := slices.IndexFunc(checked.Rules, func(r rules.RuleReport) bool { return r.Kept })
 	if len(found.Occurrences) == 0 || !order.EverP || kept < 0 || checked.Rules[0].Kept {
 		t.Fatal("too little to print")
 	}
 	writers := map[string][2]func(io.Writer) error{
-		"find":    {func(w io.Writer) error { return WriteFind(w, s, found) }, func(w io.Writer) error { return WriteFindJSON(w, s, found) }},
-		"context": {func(w io.Writer) error { return WriteContext(w, s, around, 0) }, func(w io.Writer) error { return WriteContextJSON(w, s, around, 0) }},
-		"order":   {func(w io.Writer) error { return WriteOrder(w, s, order) }, func(w io.Writer) error { return WriteOrderJSON(w, s, order) }},
-		"rules":   {func(w io.Writer) error { return WriteRules(w, s, checked) }, func(w io.Writer) error { return WriteRulesJSON(w, s, checked) }},
+		"find": {func(w io.Writer) error { return WriteFind(w, s, found) },
+			func(w io.Writer) error { return WriteFindJSON(w, s, found) }},
+		"context": {func(w io.Writer) error { return WriteContext(w, s, around, 0) },
+			func(w io.Writer) error { return WriteContextJSON(w, s, around, 0) }},
+		"order": {func(w io.Writer) error { return WriteOrder(w, s, order) },
+			func(w io.Writer) error { return WriteOrderJSON(w, s, order) }},
+		"rules": {func(w io.Writer) error { return WriteRules(w, s, checked) },
+			func(w io.Writer) error { return WriteRulesJSON(w, s, checked) }},
 	}
 	for name, write := range writers {
 		var text, full bytes.Buffer
 		check(write[0](&text))
 		check(write[1](&full))
 		for line := range strings.Lines(text.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > TableColumns || strings.HasSuffix(line, " \n") {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > TableColumns ||
+				strings.HasSuffix(line, " \n") {
 				t.Errorf("%s: a line of %d columns: %q", name, n, line)
 			}
 		}
-		if !strings.Contains(text.String(), names.Ellipsis) || !strings.Contains(full.String(), long) {
+		if !strings.Contains(text.String(), names.Ellipsis) || !strings.Contains(full.String(),
+			long) {
 			t.Errorf("%s: nothing shortened in\n%s, or in JSON %s", name, &text, &full)
 		}
 	}
@@ -82,8 +92,11 @@ func TestParagraph(t *testing.T) {
 	}{
 		{"one  ", nil, "one\n"},
 		{"one ", []string{"two"}, "one two\n"},
-		{"é: ", slices.Repeat([]string{strings.Repeat("é", 32)}, 3), "é: " + strings.Repeat("é", 32) + " " + strings.Repeat("é", 32) + "\n   " + strings.Repeat("é", 32) + "\n"},
-		{"", slices.Repeat([]string{strings.Repeat("x", 49)}, 2), strings.Repeat("x", 49) + " " + strings.Repeat("x", 49) + "\n"},
+		{"é: ", slices.Repeat([]string{strings.Repeat("é", 32)}, 3),
+			"é: " + strings.Repeat("é", 32) + " " + strings.Repeat("é",
+				32) + "\n   " + strings.Repeat("é", 32) + "\n"},
+		{"", slices.Repeat([]string{strings.Repeat("x", 49)}, 2),
+			strings.Repeat("x", 49) + " " + strings.Repeat("x", 49) + "\n"},
 	} {
 		var b bytes.Buffer
 		out := bufio.NewWriter(&b)

@@ -30,13 +30,15 @@ func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 	digits, numbered := strings.CutPrefix(number, "#")
 	path, err := strconv.ParseUint(digits, 10, 64)
 	for i := range s.Symbols {
-		if p := &s.Symbols[i]; numbered && err == nil && !p.IsMark && routines[p.Routine] && p.Path == path {
+		if p := &s.Symbols[i]; numbered && err == nil && !p.IsMark && routines[p.Routine] &&
+			p.Path == path {
 			found = true
 			writePath(out, s, labels.Of(uint32(i)), frequencies.Symbol(uint32(i)))
 		}
 	}
 	if !found {
-		return fmt.Errorf("look for path %s: %w", names.Printable(name), labels.names.Missing(name, routines, number))
+		return fmt.Errorf("look for path %s: %w", names.Printable(name),
+			labels.names.Missing(name, routines, number))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write path %s: %w", names.Printable(name), err)
@@ -45,7 +47,8 @@ func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 }
 
 func writePath(out *bufio.Writer, s *wpp.Snapshot, l *Label, count uint64) {
-	fmt.Fprintf(out, "%s#%d in %s, from %s to %s: %s, ran %s\n", l.Routine, l.Path, names.Printable(l.Image), l.Start, l.End,
+	fmt.Fprintf(out, "%s#%d in %s, from %s to %s: %s, ran %s\n", l.Routine, l.Path,
+		names.Printable(l.Image), l.Start, l.End,
 		text.Count(s.SymbolCost(l.Symbol), "instruction"), text.Count(count, "time"))
 	row := func(addresses, instructions, source string) {
 		line := fmt.Sprintf("  %-17s  %5s  %s", addresses, instructions, source)
@@ -55,7 +58,8 @@ func writePath(out *bufio.Writer, s *wpp.Snapshot, l *Label, count uint64) {
 	for p := range s.Pieces(l.Symbol) {
 		for span := range p.Spans() {
 			sources := source(s, l.Routine, span)
-			row(addresses(wpp.Piece{Block: p.Block, From: span.From, To: span.To}), strconv.Itoa(span.To-span.From), sources[0])
+			row(addresses(wpp.Piece{Block: p.Block, From: span.From, To: span.To}),
+				strconv.Itoa(span.To-span.From), sources[0])
 			for _, line := range sources[1:] {
 				row("", "", line)
 			}

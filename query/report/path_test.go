@@ -13,7 +13,8 @@ import (
 // A path is found by its name as the table of hot subpaths prints it, shortened or not.
 func TestWritePath(t *testing.T) {
 	s := querytest.Compressor()
-	const long = "longest_match(std::vector<unsigned char, std::allocator<unsigned char> > const&, unsigned int, unsigned int)"
+	const long = "longest_match(std::vector<unsigned char, std::allocator<unsigned char> > " +
+		"const&, unsigned int, unsigned int)"
 	for name, want := range map[string]string{
 		long + "#1": long + "#1 in squeeze, from loop to return: 6 instructions, ran 100 times\n" +
 			"  ADDRESSES          INSNS  SOURCE\n" +
@@ -28,23 +29,28 @@ func TestWritePath(t *testing.T) {
 			"  3000-3001              2\n",
 	} {
 		routine, number, _ := strings.Cut(name, "#")
-		for _, name := range []string{name, names.ShortenMiddle(name, 40), "'" + routine + "'#" + number} {
+		for _, name := range []string{name, names.ShortenMiddle(name, 40),
+			"'" + routine + "'#" + number} {
 			var out bytes.Buffer
 			if err := WritePath(&out, s, name); err != nil || out.String() != want {
 				t.Errorf("%s: %v, %q; want %q", name, err, out.String(), want)
 			}
 		}
 	}
-	if err := WritePath(io.Discard, s, "ain#1"); err == nil || err.Error() != "look for path ain#1: no routine ain, but main" {
+	if err := WritePath(io.Discard, s, "ain#1"); err == nil ||
+		err.Error() != "look for path ain#1: no routine ain, but main" {
 		t.Errorf("error %v", err)
 	}
 	for name, why := range map[string]string{
-		"": "it has no number", "main": "it has no number", "main#": "its number is none", "#gap": "its number is none", "main#4": "the routine has 3 paths",
-		"x#0": "there is no such routine", "#1": "there is no such routine", "m...m#1": "there is no such routine", "\x1b#1": "there is no such routine",
+		"": "it has no number", "main": "it has no number", "main#": "its number is none",
+		"#gap": "its number is none", "main#4": "the routine has 3 paths",
+		"x#0": "there is no such routine", "#1": "there is no such routine",
+		"m...m#1": "there is no such routine", "\x1b#1": "there is no such routine",
 	} {
 		var out bytes.Buffer
 		err := WritePath(&out, s, name)
-		if want := "look for path " + names.Printable(name) + ": " + why + ": name one as "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		if want := "look for path " + names.Printable(name) + ": " + why +
+			": name one as "; err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", name, err, want)
 		}
 		if out.Len() > 0 {
@@ -57,7 +63,8 @@ func TestWritePath(t *testing.T) {
 func TestWritePathOfOneName(t *testing.T) {
 	s := querytest.Letters("aba")
 	s.Routines[1].Name = "a"
-	for name, want := range map[string][]string{"a#0": {"a@1000#0", "a@2000#0"}, "a@2000#0": {"a@2000#0"}} {
+	for name, want := range map[string][]string{"a#0": {"a@1000#0", "a@2000#0"},
+		"a@2000#0": {"a@2000#0"}} {
 		var out bytes.Buffer
 		if err := WritePath(&out, s, name); err != nil {
 			t.Fatal(err)

@@ -24,12 +24,16 @@ func WriteRules(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
 		}
 		writeFitted(out, fmt.Sprintf("%-8s", verdict), rule.Rule, behind)
 		for _, v := range rule.Witnesses {
-			fmt.Fprintf(out, "        thread %d, position %d, %s: %s\n", v.TID, v.Position, text.Count(v.Length, "path"), v.Why)
-			writeParagraph(out, "        ", slices.Concat(labels.words(v.Before), bracketed(labels.stretch(v.Occurrence)), labels.words(v.After)))
+			fmt.Fprintf(out, "        thread %d, position %d, %s: %s\n", v.TID, v.Position,
+				text.Count(v.Length, "path"), v.Why)
+			writeParagraph(out, "        ",
+				slices.Concat(labels.words(v.Before), bracketed(labels.stretch(v.Occurrence)),
+					labels.words(v.After)))
 		}
 	}
 	if r.Gaps > 0 {
-		fmt.Fprintf(out, "%s where events were lost: what is lost may keep a rule or break it\n", text.Count(r.Gaps, "place"))
+		fmt.Fprintf(out, "%s where events were lost: what is lost may keep a rule or break it\n",
+			text.Count(r.Gaps, "place"))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write rules: %w", err)
@@ -72,21 +76,28 @@ func bracketed(words []string) []string {
 type RulesJSON struct {
 	SchemaVersion int        `json:"schema_version"`
 	Rules         []RuleJSON `json:"rules"` // in the order in which they were given
-	Gaps          uint64     `json:"gaps"`  // places where events were lost: what is lost may keep a rule or break it
+	// places where events were lost: what is lost may keep a rule or break it
+	Gaps uint64 `json:"gaps"`
 	Inlined
 	Legend
 }
 
 // RuleJSON says whether the threads keep a rule. It is broken if there are violations.
 type RuleJSON struct {
-	Rule       string        `json:"rule"`                // as it was given
-	Kept       bool          `json:"kept"`                // nothing breaks it, and nothing is open
-	NeverRan   []string      `json:"never_ran,omitempty"` // its names of routines of which no path ran
-	Unmet      uint64        `json:"unmet,omitempty"`     // how often it is not kept for want of a routine that never ran: no violations
-	Unknown    []string      `json:"unknown,omitempty"`   // its names of routines that were not traced: nothing else is known of it
-	Violations uint64        `json:"violations"`          // in all threads
-	Open       uint64        `json:"open"`                // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
-	Witnesses  []WitnessJSON `json:"witnesses"`           // the first of each thread that breaks the rule or, if it does not, leaves it open
+	Rule string `json:"rule"` // as it was given
+	Kept bool   `json:"kept"` // nothing breaks it, and nothing is open
+	// its names of routines of which no path ran
+	NeverRan []string `json:"never_ran,omitempty"`
+	// how often it is not kept for want of a routine that never ran: no violations
+	Unmet uint64 `json:"unmet,omitempty"`
+	// its names of routines that were not traced: nothing else is known of it
+	Unknown    []string `json:"unknown,omitempty"`
+	Violations uint64   `json:"violations"` // in all threads
+	// what may have been kept before a record began, or in a gap, or may be yet where it ends of a
+	// thread that ran on: no violations
+	Open uint64 `json:"open"`
+	// the first of each thread that breaks the rule or, if it does not, leaves it open
+	Witnesses []WitnessJSON `json:"witnesses"`
 }
 
 // WitnessJSON is where a thread breaks a rule first, or leaves it open: the shortest stretch.
@@ -105,9 +116,11 @@ func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
 	var texts []string
 	for _, rule := range r.Rules {
 		texts = append(texts, rule.Rule)
-		x := RuleJSON{rule.Rule, rule.Kept, rule.NeverRan, rule.Unmet, rule.Unknown, rule.Violations, rule.Open, []WitnessJSON{}}
+		x := RuleJSON{rule.Rule, rule.Kept, rule.NeverRan, rule.Unmet, rule.Unknown,
+			rule.Violations, rule.Open, []WitnessJSON{}}
 		for _, v := range rule.Witnesses {
-			x.Witnesses = append(x.Witnesses, WitnessJSON{v.Why, occurrenceJSON(v.Occurrence), v.Before, v.After})
+			x.Witnesses = append(x.Witnesses,
+				WitnessJSON{v.Why, occurrenceJSON(v.Occurrence), v.Before, v.After})
 			all = slices.Concat(all, v.Before, v.Symbols, v.After)
 		}
 		report.Rules = append(report.Rules, x)

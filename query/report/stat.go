@@ -15,8 +15,8 @@ import (
 )
 
 // WriteStat writes the figures one a line, name and value separated by a space. The names are those
-// of the JSON object; what is not known, or not in doubt where it would bound that, is "-", a share in
-// doubt "unknown", and a slow_down of which only the least is known begins with ">=".
+// of the JSON object; what is not known, or not in doubt where it would bound that, is "-", a share
+// in doubt "unknown", and a slow_down of which only the least is known begins with ">=".
 func WriteStat(w io.Writer, x query.Stat) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "schema_version", SchemaVersion)
@@ -63,7 +63,8 @@ func statText(value any) string {
 
 // StatJSON is what stat --json prints, and a recording with --json where it ends.
 type StatJSON struct {
-	SchemaVersion int `json:"schema_version"` // of these figures: within a version, they only become more
+	// of these figures: within a version, they only become more
+	SchemaVersion int `json:"schema_version"`
 	query.Stat
 }
 
@@ -90,8 +91,10 @@ func (x StatJSON) MarshalJSON() ([]byte, error) {
 func unknownFigures(x *query.Stat) map[string]bool {
 	measured := x.Probes > 0 // by wpptrace itself: a trace of another tool has none of these
 	return map[string]bool{
-		"command": len(x.Command) == 0, "pid": x.PID == 0, "started": x.Started == "", "ended": x.Ended == "",
-		"killed_by_signal": x.Signal == 0, "kernel": x.Kernel == "", "wpptrace_version": x.Tool == "",
+		"command": len(x.Command) == 0, "pid": x.PID == 0, "started": x.Started == "",
+		"ended":            x.Ended == "",
+		"killed_by_signal": x.Signal == 0, "kernel": x.Kernel == "",
+		"wpptrace_version": x.Tool == "",
 
 		"instructions":                   x.Instructions == 0 && x.Paths > 0,
 		"rules_per_path":                 x.DistinctPaths == 0,
@@ -103,8 +106,10 @@ func unknownFigures(x *query.Stat) map[string]bool {
 		"bits_per_instruction":           x.GrammarBytes == 0 || x.Instructions == 0,
 
 		"duration_seconds": x.DurationSeconds == 0, "cpu_seconds": x.CPUSeconds == 0,
-		"hits": !measured, "hits_single_stepped": !measured, "hits_per_path": !measured || x.Paths == 0,
-		"ns_per_hit": x.HitTime == 0, "ns_per_hit_over_probe": x.ReportTime == 0, "words": !measured,
+		"hits": !measured, "hits_single_stepped": !measured, "hits_per_path": !measured ||
+			x.Paths == 0,
+		"ns_per_hit": x.HitTime == 0, "ns_per_hit_over_probe": x.ReportTime == 0,
+		"words":     !measured,
 		"slow_down": x.SlowDown == 0, "slow_down_vague": x.SlowDown == 0,
 		"slow_down_most": x.SlowDownMost == 0, "slow_down_likely": x.SlowDownLikely == 0,
 		"probes": !measured, "probes_single_stepped": !measured, "anomalies": !measured,
@@ -129,7 +134,8 @@ func WriteRoutines(w io.Writer, s *wpp.Snapshot) error {
 			state = "left-out:" + names.Printable(r.LeftOut)
 		}
 		for _, span := range r.Ranges {
-			fmt.Fprintf(out, "%s\t%x\t%x\t%s\t%s\n", names.Printable(s.Images[r.Image].Base()), span.Lo, span.Hi, state, names.Plain(r))
+			fmt.Fprintf(out, "%s\t%x\t%x\t%s\t%s\n", names.Printable(s.Images[r.Image].Base()),
+				span.Lo, span.Hi, state, names.Plain(r))
 		}
 	}
 	if err := out.Flush(); err != nil {

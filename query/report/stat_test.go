@@ -12,10 +12,12 @@ import (
 // What is not known is told, and so is that a slow-down may be larger.
 func TestWriteStatLimits(t *testing.T) {
 	var out bytes.Buffer
-	if err := WriteStat(&out, query.Stat{SlowDown: wpp.MostSlowDown, SampledMost: 0.0123}); err != nil {
+	if err := WriteStat(&out, query.Stat{SlowDown: wpp.MostSlowDown, SampledMost: 0.0123}); err !=
+		nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\ncommand -\n", "\nstarted -\n", "\nslow_down >=100.000\n", "\nsampled unknown\n", "\nsampled_most 0.0123\n"} {
+	for _, want := range []string{"\ncommand -\n", "\nstarted -\n", "\nslow_down >=100.000\n",
+		"\nsampled unknown\n", "\nsampled_most 0.0123\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -12,7 +12,8 @@ import (
 
 // errNoSymbols refuses a snapshot that paths of several routines, or marks, are in: the numbers of
 // its paths are not theirs alone.
-var errNoSymbols = errors.New("these are no bare symbols: name a snapshot that wpptrace compress --symbols has made")
+var errNoSymbols = errors.New("these are no bare symbols: name a snapshot that wpptrace compress " +
+	"--symbols has made")
 
 // checkSymbols fails unless every symbol of a snapshot is a path of one routine whose number has 32
 // bits.
@@ -26,7 +27,8 @@ func checkSymbols(s *wpp.Snapshot, threads []*wpp.Thread) error {
 		}
 	}
 	if len(threads) != 1 {
-		return fmt.Errorf("%d threads, where bare symbols are one stream: select a thread", len(threads))
+		return fmt.Errorf("%d threads, where bare symbols are one stream: select a thread",
+			len(threads))
 	}
 	return nil
 }

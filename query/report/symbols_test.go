@@ -47,7 +47,8 @@ func TestNoSymbols(t *testing.T) {
 		"several threads":  {two, "2 threads, where bare symbols are one stream: select a thread"},
 	} {
 		var out bytes.Buffer
-		if err := Dump(&out, c.s, Symbols, Whole()); err == nil || err.Error() != "dump as symbols: "+c.want || out.Len() > 0 {
+		if err := Dump(&out, c.s, Symbols, Whole()); err == nil ||
+			err.Error() != "dump as symbols: "+c.want || out.Len() > 0 {
 			t.Errorf("%s: %v, %d bytes", name, err, out.Len())
 		}
 	}
@@ -82,7 +83,9 @@ func TestQueriesWithoutInstructions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := out.String(); !strings.HasPrefix(got, "Trace: numbers (1 thread)\nTotal: 6 paths\n") || !strings.Contains(got, "symbols#1  numbers\n") {
+	if got := out.String(); !strings.HasPrefix(got,
+		"Trace: numbers (1 thread)\nTotal: 6 paths\n") || !strings.Contains(got,
+		"symbols#1  numbers\n") {
 		t.Error(got)
 	}
 	if err := WritePath(io.Discard, s, "symbols#2"); err != nil {
@@ -91,7 +94,8 @@ func TestQueriesWithoutInstructions(t *testing.T) {
 }
 
 func ExampleDump_symbols() {
-	s, err := ppcompress.Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "numbers", spill.New(nil, spill.Limits{}))
+	s, err := ppcompress.Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "numbers",
+		spill.New(nil, spill.Limits{}))
 	if err != nil {
 		fmt.Println(err)
 		return

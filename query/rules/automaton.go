@@ -14,13 +14,15 @@ type automaton struct {
 	mask    []uint64 // class -> the atoms that its symbols are in; 0 for marks
 	isMark  []bool   // of a class
 	start   uint32
-	tooMany bool     // states: what was read means nothing
-	table   []uint32 // state and class -> 0 if not known, or twice the next state, plus 1, plus 1 for a hit
+	tooMany bool // states: what was read means nothing
+	// state and class -> 0 if not known, or twice the next state, plus 1, plus 1 for a hit
+	table   []uint32
 	resolve func(state, class uint32) (next uint32, hit bool)
 }
 
 // errTooComplex says that an automaton on this grammar takes more memory than is set apart for it.
-var errTooComplex = errors.New("there is too much to keep in mind: make the pattern shorter, or the number of paths that ** stands for smaller")
+var errTooComplex = errors.New("there is too much to keep in mind: make the pattern shorter, or " +
+	"the number of paths that ** stands for smaller")
 
 // mostStates bounds the states of an automaton.
 const mostStates = 1 << 14
@@ -30,7 +32,8 @@ const gapClass = 1
 
 // classify makes an automaton without steps. Time is linear in the alphabet.
 func classify(a *pathNames) *automaton {
-	x := &automaton{class: make([]uint32, len(a.mask)), mask: []uint64{0, 0}, isMark: []bool{true, true}}
+	x := &automaton{class: make([]uint32, len(a.mask)), mask: []uint64{0, 0},
+		isMark: []bool{true, true}}
 	known := make(map[uint64]uint32)
 	for sym, mask := range a.mask {
 		if s := &a.snapshot.Symbols[sym]; s.IsMark {

@@ -15,10 +15,12 @@ import (
 // A rule, or an order, with what was not traced in it was told to be kept, broken or never.
 func TestUnobservedIsUnknown(t *testing.T) {
 	s := querytest.Letters("aab")
-	s.Routines = append(s.Routines, wpp.Routine{Name: "main", Entry: 0x9000, LeftOut: "not selected", Paths: 1})
+	s.Routines = append(s.Routines,
+		wpp.Routine{Name: "main", Entry: 0x9000, LeftOut: "not selected", Paths: 1})
 	for rule, want := range map[string]RuleReport{
-		"never (a | main)":                  {Violations: 2},             // whatever main did
-		"never a b | main main":             {Unknown: []string{"main"}}, // it may have run between a and b
+		"never (a | main)": {Violations: 2}, // whatever main did
+		// it may have run between a and b
+		"never a b | main main":             {Unknown: []string{"main"}},
 		"never (!a) | main":                 {Unknown: []string{"main"}},
 		"never a (!main)":                   {Unknown: []string{"main"}},
 		"a before b":                        {Kept: true},
@@ -42,22 +44,26 @@ func TestUnobservedIsUnknown(t *testing.T) {
 		}
 	}
 	s.Routines[len(s.Routines)-1].Name = "b"
-	if r, err := Check(s, []string{"never b after a", "a before b"}); err != nil || r.Rules[0].Violations != 1 || r.Rules[1].Unknown == nil {
+	if r, err := Check(s, []string{"never b after a", "a before b"}); err != nil ||
+		r.Rules[0].Violations != 1 || r.Rules[1].Unknown == nil {
 		t.Errorf("with another b that was not traced: %+v, %v", r, err)
 	}
 	s.Routines[len(s.Routines)-1].Name = "main"
 	o, err := PathOrder(s, "a", "main")
-	if err != nil || !slices.Equal(o.Unknown, []string{"main"}) || o.PRan != 2 || o.EverP || o.EverQ {
+	if err != nil || !slices.Equal(o.Unknown, []string{"main"}) || o.PRan != 2 || o.EverP ||
+		o.EverQ {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
 
-// What is said of a rule though not all that it names was observed is true of what ran. A stretch of
-// paths was told to be there though others had run between them.
+// What is said of a rule though not all that it names was observed is true of what ran. A stretch
+// of paths was told to be there though others had run between them.
 func TestVerdictsHoldWhateverRan(t *testing.T) {
 	rules := []string{
-		"never a", "never a | b", "never (b | c) | a", "never a b", "never a b | c c", "never a a", "never (!a)", "never . a", "never a{2} | b", "never a+",
-		"never b after a", "never a after b", "never a after a", "a before b", "every a followed by b", "every a followed by b before c", "always (a|b)* c",
+		"never a", "never a | b", "never (b | c) | a", "never a b", "never a b | c c", "never a a",
+		"never (!a)", "never . a", "never a{2} | b", "never a+",
+		"never b after a", "never a after b", "never a after a", "a before b",
+		"every a followed by b", "every a followed by b before c", "always (a|b)* c",
 		"a and b balanced", "b and a balanced within 1",
 	}
 	const all = "abcd" // the last is another one with the name a
@@ -82,16 +88,19 @@ func TestVerdictsHoldWhateverRan(t *testing.T) {
 		for _, rule := range rules {
 			truth, _ := broken(rule, ran, 0)
 			for _, hidden := range all {
-				if !slices.Contains(strings.FieldsFunc(rule, func(c rune) bool { return !unicode.IsLetter(c) }), nameOf(hidden)) {
+				if !slices.Contains(strings.FieldsFunc(rule,
+					func(c rune) bool { return !unicode.IsLetter(c) }), nameOf(hidden)) {
 					continue // the rule is not about it
 				}
-				violations, unknown := broken(rule, strings.ReplaceAll(ran, string(hidden), ""), hidden)
+				violations, unknown := broken(rule, strings.ReplaceAll(ran, string(hidden), ""),
+					hidden)
 				if unknown {
 					continue
 				}
 				told++
 				if (violations > 0) != (truth > 0) {
-					t.Errorf("%s, where %s ran and %c is not observed: broken %d times, of %d", rule, ran, hidden, violations, truth)
+					t.Errorf("%s, where %s ran and %c is not observed: broken %d times, of %d",
+						rule, ran, hidden, violations, truth)
 				}
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"wpptrace/query/internal/stream"
 )
 
-// Positions by the depth of a balanced rule there are found on the way down from the start rule. Each
-// takes time in proportion to the bodies on that way.
+// Positions by the depth of a balanced rule there are found on the way down from the start rule.
+// Each takes time in proportion to the bodies on that way.
 
 // firstBelow is the first B without its A: where the depth falls below 0 first.
 func (x *balances) firstBelow() uint64 {
@@ -16,11 +16,14 @@ func (x *balances) firstBelow() uint64 {
 
 // firstAbove is the first A that is too deep.
 func (x *balances) firstAbove() uint64 {
-	return x.firstWith(func(before, part balance) bool { return before.then(part).rise > int64(x.rule.limit) })
+	return x.firstWith(func(before,
+		part balance) bool {
+		return before.then(part).rise > int64(x.rule.limit)
+	})
 }
 
-// firstWith finds the first symbol with which what was read up to there has a property, which it keeps
-// then.
+// firstWith finds the first symbol with which what was read up to there has a property, which it
+// keeps then.
 func (x *balances) firstWith(has func(before, part balance) bool) (position uint64) {
 	var before balance
 	for rule, at := 0, 0; ; {

@@ -27,7 +27,9 @@ func ExampleFind() {
 
 func ExampleCheck() {
 	s := querytest.TracedLoop()
-	found, err := rules.Check(s, []string{"spin() before spin#1", "never spin#2 spin#1", "spin#1 and spin#2 balanced within 1"})
+	found, err := rules.Check(s,
+		[]string{"spin() before spin#1", "never spin#2 spin#1",
+			"spin#1 and spin#2 balanced within 1"})
 	if err != nil {
 		fmt.Println(err)
 		return

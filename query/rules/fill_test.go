@@ -40,7 +40,8 @@ func TestFillEqualsReading(t *testing.T) {
 			}
 			e := asMet.effect(0, x.start)
 			if hits != asMet.hitsOf(e, 0, x.start) || exit != e.exit() {
-				t.Fatalf("%s: %d hits, then state %d; as met, %d and %d", ours, hits, exit, asMet.hitsOf(e, 0, x.start), e.exit())
+				t.Fatalf("%s: %d hits, then state %d; as met, %d and %d", ours, hits, exit,
+					asMet.hitsOf(e, 0, x.start), e.exit())
 			}
 		}
 	})

@@ -31,9 +31,11 @@ func (q *FindQuery) Validate() error {
 	case strings.TrimSpace(q.Pattern) == "":
 		return errors.New("find: no path is named")
 	case q.Gap < 0 || q.Gap > mostGap:
-		return fmt.Errorf("find %s: a gap of %d paths is not between 0 and %d", names.Printable(q.Pattern), q.Gap, mostGap)
+		return fmt.Errorf("find %s: a gap of %d paths is not between 0 and %d",
+			names.Printable(q.Pattern), q.Gap, mostGap)
 	case q.Top < 0:
-		return fmt.Errorf("find %s: number of occurrences %d is below 0", names.Printable(q.Pattern), q.Top)
+		return fmt.Errorf("find %s: number of occurrences %d is below 0",
+			names.Printable(q.Pattern), q.Top)
 	case q.First == 0:
 		return fmt.Errorf("find %s: occurrence 0: they count from 1", names.Printable(q.Pattern))
 	}
@@ -136,7 +138,8 @@ func newFinder(a *pathNames, p *pattern) (*finder, error) {
 }
 
 // find counts the matches in a thread, and returns limit of them behind the first skip.
-func (x *finder) find(t *wpp.Thread, skip uint64, limit int) (count uint64, found []Occurrence, err error) {
+func (x *finder) find(t *wpp.Thread, skip uint64,
+	limit int) (count uint64, found []Occurrence, err error) {
 	ends := newSweep(t.Grammar, x.ends, false)
 	if count, _, err = ends.whole(); err != nil || limit <= 0 || count <= skip {
 		return count, nil, err

@@ -28,7 +28,8 @@ func TestFind(t *testing.T) {
 	}{
 		{[]string{"abbcabbcabbc"}, "a b", 0, []string{"100 0 ab", "100 4 ab", "100 8 ab"}},
 		{[]string{"abbcabbcabbc"}, "c a", 0, []string{"100 3 ca", "100 7 ca"}},
-		{[]string{"abbcabbcabbc"}, "a#0 * * c#0", 0, []string{"100 0 abbc", "100 4 abbc", "100 8 abbc"}},
+		{[]string{"abbcabbcabbc"}, "a#0 * * c#0", 0,
+			[]string{"100 0 abbc", "100 4 abbc", "100 8 abbc"}},
 		{[]string{"abbcabbcabbc"}, "b ** c", 3, []string{"100 2 bc", "100 6 bc", "100 10 bc"}},
 		{[]string{"abbcabbcabbc"}, "a ** a", 3, []string{"100 0 abbca", "100 4 abbca"}},
 		{[]string{"abbcabbcabbc"}, "a ** a", 2, nil},
@@ -45,7 +46,8 @@ func TestFind(t *testing.T) {
 		}
 		var got []string
 		for _, o := range r.Occurrences {
-			got = append(got, fmt.Sprint(o.TID, " ", o.Position, " ", querytest.Spell(s, o.Symbols)))
+			got = append(got, fmt.Sprint(o.TID, " ", o.Position, " ",
+				querytest.Spell(s, o.Symbols)))
 		}
 		if !slices.Equal(got, tt.want) || r.Count != uint64(len(tt.want)) {
 			t.Errorf("%s in %q: %d, %q, want %q", tt.pattern, tt.texts, r.Count, got, tt.want)
@@ -55,9 +57,10 @@ func TestFind(t *testing.T) {
 
 func TestFindRefuses(t *testing.T) {
 	for pattern, want := range map[string]string{
-		" ":             "find: no path is named",
-		"**":            "find **: it matches where nothing ran",
-		"nosuch":        "find nosuch: no routine nosuch: name one as dump prints it, in quotes if there are spaces or signs in it",
+		" ":  "find: no path is named",
+		"**": "find **: it matches where nothing ran",
+		"nosuch": "find nosuch: no routine nosuch: name one as dump prints it, in quotes " +
+			"if there are spaces or signs in it",
 		"main#x":        `find main#x: main#x: "x" is no number of a path`,
 		"main#999":      `find main#999: main#999: the routine has 3 paths`,
 		"main | main":   `find main | main: "|" is neither a name, nor *, nor **: put names that hold it in quotes`,
@@ -85,7 +88,9 @@ func bruteFind(s *wpp.Snapshot, items string, gap int) []Occurrence {
 		for end := range text {
 			for begin := end; begin >= max(0, end-len(items)*(gap+1)); begin-- {
 				if bruteMatch(s, text[begin:end+1], items, gap) {
-					found = append(found, Occurrence{TID: 100 + i, Position: uint64(begin), Length: uint64(end - begin + 1)})
+					found = append(found,
+						Occurrence{TID: 100 + i, Position: uint64(begin),
+							Length: uint64(end - begin + 1)})
 					break
 				}
 			}
@@ -100,12 +105,15 @@ func bruteMatch(s *wpp.Snapshot, text []uint32, items string, gap int) bool {
 		return len(text) == 0
 	case items[0] == '~':
 		for n := 0; n <= min(gap, len(text)); n++ {
-			if !slices.ContainsFunc(text[:n], func(sym uint32) bool { return s.Symbols[sym].IsMark }) && bruteMatch(s, text[n:], items[1:], gap) {
+			if !slices.ContainsFunc(text[:n],
+				func(sym uint32) bool { return s.Symbols[sym].IsMark }) && bruteMatch(s, text[n:],
+				items[1:], gap) {
 				return true
 			}
 		}
 		return false
-	case len(text) == 0 || s.Symbols[text[0]].IsMark || items[0] != '.' && s.RoutineOf(text[0]).Name != items[:1]:
+	case len(text) == 0 || s.Symbols[text[0]].IsMark ||
+		items[0] != '.' && s.RoutineOf(text[0]).Name != items[:1]:
 		return false
 	}
 	return bruteMatch(s, text[1:], items[1:], gap)
@@ -131,7 +139,8 @@ func TestFindEqualsBruteForce(t *testing.T) {
 // checkFind compares the first occurrences, from one on, and how many there are, with those of
 // bruteFind.
 func checkFind(t querytest.Fataler, s *wpp.Snapshot, items string, gap, first int) {
-	pattern := strings.NewReplacer(".", "* ", "~", "** ").Replace(strings.Join(strings.Split(items, ""), " "))
+	pattern := strings.NewReplacer(".", "* ", "~",
+		"** ").Replace(strings.Join(strings.Split(items, ""), " "))
 	got, err := Find(s, FindQuery{Pattern: pattern, Gap: gap, First: uint64(first), Top: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +188,8 @@ func TestFindBeyond(t *testing.T) {
 	}
 	s.Threads[0].Grammar = g
 	r, err := Find(s, FindQuery{Pattern: "a b", First: 1, Top: 9})
-	if err != nil || r.Count != 1 || len(r.Occurrences) != 1 || r.Occurrences[0].Position != math.MaxUint64 {
+	if err != nil || r.Count != 1 || len(r.Occurrences) != 1 ||
+		r.Occurrences[0].Position != math.MaxUint64 {
 		t.Errorf("%+v %v", r, err)
 	}
 }
@@ -192,7 +202,8 @@ func TestFindGivesUp(t *testing.T) {
 	for range 1 << 17 {
 		text.WriteByte("ab"[random.IntN(2)])
 	}
-	_, err := Find(querytest.Letters(text.String()), FindQuery{Pattern: "a" + strings.Repeat(" *", 15) + " b", First: 1})
+	_, err := Find(querytest.Letters(text.String()),
+		FindQuery{Pattern: "a" + strings.Repeat(" *", 15) + " b", First: 1})
 	if !errors.Is(err, errTooComplex) {
 		t.Error(err)
 	}
@@ -218,7 +229,8 @@ func TestFindListsMany(t *testing.T) {
 	if took := testenv.ThreadTime() - began; err != nil || took > most {
 		t.Fatalf("%v, %v", took, err)
 	}
-	if last := r.Occurrences[len(r.Occurrences)-1]; len(r.Occurrences) != listed || last.Position != length-3 || last.Length != 2 {
+	if last := r.Occurrences[len(r.Occurrences)-1]; len(r.Occurrences) != listed ||
+		last.Position != length-3 || last.Length != 2 {
 		t.Errorf("%d occurrences, the last %+v", len(r.Occurrences), last)
 	}
 }

@@ -40,10 +40,10 @@ type Copies struct {
 	Into []string // the routines that ran code of it
 }
 
-// Inlined returns, of the names in some texts that stand for a routine's paths, those whose code was
-// inlined into other routines and ran there, as far as debug information says so: what runs there is
-// no path of the name, and does not count. It takes time in proportion to the alphabet's paths, for
-// each name.
+// Inlined returns, of the names in some texts that stand for a routine's paths, those whose code
+// was inlined into other routines and ran there, as far as debug information says so: what runs
+// there is no path of the name, and does not count. It takes time in proportion to the alphabet's
+// paths, for each name.
 func Inlined(s *wpp.Snapshot, texts ...string) (list []Copies) {
 	known, met := names.Of(s), map[string]bool{}
 	for _, name := range namesIn(texts) {

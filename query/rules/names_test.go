@@ -52,7 +52,8 @@ func TestNames(t *testing.T) {
 		for _, o := range r.Occurrences {
 			got = append(got, o.Symbols...)
 		}
-		if len(got) != len(tt.want) || got[0] != tt.want[0] || got[len(got)-1] != tt.want[len(tt.want)-1] {
+		if len(got) != len(tt.want) || got[0] != tt.want[0] ||
+			got[len(got)-1] != tt.want[len(tt.want)-1] {
 			t.Errorf("%s is %d, want %d", tt.name, got, tt.want)
 		}
 		c, err := query.ContextOf(s, tt.name, 1) // takes one name, and needs no quotes
@@ -65,17 +66,20 @@ func TestNames(t *testing.T) {
 func TestNamesRefused(t *testing.T) {
 	s := querytest.Named("f", "g()")
 	for name, want := range map[string]string{
-		"''":       "find '': no routine '': name one as dump prints it, in quotes if there are spaces or signs in it",
-		"'f'x":     `find 'f'x: 'f'x: "x" is no number of a path`,
-		"'f'#":     `find 'f'#: 'f'#: "" is no number of a path`,
-		"'f'#-1":   `find 'f'#-1: 'f'#-1: "-1" is no number of a path`,
-		"h()#1":    "find h()#1: no routine h(): name one as dump prints it, in quotes if there are spaces or signs in it",
+		"''": "find '': no routine '': name one as dump prints it, in quotes if there are " +
+			"spaces or signs in it",
+		"'f'x":   `find 'f'x: 'f'x: "x" is no number of a path`,
+		"'f'#":   `find 'f'#: 'f'#: "" is no number of a path`,
+		"'f'#-1": `find 'f'#-1: 'f'#-1: "-1" is no number of a path`,
+		"h()#1": "find h()#1: no routine h(): name one as dump prints it, in quotes if there " +
+			"are spaces or signs in it",
 		"f(int)":   `find f(int): "(" is neither a name, nor *, nor **: put names that hold it in quotes`,
 		"'f(int)'": "find 'f(int)': no routine f(int), but f",
 		"f#2":      "find f#2: f#2: the routine has 2 paths",
 		"'g()' '":  "find 'g()' ': no ' at the end of '",
 	} {
-		if _, err := Find(s, FindQuery{Pattern: name, First: 1}); err == nil || err.Error() != want {
+		if _, err := Find(s, FindQuery{Pattern: name, First: 1}); err == nil ||
+			err.Error() != want {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"wpptrace/query/querytest"
 )
 
-// A rule that waits for a routine that never ran says so, and is not broken; what has run breaks any
-// rule that forbids it.
+// A rule that waits for a routine that never ran says so, and is not broken; what has run breaks
+// any rule that forbids it.
 func TestRulesOfWhatNeverRan(t *testing.T) {
 	s := querytest.Letters("abab", "bb")
 	s.Routines = append(s.Routines, wpp.Routine{Name: "z", Entry: 0x9000, Paths: 3})
@@ -20,12 +20,13 @@ func TestRulesOfWhatNeverRan(t *testing.T) {
 		"every a followed by z":            {NeverRan: []string{"z"}, Unmet: 1},
 		"every a followed by z() before b": {NeverRan: []string{"z()"}, Unmet: 2},
 		"a and z#1 balanced":               {NeverRan: []string{"z#1"}, Unmet: 2},
-		"always z (a b)*":                  {NeverRan: []string{"z"}, Unmet: 1}, // in the first thread
-		"always (a | z) b b":               {NeverRan: []string{"z"}, Violations: 2},
-		"never z a":                        {NeverRan: []string{"z"}, Kept: true},
-		"never a b | z":                    {NeverRan: []string{"z"}, Violations: 2},
-		"never a !z":                       {NeverRan: []string{"z"}, Violations: 2},
-		"a before b":                       {Violations: 2},
+		// in the first thread
+		"always z (a b)*":    {NeverRan: []string{"z"}, Unmet: 1},
+		"always (a | z) b b": {NeverRan: []string{"z"}, Violations: 2},
+		"never z a":          {NeverRan: []string{"z"}, Kept: true},
+		"never a b | z":      {NeverRan: []string{"z"}, Violations: 2},
+		"never a !z":         {NeverRan: []string{"z"}, Violations: 2},
+		"a before b":         {Violations: 2},
 	} {
 		tids := []int{100, 101}
 		if rule == "always z (a b)*" {

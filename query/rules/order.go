@@ -15,16 +15,20 @@ type Order struct {
 	P string
 	Q string
 
-	PRan       uint64 // executions of P
-	QRan       uint64 // executions of Q
-	QAfterP    uint64 // of these, that had a P before them
-	PAfterQ    uint64 // executions of P that had a Q before them
-	EverP      bool   // a P ran before a Q
-	AlwaysP    bool
-	EverQ      bool
-	AlwaysQ    bool
-	Unknown    []string    // names with routines that were not traced: what is said of the others alone is true, and always of none
-	FirstAfter []Violation // the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where there is none
+	PRan    uint64 // executions of P
+	QRan    uint64 // executions of Q
+	QAfterP uint64 // of these, that had a P before them
+	PAfterQ uint64 // executions of P that had a Q before them
+	EverP   bool   // a P ran before a Q
+	AlwaysP bool
+	EverQ   bool
+	AlwaysQ bool
+	// names with routines that were not traced: what is said of the others alone is true, and
+	// always of none
+	Unknown []string
+	// the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where
+	// there is none
+	FirstAfter []Violation
 }
 
 // PathOrder finds whether P ever, or always, runs before Q, and Q before P, in the threads with
@@ -42,7 +46,8 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (o *Order, err error) 
 	numbers := [2]int{}
 	for i, name := range []string{p, q} {
 		if numbers[i], err = a.add(name); err != nil {
-			return nil, fmt.Errorf("order of %s and %s: %w", names.Printable(p), names.Printable(q), err)
+			return nil, fmt.Errorf("order of %s and %s: %w", names.Printable(p), names.Printable(q),
+				err)
 		}
 	}
 	o.Unknown = a.untraced()
@@ -74,9 +79,11 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (o *Order, err error) 
 		ran    uint64
 		p, q   int
 	}{{&o.AlwaysP, o.QRan, numbers[0], numbers[1]}, {&o.AlwaysQ, o.PRan, numbers[1], numbers[0]}} {
-		if *part.always && part.ran == math.MaxUint64 { // there may be more of both: their numbers say nothing
+		if *part.always && part.ran == math.MaxUint64 {
+			// there may be more of both: their numbers say nothing
 			none := uint64(0)
-			if _, err := (&rule{kind: before, a: part.p, b: part.q, c: noAtom}).firstIn(a, threads, &none); err != nil {
+			if _, err := (&rule{kind: before, a: part.p, b: part.q, c: noAtom}).firstIn(a, threads,
+				&none); err != nil {
 				return nil, err
 			}
 			*part.always = none == 0
@@ -89,7 +96,8 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (o *Order, err error) 
 }
 
 // firstIn adds up the violations of a rule in threads, and returns the first.
-func (r *rule) firstIn(a *pathNames, threads []*wpp.Thread, count *uint64) (first Violation, err error) {
+func (r *rule) firstIn(a *pathNames, threads []*wpp.Thread,
+	count *uint64) (first Violation, err error) {
 	check, err := r.checker(a)
 	if err != nil {
 		return first, err

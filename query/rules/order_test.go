@@ -27,7 +27,8 @@ func TestOrderOfWorkedExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.EverP != tt.everP || o.AlwaysP != tt.alwaysP || o.EverQ != tt.everQ || o.AlwaysQ != tt.alwaysQ {
+		if o.EverP != tt.everP || o.AlwaysP != tt.alwaysP || o.EverQ != tt.everQ ||
+			o.AlwaysQ != tt.alwaysQ {
 			t.Errorf("%q: %+v", tt.texts, o)
 		}
 	}
@@ -43,7 +44,8 @@ func TestOrderBeyondCounting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !o.AlwaysP || !o.EverQ || o.AlwaysQ {
-		t.Errorf("a always before b %v, b ever before a %v, always %v", o.AlwaysP, o.EverQ, o.AlwaysQ)
+		t.Errorf("a always before b %v, b ever before a %v, always %v", o.AlwaysP, o.EverQ,
+			o.AlwaysQ)
 	}
 }
 
@@ -73,7 +75,8 @@ func checkOrder(t querytest.Fataler, s *wpp.Snapshot) {
 			}
 		}
 	}
-	if got.PRan != want.PRan || got.QRan != want.QRan || got.PAfterQ != want.PAfterQ || got.QAfterP != want.QAfterP {
+	if got.PRan != want.PRan || got.QRan != want.QRan || got.PAfterQ != want.PAfterQ ||
+		got.QAfterP != want.QAfterP {
 		t.Fatalf("%+v, want %+v", got, want)
 	}
 }

@@ -30,7 +30,8 @@ func (p *pattern) isOneOf() bool {
 	case repetition:
 		return false
 	}
-	return (p.op == choice || len(p.of) == 1) && !slices.ContainsFunc(p.of, func(part *pattern) bool { return !part.isOneOf() })
+	return (p.op == choice || len(p.of) == 1) && !slices.ContainsFunc(p.of,
+		func(part *pattern) bool { return !part.isOneOf() })
 }
 
 type patternOp int
@@ -48,8 +49,8 @@ const (
 	mostNames = 64
 )
 
-// PathNames are the names in patterns, the atoms of a rule, each once, with the paths that they stand for. Without a
-// snapshot, any name may be one, and stands for none.
+// PathNames are the names in patterns, the atoms of a rule, each once, with the paths that they
+// stand for. Without a snapshot, any name may be one, and stands for none.
 type pathNames struct {
 	snapshot *wpp.Snapshot // nil: there is none
 	known    *names.Names  // of the snapshot
@@ -59,7 +60,8 @@ type pathNames struct {
 }
 
 func newPathNames(s *wpp.Snapshot) *pathNames {
-	return &pathNames{snapshot: s, known: names.Of(s), number: make(map[string]int), mask: make([]uint64, len(s.Symbols))}
+	return &pathNames{snapshot: s, known: names.Of(s), number: make(map[string]int),
+		mask: make([]uint64, len(s.Symbols))}
 }
 
 func withoutSnapshot() *pathNames { return &pathNames{number: make(map[string]int)} }
@@ -115,7 +117,8 @@ func (a *pathNames) neverRan() (list []string) {
 	}
 	for _, name := range a.names {
 		routines, _ := a.known.Split(name)
-		if !anyOf(routines, func(r int) bool { return ran[r] || a.snapshot.Routines[r].LeftOut != "" }) {
+		if !anyOf(routines,
+			func(r int) bool { return ran[r] || a.snapshot.Routines[r].LeftOut != "" }) {
 			list = append(list, name)
 		}
 	}
@@ -145,7 +148,8 @@ const signs = "()|*+?{}!"
 func tokens(text string) ([]token, error) {
 	var list []token
 	for glued := false; text != ""; glued = true {
-		text = strings.TrimLeftFunc(text, func(r rune) bool { glued = glued && !unicode.IsSpace(r); return unicode.IsSpace(r) })
+		text = strings.TrimLeftFunc(text,
+			func(r rune) bool { glued = glued && !unicode.IsSpace(r); return unicode.IsSpace(r) })
 		if text == "" {
 			break
 		}
@@ -172,7 +176,8 @@ func tokens(text string) ([]token, error) {
 // nameEnd is where a name without quotes ends.
 func nameEnd(text string) int {
 	for end := 0; ; end += len("()") {
-		n := strings.IndexFunc(text[end:], func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(signs, r) })
+		n := strings.IndexFunc(text[end:],
+			func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(signs, r) })
 		if n < 0 {
 			return len(text)
 		}
@@ -182,8 +187,8 @@ func nameEnd(text string) int {
 	}
 }
 
-// sequencePattern reads a sequence of names, "*" for any path, and "**" for up to gap paths. What is a
-// name as a whole, as tables print it, needs no quotes.
+// sequencePattern reads a sequence of names, "*" for any path, and "**" for up to gap paths. What
+// is a name as a whole, as tables print it, needs no quotes.
 func sequencePattern(a *pathNames, text string, gap int) (*pattern, error) {
 	list, err := tokens(text)
 	if a.known != nil && a.known.IsName(text) {
@@ -201,7 +206,8 @@ func sequencePattern(a *pathNames, text string, gap int) (*pattern, error) {
 				return nil, err
 			}
 		case list[i].text != "*":
-			return nil, fmt.Errorf("%q is neither a name, nor *, nor **: put names that hold it in quotes", list[i].text)
+			return nil, fmt.Errorf("%q is neither a name, nor *, nor **: put names that hold it "+
+				"in quotes", list[i].text)
 		case i+1 < len(list) && list[i+1] == (token{"*", false, true}):
 			item = &pattern{op: repetition, of: []*pattern{item}, most: gap}
 			i++

@@ -24,7 +24,8 @@ func TestPrefixesEqualBruteForce(t *testing.T) {
 				g := wpp.FromSequitur(folding)
 				random := rand.New(rand.NewPCG(9, uint64(length)))
 				for range 4 {
-					abc := []uint32{random.Uint32N(slices.Max(stream) + 2), stream[random.IntN(len(stream))], stream[random.IntN(len(stream))]}
+					abc := []uint32{random.Uint32N(slices.Max(stream) + 2),
+						stream[random.IntN(len(stream))], stream[random.IntN(len(stream))]}
 					random.Shuffle(len(abc), func(i, j int) { abc[i], abc[j] = abc[j], abc[i] })
 					s := querytest.Spelled(g, slices.Max(append(abc, stream...)), abc)
 					for _, items := range []string{"ab", "a.b", "a~b", "ba~c", "b~.a", "a"} {

@@ -48,7 +48,8 @@ func parseRule(a *pathNames, text string) (*rule, error) {
 	switch {
 	case p.shape("_", "before", "_"):
 		r.kind = before
-	case p.shape("every", "_", "followed", "by", "_"), p.shape("every", "_", "followed", "by", "_", "before", "_"):
+	case p.shape("every", "_", "followed", "by", "_"), p.shape("every", "_", "followed", "by", "_",
+		"before", "_"):
 		r.kind = followed
 	case p.shape("never", "_", "after", "_"):
 		r.kind = neverOf
@@ -57,8 +58,10 @@ func parseRule(a *pathNames, text string) (*rule, error) {
 	case p.shape("_", "and", "_", "balanced", "within", "_"):
 		r.kind = balanced
 		last := len(list) - 1
-		if r.limit, err = strconv.ParseUint(list[last].text, 10, 64); err != nil || r.limit > mostDepth {
-			return nil, fmt.Errorf("%s is no depth up to %d", names.Printable(list[last].text), mostDepth)
+		if r.limit, err = strconv.ParseUint(list[last].text, 10, 64); err != nil ||
+			r.limit > mostDepth {
+			return nil, fmt.Errorf("%s is no depth up to %d", names.Printable(list[last].text),
+				mostDepth)
 		}
 		p.named = p.named[:2]
 	case len(list) > 1 && (list[0].word("never") || list[0].word("always")):
@@ -69,7 +72,8 @@ func parseRule(a *pathNames, text string) (*rule, error) {
 		r.regex, err = regexPattern(a, strings.TrimPrefix(strings.TrimSpace(text), list[0].text))
 		return r, err
 	default:
-		return nil, errors.New(`it is none of "A before B", "every A followed by B [before C]", "never A after B", "A and B balanced [within N]", "never REGEX", "always REGEX"`)
+		return nil,
+			errors.New(`it is none of "A before B", "every A followed by B [before C]", "never A after B", "A and B balanced [within N]", "never REGEX", "always REGEX"`)
 	}
 	for i, to := range []*int{&r.a, &r.b, &r.c}[:len(p.named)] {
 		if *to, err = a.add(p.named[i]); err != nil {
@@ -157,11 +161,14 @@ func (r *rule) step(state uint32, mask uint64) (next uint32, violated bool) {
 	}
 }
 
-// restsOnGaps reports whether what runs unseen, in a gap, may keep the rule: it asks for what has run.
-func (r *rule) restsOnGaps() bool { return r.kind == before || r.kind == followed || r.kind == always }
+// restsOnGaps reports whether what runs unseen, in a gap, may keep the rule: it asks for what has
+// run.
+func (r *rule) restsOnGaps() bool {
+	return r.kind == before || r.kind == followed || r.kind == always
+}
 
-// forgetting makes the automaton of such a rule that begins anew at each gap: its violations are some
-// whatever ran there.
+// forgetting makes the automaton of such a rule that begins anew at each gap: its violations are
+// some whatever ran there.
 func (r *rule) forgetting(a *pathNames) (*automaton, error) {
 	x, err := r.automaton(a)
 	if err != nil {
@@ -213,7 +220,8 @@ func (p *pattern) without(atoms uint64) *pattern {
 // newOnly makes the automaton that hits where the paths that a pattern names, taken alone, are no
 // beginning of what it matches any more. It hits once: then it reads no more.
 func newOnly(a *pathNames, p *positions, named uint64) *automaton {
-	x := &subsets{automaton: classify(a), positions: p, reading: here, number: make(map[string]uint32)}
+	x := &subsets{automaton: classify(a), positions: p, reading: here,
+		number: make(map[string]uint32)}
 	begin := newBitset()
 	begin.set(0)
 	x.automaton.start = x.intern(begin)

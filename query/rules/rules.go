@@ -22,14 +22,19 @@ type Report struct {
 
 // A RuleReport says whether the threads keep a rule.
 type RuleReport struct {
-	Rule       string
-	Kept       bool        // nothing breaks it, and nothing is open
-	NeverRan   []string    // its names of routines of which no path ran
-	Unmet      uint64      // how often it is not kept for want of a routine that never ran: no violations
-	Unknown    []string    // its names of routines that were not traced: nothing else is known of it
-	Violations uint64      // in all threads
-	Open       uint64      // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
-	Witnesses  []Violation // the first of each thread that breaks the rule or, if it does not, leaves it open
+	Rule     string
+	Kept     bool     // nothing breaks it, and nothing is open
+	NeverRan []string // its names of routines of which no path ran
+	// how often it is not kept for want of a routine that never ran: no violations
+	Unmet uint64
+	// its names of routines that were not traced: nothing else is known of it
+	Unknown    []string
+	Violations uint64 // in all threads
+	// what may have been kept before a record began, or in a gap, or may be yet where it ends of a
+	// thread that ran on: no violations
+	Open uint64
+	// the first of each thread that breaks the rule or, if it does not, leaves it open
+	Witnesses []Violation
 }
 
 // A Violation is where a thread breaks a rule first, or leaves it open.
@@ -82,8 +87,8 @@ func violation(why string, o Occurrence, c *stream.Cursor) Violation {
 // Of a rule that names what was not traced nothing is known, but that a path has run that never
 // was to, or after one that it never was to run after.
 //
-// A rule that waits for what never ran in any thread, or for what is to follow it, says which of its
-// routines that is, and is not broken for it.
+// A rule that waits for what never ran in any thread, or for what is to follow it, says which of
+// its routines that is, and is not broken for it.
 //
 // Each rule takes time in proportion to the right-hand sides, times the states of its automaton
 // that their rules are met in; those that are balanced once, whatever N. Memory is bounded, and
@@ -146,8 +151,8 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	return report, nil
 }
 
-// isUnmet reports whether a rule that is not kept would be, had routines of some names run that never
-// did. What a rule of the others forbids has run, whatever else has.
+// isUnmet reports whether a rule that is not kept would be, had routines of some names run that
+// never did. What a rule of the others forbids has run, whatever else has.
 func (r *rule) isUnmet(a *pathNames, neverRan []string, threads []*wpp.Thread) (bool, error) {
 	switch r.kind {
 	case neverOf, absent:
@@ -208,7 +213,8 @@ func Midway(s *wpp.Snapshot) (n int, err error) {
 // beginsMidway reports whether a thread had run before its record begins.
 func beginsMidway(s *wpp.Snapshot, t *wpp.Thread) bool {
 	sym, ok := stream.New(t.Grammar).Next()
-	return ok && s.Symbols[sym].IsMark && (s.Symbols[sym].Mark == ops.Resume || s.Symbols[sym].Mark == ops.Gap)
+	return ok && s.Symbols[sym].IsMark &&
+		(s.Symbols[sym].Mark == ops.Resume || s.Symbols[sym].Mark == ops.Gap)
 }
 
 // A verdict is what a thread has to do with a rule.
@@ -246,7 +252,10 @@ func (r *rule) checker(a *pathNames) (checker, error) {
 			}
 		}
 		if !a.hasGaps() {
-			return func(t *wpp.Thread, midway bool) (verdict, error) { return r.checkBalance(a, t, midway, false), nil }, nil
+			return func(t *wpp.Thread, midway bool) (verdict,
+				error) {
+				return r.checkBalance(a, t, midway, false), nil
+			}, nil
 		}
 		gaps := classify(a)
 		gaps.resolve = func(_, class uint32) (uint32, bool) { return 0, class == gapClass }
@@ -309,9 +318,11 @@ func (r *rule) beginning(a *pathNames, atEnd bool) *automaton {
 	return x
 }
 
-// check reads a thread by two automata: within begins anew at each gap, across takes gaps for nothing.
-// What breaks the rule by across alone may be kept in a gap. Where that cannot be they are the same.
-func (r *rule) check(t *wpp.Thread, midway bool, within, across, begins, beginsAtEnd *automaton) (v verdict, err error) {
+// check reads a thread by two automata: within begins anew at each gap, across takes gaps for
+// nothing. What breaks the rule by across alone may be kept in a gap. Where that cannot be they are
+// the same.
+func (r *rule) check(t *wpp.Thread, midway bool, within, across, begins,
+	beginsAtEnd *automaton) (v verdict, err error) {
 	sweep := newSweep(t.Grammar, within, false)
 	violations, exit, err := sweep.whole()
 	if err != nil {

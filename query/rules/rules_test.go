@@ -55,16 +55,19 @@ func TestRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := r.Rules[0]
-			if got.Violations != tt.violations || got.Kept != (tt.violations == 0) || len(got.Witnesses) != min(1, int(tt.violations)) {
+			if got.Violations != tt.violations || got.Kept != (tt.violations == 0) ||
+				len(got.Witnesses) != min(1, int(tt.violations)) {
 				t.Fatalf("%+v", got)
 			}
 			if tt.violations == 0 {
 				return
 			}
 			w := got.Witnesses[0]
-			around := querytest.Spell(s, w.Before) + "|" + querytest.Spell(s, w.Symbols) + "|" + querytest.Spell(s, w.After)
+			around := querytest.Spell(s, w.Before) + "|" + querytest.Spell(s,
+				w.Symbols) + "|" + querytest.Spell(s, w.After)
 			from, to := int(tt.at), int(tt.at)+len(tt.stretch)
-			want := tt.text[max(0, from-3):from] + "|" + tt.stretch + "|" + tt.text[to:min(len(tt.text), to+3)]
+			want := tt.text[max(0, from-3):from] + "|" + tt.stretch + "|" +
+				tt.text[to:min(len(tt.text), to+3)]
 			if w.Position != tt.at || w.Length != uint64(len(tt.stretch)) || around != want {
 				t.Errorf("%d at %d, %s, want %s", w.Length, w.Position, around, want)
 			}
@@ -91,7 +94,8 @@ func (tt *verdictTest) check(t *testing.T, s *wpp.Snapshot) {
 	if got.Violations != tt.violations || got.Open != tt.open || got.Kept != (tt.why == "") {
 		t.Errorf("%s in %s: %+v", tt.rule, tt.text, got)
 	}
-	if tt.why != "" && (len(got.Witnesses) != 1 || got.Witnesses[0].Position != tt.at || got.Witnesses[0].Why != tt.why) {
+	if tt.why != "" && (len(got.Witnesses) != 1 || got.Witnesses[0].Position != tt.at ||
+		got.Witnesses[0].Why != tt.why) {
 		t.Errorf("%s in %s: %+v, want %d: %s", tt.rule, tt.text, got.Witnesses, tt.at, tt.why)
 	}
 }
@@ -140,7 +144,8 @@ func TestOpenAtTheBeginning(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := r.Rules[0]
-		if got.Violations != tt.violations || got.Open != tt.open || got.Kept != (tt.why == "") || tt.why != "" && got.Witnesses[0].Why != tt.why {
+		if got.Violations != tt.violations || got.Open != tt.open || got.Kept != (tt.why == "") ||
+			tt.why != "" && got.Witnesses[0].Why != tt.why {
 			t.Errorf("%s in %s: %+v", tt.rule, tt.text, got)
 		}
 	}
@@ -167,7 +172,8 @@ func TestRulesRefuse(t *testing.T) {
 		"never b ((a{0}){999999999}){999999999}": "more than 512 paths",
 		"never " + strings.Repeat("(", 1000):     "more than 100 parentheses",
 	} {
-		if _, err := Check(querytest.Letters("abc"), []string{rule}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Check(querytest.Letters("abc"), []string{rule}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", rule, err, want)
 		}
 		depends := want == "no routine q" || want == "a path is both"
@@ -187,7 +193,8 @@ func TestRulesAcrossGaps(t *testing.T) {
 		{"x#bab", "a before b", 0, 1, 2, "ran before in what is recorded"},
 		{"ax#x", "every a followed by b", 0, 1, 0, "not followed in what is recorded"},
 		{"ab#ax", "every a followed by b", 1, 0, 3, "not followed up to the end"},
-		{"ax#cx", "every a followed by b before c", 0, 1, 0, "not followed before in what is recorded"},
+		{"ax#cx", "every a followed by b before c", 0, 1, 0,
+			"not followed before in what is recorded"},
 		{"a#cxacac", "every a followed by b before c", 2, 1, 4, "not followed before"},
 		{"b#xa", "never a after b", 1, 0, 0, "ran after"},
 		{"a#axb#b", "a and b balanced within 1", 0, 1, 2, "more than 1 deep in what is recorded"},
@@ -203,7 +210,8 @@ func TestRulesAcrossGaps(t *testing.T) {
 
 // bruteRule counts the violations in a text of letters and what is open behind it, and tells where
 // the first ends. isGap says which characters are gaps.
-func bruteRule(kind, text string, limit int, ended, midway bool, isGap func(c rune) bool) (violations, open, first int) {
+func bruteRule(kind, text string, limit int, ended, midway bool,
+	isGap func(c rune) bool) (violations, open, first int) {
 	broken, left := -1, -1
 	gap := -1 // the last one so far
 	note := func(i int) {
@@ -310,8 +318,10 @@ func TestRulesEqualBruteForce(t *testing.T) {
 // checkRules compares the verdicts on rules of a, b and c with those of bruteRule.
 func checkRules(t querytest.Fataler, s *wpp.Snapshot, limit int) {
 	for kind, rule := range map[string]string{
-		"before": "a before b", "followed": "every a followed by b", "followed before": "every a followed by b before c",
-		"never": "never a after b", "balanced": fmt.Sprint("a and b balanced within ", limit),
+		"before": "a before b", "followed": "every a followed by b",
+		"followed before": "every a followed by b before c",
+		"never":           "never a after b", "balanced": fmt.Sprint("a and b balanced within ",
+			limit),
 	} {
 		got, err := Check(s, []string{rule})
 		if err != nil {
@@ -319,7 +329,11 @@ func checkRules(t querytest.Fataler, s *wpp.Snapshot, limit int) {
 		}
 		total, totalOpen, witnesses := 0, 0, got.Rules[0].Witnesses
 		for i, stream := range querytest.Streams(s) {
-			violations, open, first := bruteRule(kind, querytest.Spell(s, stream), limit, s.Threads[i].Ended, beginsMidway(s, &s.Threads[i]), func(c rune) bool { return c < 'a' && s.Symbols[querytest.Letter(s, c)].Mark == ops.Gap })
+			violations, open, first := bruteRule(kind, querytest.Spell(s, stream), limit,
+				s.Threads[i].Ended, beginsMidway(s, &s.Threads[i]),
+				func(c rune) bool {
+					return c < 'a' && s.Symbols[querytest.Letter(s, c)].Mark == ops.Gap
+				})
 			total += violations
 			totalOpen += open
 			if violations+open == 0 {
@@ -335,7 +349,9 @@ func checkRules(t querytest.Fataler, s *wpp.Snapshot, limit int) {
 				t.Fatalf("%s in %s: %+v, want %d", rule, querytest.Spell(s, stream), w, first)
 			}
 		}
-		if r := got.Rules[0]; r.Violations+r.Unmet != uint64(total) || r.Unmet > 0 && (r.Violations > 0 || r.NeverRan == nil) || r.Open != uint64(totalOpen) || r.Kept != (total+totalOpen == 0) || len(witnesses) > 0 {
+		if r := got.Rules[0]; r.Violations+r.Unmet != uint64(total) ||
+			r.Unmet > 0 && (r.Violations > 0 || r.NeverRan == nil) || r.Open != uint64(totalOpen) ||
+			r.Kept != (total+totalOpen == 0) || len(witnesses) > 0 {
 			t.Fatalf("%s: %+v, want %d and %d open", rule, r, total, totalOpen)
 		}
 	}
@@ -363,7 +379,9 @@ func TestRegexEqualsRegexp(t *testing.T) {
 				for begin := end; begin >= 0; begin-- {
 					if text[begin] == 'a' && matches.MatchString(text[begin+1:end+1]) {
 						if total++; total == before+1 {
-							want = append(want, Occurrence{TID: 100 + i, Position: uint64(begin), Length: uint64(end - begin + 1)})
+							want = append(want,
+								Occurrence{TID: 100 + i, Position: uint64(begin),
+									Length: uint64(end - begin + 1)})
 						}
 						break
 					}
@@ -374,7 +392,8 @@ func TestRegexEqualsRegexp(t *testing.T) {
 			t.Fatalf("%s: %+v, want %d: %+v", ours, got.Rules[0], total, want)
 		}
 		for i, w := range got.Rules[0].Witnesses {
-			if w.TID != want[i].TID || w.Position != want[i].Position || w.Length != want[i].Length {
+			if w.TID != want[i].TID || w.Position != want[i].Position ||
+				w.Length != want[i].Length {
 				t.Fatalf("%s: %+v, want %+v", ours, w, want[i])
 			}
 		}
@@ -384,7 +403,8 @@ func TestRegexEqualsRegexp(t *testing.T) {
 // drawRegex draws a regular expression in both notations.
 func drawRegex(t *rapid.T, depth int) (ours, theirs string) {
 	if depth == 0 || rapid.Bool().Draw(t, "leaf") {
-		leaf := rapid.SampledFrom([][2]string{{"a", "a"}, {"b", "b"}, {"c", "c"}, {".", "[a-z]"}, {"!a", "[b-z]"}}).Draw(t, "letter")
+		leaf := rapid.SampledFrom([][2]string{{"a", "a"}, {"b", "b"}, {"c", "c"}, {".", "[a-z]"},
+			{"!a", "[b-z]"}}).Draw(t, "letter")
 		return leaf[0], leaf[1]
 	}
 	a, a2 := drawRegex(t, depth-1)
@@ -416,13 +436,16 @@ func TestRulesInEndless(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Threads[0].Grammar = g
-	got, err := Check(s, []string{"a and b balanced", "b before a", "a before b", "never a b", "never b after a", "always a* b*"})
+	got, err := Check(s, []string{"a and b balanced", "b before a", "a before b", "never a b",
+		"never b after a", "always a* b*"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []struct{ violations, at uint64 }{{1, mostDepth}, {1 << 60, 0}, {0, 0}, {1, 1<<60 - 1}, {1 << 60, 1<<60 - 1}, {0, 0}} {
+	for i, want := range []struct{ violations, at uint64 }{{1, mostDepth}, {1 << 60, 0}, {0, 0},
+		{1, 1<<60 - 1}, {1 << 60, 1<<60 - 1}, {0, 0}} {
 		r := got.Rules[i]
-		if r.Violations != want.violations || want.violations > 0 && r.Witnesses[0].Position != want.at {
+		if r.Violations != want.violations ||
+			want.violations > 0 && r.Witnesses[0].Position != want.at {
 			t.Errorf("%+v, want %+v", r, want)
 		}
 	}
@@ -434,20 +457,24 @@ func TestRulesInEndless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Rules[0].Witnesses[0].Position != mostDepth || got.Rules[1].Violations != 1 || got.Rules[1].Witnesses[0].Position != math.MaxUint64 || s.Threads[0].Grammar.Length(0) != math.MaxUint64 {
+	if got.Rules[0].Witnesses[0].Position != mostDepth || got.Rules[1].Violations != 1 ||
+		got.Rules[1].Witnesses[0].Position != math.MaxUint64 ||
+		s.Threads[0].Grammar.Length(0) != math.MaxUint64 {
 		t.Errorf("%+v", got)
 	}
 }
 
 // tenStates are rules whose least automata have ten states and more. A trace meets few of those of
 // the first, and all of the second's, which counts modulo ten.
-var tenStates = []string{"never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#1 r5#1 r5#1 r5#1 r5#2", "always (BUSIEST{10} LATEST?)*"}
+var tenStates = []string{"never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#1 r5#1 r5#1 r5#1 " +
+	"r5#2", "always (BUSIEST{10} LATEST?)*"}
 
 func TestTenStates(t *testing.T) {
 	s := querytest.PathsOfEight(47)
 	for _, text := range tenStates {
 		paths := newPathNames(s)
-		r, err := parseRule(paths, strings.NewReplacer("BUSIEST", "r1", "LATEST", "r2#1").Replace(text))
+		r, err := parseRule(paths,
+			strings.NewReplacer("BUSIEST", "r1", "LATEST", "r2#1").Replace(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -504,7 +531,8 @@ func landmarks(s *wpp.Snapshot) *strings.Replacer {
 		}
 	}
 	busiest := s.Routines[slices.Index(counts, slices.Max(counts))].Name
-	return strings.NewReplacer("BUSIEST", busiest, "LATEST", fmt.Sprintf("%s#%d", s.RoutineOf(latest).Name, s.Symbols[latest].Path))
+	return strings.NewReplacer("BUSIEST", busiest, "LATEST",
+		fmt.Sprintf("%s#%d", s.RoutineOf(latest).Name, s.Symbols[latest].Path))
 }
 
 func BenchmarkRules(b *testing.B) {
@@ -558,8 +586,10 @@ func balanceExpanded(s *wpp.Snapshot, a *pathNames, r *rule) (violations uint64)
 
 // TestNegativeRepetition: {3,-1} was taken for {3,}.
 func TestNegativeRepetition(t *testing.T) {
-	for _, text := range []string{"never a{3,-1}", "never a{-1}", "never a{-2,3}", "never a{99999999999}"} {
-		if _, err := Check(querytest.Letters("aaaa"), []string{text}); err == nil || !strings.Contains(err.Error(), "is no number") {
+	for _, text := range []string{"never a{3,-1}", "never a{-1}", "never a{-2,3}",
+		"never a{99999999999}"} {
+		if _, err := Check(querytest.Letters("aaaa"), []string{text}); err == nil ||
+			!strings.Contains(err.Error(), "is no number") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -39,7 +39,8 @@ func answers(s *wpp.Snapshot, a, b string, gap int) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := []string{a + " before " + b, "every " + a + " followed by " + b, "never " + a + " " + b + "*"}
+	rules := []string{a + " before " + b, "every " + a + " followed by " + b,
+		"never " + a + " " + b + "*"}
 	if a != b {
 		rules = append(rules, a+" and "+b+" balanced within 2")
 	}

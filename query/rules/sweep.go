@@ -17,15 +17,16 @@ type sweep struct {
 	grammar   *wpp.Grammar
 	automaton *automaton
 	backward  bool
-	states    int                 // not 0: effects of all rules on so many states, which are all there are, are known
-	all       []effect            // these, by rule and state
-	pages     [][][]effect        // the others, by state, and by rule/pageRules
-	many      map[visitKey]uint64 // hits where there are manyHits or more
-	starts    stream.Ends         // nil: no position has been looked for yet
-	segments  map[int]int         // start rule of a segment -> the rule behind its last
-	room      int                 // effects that may be kept
-	stack     []visit
-	err       error
+	// not 0: effects of all rules on so many states, which are all there are, are known
+	states   int
+	all      []effect            // these, by rule and state
+	pages    [][][]effect        // the others, by state, and by rule/pageRules
+	many     map[visitKey]uint64 // hits where there are manyHits or more
+	starts   stream.Ends         // nil: no position has been looked for yet
+	segments map[int]int         // start rule of a segment -> the rule behind its last
+	room     int                 // effects that may be kept
+	stack    []visit
+	err      error
 }
 
 // An effect is what reading a rule's expansion from a state does: the state that it ends in, plus
@@ -80,7 +81,8 @@ type visit struct {
 }
 
 func newSweep(g *wpp.Grammar, a *automaton, backward bool) *sweep {
-	w := &sweep{grammar: g, automaton: a, backward: backward, room: mostEffects, many: make(map[visitKey]uint64)}
+	w := &sweep{grammar: g, automaton: a, backward: backward, room: mostEffects,
+		many: make(map[visitKey]uint64)}
 	if g.NumSegments() > 0 {
 		w.segments = make(map[int]int)
 		end := g.Rules()
@@ -161,7 +163,8 @@ func (w *sweep) effect(rule int, state uint32) effect {
 }
 
 func (w *sweep) enter(rule int, state uint32) {
-	w.stack = append(w.stack, visit{body: w.grammar.Body(rule), rule: rule, entry: state, state: state})
+	w.stack = append(w.stack, visit{body: w.grammar.Body(rule), rule: rule, entry: state,
+		state: state})
 }
 
 // read reads on in a rule. It is over, and true, at the rule's end; or it enters a rule whose
@@ -199,7 +202,8 @@ func (w *sweep) read(v *visit) bool {
 
 // whole is what reading all does.
 func (w *sweep) whole() (hits uint64, exit uint32, err error) {
-	if n := w.automaton.states(mostStatesAtOnce); n > 0 && w.grammar.NumSegments() == 0 && n*w.grammar.Rules() <= w.room {
+	if n := w.automaton.states(mostStatesAtOnce); n > 0 && w.grammar.NumSegments() == 0 &&
+		n*w.grammar.Rules() <= w.room {
 		w.fill(n)
 	}
 	e := w.effect(0, w.automaton.start)

@@ -15,8 +15,8 @@ import (
 // and up to 140 where nothing repeats.
 const mostSymbols = 1 << 24
 
-// Grammar returns a grammar that derives the same as g and takes fewer bytes in a snapshot, or g itself
-// where it finds none. It is made for one time after a recording: it costs a second or two a
+// Grammar returns a grammar that derives the same as g and takes fewer bytes in a snapshot, or g
+// itself where it finds none. It is made for one time after a recording: it costs a second or two a
 // million symbols of what the grammar derives, up to 16 million, of which it keeps some 50 to 140
 // bytes each in memory. In what derives more, it looks for repetitions within rules. An error says
 // that it came out wrong: g is as it was then. A grammar of segments, which are large, stays what
@@ -35,7 +35,8 @@ func compact(g *wpp.Grammar, symbols uint64) (*wpp.Grammar, error) {
 		return nil, fmt.Errorf("compact grammar: %w", err)
 	}
 	if fingerprint(compacted) != fingerprint(g) {
-		return nil, fmt.Errorf("compact grammar: it would not derive the same %d symbols", g.Length(0))
+		return nil, fmt.Errorf("compact grammar: it would not derive the same %d symbols",
+			g.Length(0))
 	}
 	if len(coding.Encode(compacted.Bodies())) >= len(coding.Encode(g.Bodies())) {
 		return g, nil

@@ -67,7 +67,8 @@ func nested(n int) [][]uint32 {
 // all of it, where that can be expanded.
 func TestCompactHugeExpansions(t *testing.T) {
 	for name, bodies := range map[string][][]uint32{
-		"2^60": wpptest.Doubling(60), "2^70": wpptest.Doubling(70), "2^1000": wpptest.Doubling(1000),
+		"2^60": wpptest.Doubling(60), "2^70": wpptest.Doubling(70),
+		"2^1000":    wpptest.Doubling(1000),
 		"nested 16": nested(16), "nested 60": nested(60), "nested 1000": nested(1000),
 	} {
 		g, err := wpp.NewGrammar(bodies)
@@ -78,10 +79,13 @@ func TestCompactHugeExpansions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fingerprint(c) != fingerprint(g) || c.Length(0) != g.Length(0) || codedSize(c) > codedSize(g) {
-			t.Errorf("%s: length %d, want %d; %d bytes, were %d", name, c.Length(0), g.Length(0), codedSize(c), codedSize(g))
+		if fingerprint(c) != fingerprint(g) || c.Length(0) != g.Length(0) ||
+			codedSize(c) > codedSize(g) {
+			t.Errorf("%s: length %d, want %d; %d bytes, were %d", name, c.Length(0), g.Length(0),
+				codedSize(c), codedSize(g))
 		}
-		if g.Length(0) < 1<<20 && !slices.Equal(slices.Collect(c.Expand(0)), slices.Collect(g.Expand(0))) {
+		if g.Length(0) < 1<<20 && !slices.Equal(slices.Collect(c.Expand(0)),
+			slices.Collect(g.Expand(0))) {
 			t.Errorf("%s derives something else", name)
 		}
 	}
@@ -100,10 +104,12 @@ func TestFingerprint(t *testing.T) {
 		if fingerprint(g) != fingerprint(flat) {
 			t.Fatalf("%v has two", stream)
 		}
-		at, by := rapid.IntRange(0, len(stream)-1).Draw(t, "at"), rapid.IntRange(0, len(stream)-1).Draw(t, "by")
+		at, by := rapid.IntRange(0, len(stream)-1).Draw(t, "at"), rapid.IntRange(0,
+			len(stream)-1).Draw(t, "by")
 		other := slices.Clone(stream)
 		other[at], other[by] = other[by], other[at]
-		if same := slices.Equal(stream, other); (fingerprint(wpptest.GrammarOf(other...)) == fingerprint(g)) != same {
+		if same := slices.Equal(stream,
+			other); (fingerprint(wpptest.GrammarOf(other...)) == fingerprint(g)) != same {
 			t.Fatalf("%v and %v have the same: %v", stream, other, !same)
 		}
 		other[at]++
@@ -114,7 +120,8 @@ func TestFingerprint(t *testing.T) {
 }
 
 func ExampleGrammar() {
-	g := wpptest.GrammarOf(0, 1, 2, 3, 4, 0, 1, 2, 5, 1, 2, 3, 4, 6, 0, 1, 2, 3, 7, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4)
+	g := wpptest.GrammarOf(0, 1, 2, 3, 4, 0, 1, 2, 5, 1, 2, 3, 4, 6, 0, 1, 2, 3, 7, 1, 2, 3, 4, 0,
+		1, 2, 3, 4, 0, 1, 2, 3, 4)
 	c, err := Grammar(g)
 	if err != nil {
 		fmt.Println(err)
@@ -131,7 +138,8 @@ func TestSnapshot(t *testing.T) {
 		stream  []uint32
 		leftOut []wpp.SectionKind
 	}{
-		"changed":   {[]uint32{0, 1, 2, 3, 4, 0, 1, 2, 5, 1, 2, 3, 4, 6, 0, 1, 2, 3, 7, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4}, []wpp.SectionKind{ofRules}},
+		"changed": {[]uint32{0, 1, 2, 3, 4, 0, 1, 2, 5, 1, 2, 3, 4, 6, 0, 1, 2, 3, 7, 1, 2, 3, 4,
+			0, 1, 2, 3, 4, 0, 1, 2, 3, 4}, []wpp.SectionKind{ofRules}},
 		"unchanged": {[]uint32{0, 1, 2}, nil},
 	} {
 		s := &wpp.Snapshot{Threads: []wpp.Thread{{Grammar: wpptest.GrammarOf(c.stream...)}}}
@@ -150,7 +158,8 @@ func TestSnapshot(t *testing.T) {
 		if c.leftOut != nil {
 			want = []*wpp.Section{before[0], before[2]}
 		}
-		if !slices.Equal(s.Sections, want) || !slices.Equal(slices.Collect(s.SectionsOf(kept)), []*wpp.Section{before[0], before[2]}) {
+		if !slices.Equal(s.Sections, want) || !slices.Equal(slices.Collect(s.SectionsOf(kept)),
+			[]*wpp.Section{before[0], before[2]}) {
 			t.Errorf("%s: %d sections stay", name, len(s.Sections))
 		}
 	}

@@ -40,7 +40,8 @@ func TestSmallerThanXz(t *testing.T) {
 		testenv.Missing(t, err)
 	}
 	const n = 1 << 18
-	for name, stream := range map[string][]uint32{"nested loops": nestedLoops(n), "loops of chance": wpptest.Loops(n)} {
+	for name, stream := range map[string][]uint32{"nested loops": nestedLoops(n),
+		"loops of chance": wpptest.Loops(n)} {
 		var raw []byte
 		for _, v := range stream {
 			raw = binary.LittleEndian.AppendUint32(raw, v)

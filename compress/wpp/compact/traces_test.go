@@ -19,10 +19,12 @@ import (
 func benchmarkGrammars(b *testing.B, bench func(b *testing.B, g *wpp.Grammar)) {
 	files := filepath.SplitList(os.Getenv("WPP_TRACES"))
 	if len(files) == 0 {
-		b.Run("loops", func(b *testing.B) { bench(b, wpptest.GrammarOf(wpptest.Loops(100_000)...)) })
+		b.Run("loops",
+			func(b *testing.B) { bench(b, wpptest.GrammarOf(wpptest.Loops(100_000)...)) })
 	}
 	for _, path := range files {
-		b.Run(strings.TrimSuffix(filepath.Base(path), ".u32"), func(b *testing.B) { bench(b, grammarOfTrace(b, path)) })
+		b.Run(strings.TrimSuffix(filepath.Base(path), ".u32"),
+			func(b *testing.B) { bench(b, grammarOfTrace(b, path)) })
 	}
 }
 

@@ -124,7 +124,8 @@ func decodeProgram(s *wpp.Snapshot, m *ProgramSection) error {
 			return fmt.Errorf("routine %d: %w", i, err)
 		}
 	}
-	if len(m.RangeLo) > 0 || len(m.BlockAddr) > 0 || len(m.InstructionLength) > 0 || len(m.SpanCall) > 0 {
+	if len(m.RangeLo) > 0 || len(m.BlockAddr) > 0 || len(m.InstructionLength) > 0 ||
+		len(m.SpanCall) > 0 {
 		return errColumns
 	}
 	return nil
@@ -135,14 +136,17 @@ func (d *programDecoder) sameLengths() bool {
 	routines, blocks := len(m.RoutineName), len(m.BlockAddr)
 	calls, spans := len(m.CallName), len(m.SpanInstructions)
 	return len(m.ImageName) == len(m.ImageBuildId) &&
-		routines == len(m.RoutineSymbol) && routines == len(m.RoutineImage) && routines == len(m.RoutineEntry) &&
+		routines == len(m.RoutineSymbol) && routines == len(m.RoutineImage) &&
+		routines == len(m.RoutineEntry) &&
 		routines == len(m.RoutineLeftOut) && routines == len(m.RoutinePaths) &&
 		routines == len(m.RoutineRanges) && routines == len(m.RoutineBlocks) &&
 		len(m.RangeLo) == len(m.RangeSize) &&
-		blocks == len(m.BlockInstructions) && blocks == len(m.BlockFile) && blocks == len(m.BlockLine) && blocks == len(m.BlockLast) &&
+		blocks == len(m.BlockInstructions) && blocks == len(m.BlockFile) &&
+		blocks == len(m.BlockLine) && blocks == len(m.BlockLast) &&
 		calls == len(m.CallFile) && calls == len(m.CallLine) && calls == len(m.CallIn) &&
 		(len(m.BlockSpans) == 0 || len(m.BlockSpans) == blocks) &&
-		spans == len(m.SpanCall) && spans == len(m.SpanFile) && spans == len(m.SpanLine) && spans == len(m.SpanLast)
+		spans == len(m.SpanCall) && spans == len(m.SpanFile) && spans == len(m.SpanLine) &&
+		spans == len(m.SpanLast)
 }
 
 // text sets texts by their numbers.
@@ -158,7 +162,8 @@ func (d *programDecoder) images() ([]wpp.Image, error) {
 	images := make([]wpp.Image, len(d.m.ImageName))
 	for i := range images {
 		var id string
-		if err := errors.Join(d.text(&images[i].Name, d.m.ImageName[i]), d.text(&id, d.m.ImageBuildId[i])); err != nil {
+		if err := errors.Join(d.text(&images[i].Name, d.m.ImageName[i]),
+			d.text(&id, d.m.ImageBuildId[i])); err != nil {
 			return nil, fmt.Errorf("image %d: %w", i, err)
 		}
 		if id != "" {
@@ -287,10 +292,12 @@ func (d *programDecoder) spans(n uint32, b *wpp.Block) error {
 		d.spanCall += m.SpanCall[i]
 		line := d.spanLine + m.SpanLine[i]
 		d.spanLine = line + int64(m.SpanLast[i])
-		b.Spans[i] = wpp.Span{From: at, To: at + int(count), Call: int(d.spanCall), File: int(m.SpanFile[i]), Line: int(line), Last: int(d.spanLine)}
+		b.Spans[i] = wpp.Span{From: at, To: at + int(count), Call: int(d.spanCall),
+			File: int(m.SpanFile[i]), Line: int(line), Last: int(d.spanLine)}
 		at += int(count)
 	}
-	m.SpanCall, m.SpanFile, m.SpanLine, m.SpanLast = m.SpanCall[n:], m.SpanFile[n:], m.SpanLine[n:], m.SpanLast[n:]
+	m.SpanCall, m.SpanFile, m.SpanLine, m.SpanLast = m.SpanCall[n:], m.SpanFile[n:], m.SpanLine[n:],
+		m.SpanLast[n:]
 	return nil
 }
 
@@ -316,7 +323,8 @@ func decodeSymbols(m *SymbolSection) ([]wpp.Symbol, error) {
 			continue
 		}
 		if m.Start[i] > math.MaxUint8 || m.End[i] > math.MaxUint8 {
-			return nil, fmt.Errorf("symbol %d: path from unknown start %d to end %d", i, m.Start[i], m.End[i])
+			return nil, fmt.Errorf("symbol %d: path from unknown start %d to end %d", i, m.Start[i],
+				m.End[i])
 		}
 		symbols[i] = wpp.Symbol{
 			Routine: int(routine),
@@ -351,7 +359,8 @@ func decodeMark(mark uint32, n uint64) (wpp.Symbol, error) {
 // thread decodes a thread. segments are those of the file.
 func (f *fileReader) thread(m *ThreadSection) (wpp.Thread, error) {
 	grammar, err := f.grammar(m)
-	return wpp.Thread{TID: int(m.Tid), Name: string(m.Name), Grammar: grammar, Lost: m.Lost, Gaps: m.Gaps, Ended: m.Ended}, err
+	return wpp.Thread{TID: int(m.Tid), Name: string(m.Name), Grammar: grammar, Lost: m.Lost,
+		Gaps: m.Gaps, Ended: m.Ended}, err
 }
 
 func (f *fileReader) grammar(m *ThreadSection) (*wpp.Grammar, error) {
@@ -365,7 +374,8 @@ func (f *fileReader) grammar(m *ThreadSection) (*wpp.Grammar, error) {
 	var list []*wpp.Segment
 	for _, n := range m.Segment {
 		if uint64(n) >= uint64(len(f.segments)) || f.segments[n] == nil {
-			return nil, fmt.Errorf("segment %d of %d, which is not there or another thread's", n, len(f.segments))
+			return nil, fmt.Errorf("segment %d of %d, which is not there or another thread's", n,
+				len(f.segments))
 		}
 		list = append(list, f.segments[n].segment())
 		f.segments[n] = nil

@@ -188,7 +188,8 @@ func encodeSymbols(symbols []wpp.Symbol) *SymbolSection {
 // encodeThread makes the message of a thread, whose grammar is in the segments with these numbers,
 // if there are any.
 func encodeThread(t *wpp.Thread, segments []uint32) *ThreadSection {
-	m := &ThreadSection{Tid: int64(t.TID), Name: []byte(t.Name), Lost: t.Lost, Gaps: t.Gaps, Ended: t.Ended, Segment: segments}
+	m := &ThreadSection{Tid: int64(t.TID), Name: []byte(t.Name), Lost: t.Lost, Gaps: t.Gaps,
+		Ended: t.Ended, Segment: segments}
 	if segments == nil {
 		m.Grammar = coding.Encode(t.Grammar.Bodies())
 	}

@@ -62,12 +62,16 @@ func TestRoundTripOfNothing(t *testing.T) {
 // numbers.
 func TestRoundTripRenumbersRules(t *testing.T) {
 	s := wpptest.Small()
-	s.Threads[0].Grammar = grammarOfBodies(t, [][]uint32{{0, wpp.RuleSymbol(2), wpp.RuleSymbol(2)}, {1, 2}, {wpp.RuleSymbol(1), 3, wpp.RuleSymbol(1)}})
+	s.Threads[0].Grammar = grammarOfBodies(t,
+		[][]uint32{{0, wpp.RuleSymbol(2), wpp.RuleSymbol(2)}, {1, 2},
+			{wpp.RuleSymbol(1), 3, wpp.RuleSymbol(1)}})
 	got, err := Read(bytes.NewReader(encoded(t, s)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Threads[0].Grammar = grammarOfBodies(t, [][]uint32{{0, wpp.RuleSymbol(1), wpp.RuleSymbol(1)}, {wpp.RuleSymbol(2), 3, wpp.RuleSymbol(2)}, {1, 2}})
+	s.Threads[0].Grammar = grammarOfBodies(t,
+		[][]uint32{{0, wpp.RuleSymbol(1), wpp.RuleSymbol(1)},
+			{wpp.RuleSymbol(2), 3, wpp.RuleSymbol(2)}, {1, 2}})
 	if d := wpptest.Difference(s, got); d != "" {
 		t.Fatal(d)
 	}
@@ -86,7 +90,8 @@ func grammarOfBodies(t *testing.T, bodies [][]uint32) *wpp.Grammar {
 // writes the newest only.
 func TestReadsAllVersions(t *testing.T) {
 	if *update {
-		if err := os.WriteFile(versionFile(version), encoded(t, wpptest.Small()), 0o644); err != nil {
+		if err := os.WriteFile(versionFile(version), encoded(t, wpptest.Small()),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,14 +124,17 @@ func versionFile(v int) string { return filepath.Join("testdata", fmt.Sprintf("v
 func TestReadBoundsSymbols(t *testing.T) {
 	const n = 10_000
 	repeated := slices.Repeat([]uint32{0}, n)
-	s := &wpp.Snapshot{Symbols: wpptest.Small().Symbols[1:2], Threads: []wpp.Thread{{Grammar: grammarOfBodies(t, [][]uint32{repeated})}, {Grammar: wpptest.GrammarOf()}}}
+	s := &wpp.Snapshot{Symbols: wpptest.Small().Symbols[1:2],
+		Threads: []wpp.Thread{{Grammar: grammarOfBodies(t, [][]uint32{repeated})},
+			{Grammar: wpptest.GrammarOf()}}}
 	file := encoded(t, s)
 	for _, c := range []struct {
 		limit int
 		want  string
 	}{
 		{(n + 100) * symbolBytes, ""},
-		{n * symbolBytes, "is damaged: section thread 0: coded grammar declares 10000 symbols, more than the "},
+		{n * symbolBytes, "is damaged: section thread 0: coded grammar declares 10000 symbols, " +
+			"more than the "},
 	} {
 		_, err := read(bytes.NewReader(file), c.limit)
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
@@ -137,7 +145,8 @@ func TestReadBoundsSymbols(t *testing.T) {
 
 func checkOneLine(t *testing.T, err error) {
 	t.Helper()
-	if message := err.Error(); strings.ContainsAny(message, "\n\r") || !strings.HasPrefix(message, "snapshot ") {
+	if message := err.Error(); strings.ContainsAny(message, "\n\r") || !strings.HasPrefix(message,
+		"snapshot ") {
 		t.Errorf("not one clear line: %q", message)
 	}
 }
@@ -257,7 +266,8 @@ func frame(version uint32, sections ...section) []byte {
 	b = binary.LittleEndian.AppendUint32(b, checksum(b))
 	for _, s := range sections {
 		var h []byte
-		for _, v := range []uint32{uint32(s.kind), uint32(len(s.stored)), uint32(s.raw), checksum(s.stored)} {
+		for _, v := range []uint32{uint32(s.kind), uint32(len(s.stored)), uint32(s.raw),
+			checksum(s.stored)} {
 			h = binary.LittleEndian.AppendUint32(h, v)
 		}
 		b = append(b, binary.LittleEndian.AppendUint32(h, checksum(h))...)
@@ -294,48 +304,107 @@ func TestReadRefuses(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"nothing":             {nil, "is no wpptrace snapshot"},
-		"text":                {[]byte("#!/bin/sh\necho hello, world\n"), "is no wpptrace snapshot"},
-		"a newer version":     {frame(9, end), "has version 9; this wpptrace reads versions 1 to 6: use a newer wpptrace"},
-		"sections missing":    {frame(1, end), "is damaged: section end stands where figures should"},
-		"sections twice":      {frame(1, good[0], good[0]), "is damaged: section figures stands where program should"},
-		"figures as a thread": {frame(1, append(slices.Clone(good), good[0])...), "is damaged: section figures stands where thread 2 should"},
-		"unknown section":     {with(4, section{kind: 77}), "is damaged: section of kind 77 stands where thread 1 should"},
-		"end not empty":       {frame(1, append(slices.Clone(good), section{endSection, bomb, 1 << 20})...), "is damaged: section end is not empty"},
-		"more behind the end": {append(frame(1, append(slices.Clone(good), end)...), 0), "is damaged: something follows section end"},
-		"more than declared":  {with(3, section{threadSection, bomb, 1<<20 - 1}), "is damaged: section thread 0: decompresses to other than the declared 1048575 bytes"},
-		"less than declared":  {with(3, section{threadSection, bomb, 1<<20 + 1}), "is damaged: section thread 0: decompresses to other than the declared 1048577 bytes"},
-		"too much declared":   {with(3, section{threadSection, bomb, maxRaw}), "is damaged: section thread 0 declares 1073741824 bytes, more than the "},
-		"not compressed":      {with(3, section{threadSection, []byte("hello"), 5}), "is damaged: section thread 0: decompress: "},
-		"no message":          {with(3, section{threadSection, compressed([]byte{0xff}), 1}), "is damaged: section thread 0: proto:"},
-		"no start rule":       {with(3, tree()), "is damaged: section thread 0: bodies of rules disagree with their lengths"},
-		"body too short":      {with(3, tree(2, 0)), "is damaged: section thread 0: bodies of rules disagree with their lengths"},
-		"body too long":       {with(3, tree(0, 0)), "is damaged: section thread 0: bodies of rules disagree with their lengths"},
-		"body without length": {with(3, tree(1, 1)), "is damaged: section thread 0: bodies of rules disagree with their lengths"},
-		"huge body":           {with(3, tree(1<<32-1, 0)), "is damaged: section thread 0: bodies of rules disagree with their lengths"},
-		"bodies too long":     {with(3, tree(2, 1, 3, 0, 0)), "is damaged: section thread 0: bodies of rules disagree with their lengths"},
-		"rule out of range":   {with(3, tree(1, 7)), "is damaged: section thread 0: refers back by 3 rules of 1"},
-		"the start rule":      {with(3, tree(1, 3)), "is damaged: section thread 0: refers back by 1 rules of 1"},
-		"cyclic rules":        {with(3, tree(1, 1, 1, 3)), "is damaged: section thread 0: 1 of 2 rules are unused or derive themselves"},
-		"empty rule":          {with(3, tree(1, 1, 0)), "is damaged: section thread 0: rule 1 of 2 is empty"},
-		"coded too short":     {with(3, coded([]byte{3, 1, 0})), "is damaged: section thread 0: coded grammar ends too early"},
-		"coded too large":     {with(3, coded(binary.AppendUvarint([]byte{3}, maxRaw))), "is damaged: section thread 0: coded grammar declares 1073741824 symbols, more than the "},
-		"coded terminal":      {with(3, coded(coding.Encode([][]uint32{{5}}))), "is damaged: thread 0: rule 0: symbol 5 of 5"},
-		"unknown terminal":    {with(3, tree(1, 10)), "is damaged: thread 0: rule 0: symbol 5 of 5"},
-		"unknown mark":        {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Kind[0] = 6 }))), "is damaged: symbol 0: unknown mark(5)"},
-		"mark above a byte":   {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Kind[0] = 257 }))), "is damaged: section symbols: symbol 0: unknown mark 256"},
-		"start above a byte":  {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Start[0] = 256 }))), "is damaged: section symbols: symbol 0: path from unknown start 256 to end 0"},
-		"routine above int32": {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Routine[0] = int64(unknown) }))), "is damaged: symbol 0: routine "},
-		"symbol rows":         {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Cut = nil }))), "is damaged: section symbols: columns disagree"},
-		"blocks missing":      {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Blocks[0] = 1 }))), "is damaged: section symbols: columns disagree"},
-		"blocks left":         {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Block = []int64{0} }))), "is damaged: section symbols: columns disagree"},
-		"text missing":        {with(1, packed(programSection, &ProgramSection{File: []uint32{0}})), "is damaged: section program: file 0: text 0 of 0"},
-		"text too long":       {with(1, packed(programSection, &ProgramSection{TextLength: []uint32{1}})), "is damaged: section program: columns disagree"},
-		"image rows":          {with(1, packed(programSection, &ProgramSection{ImageName: []uint32{0}})), "is damaged: section program: columns disagree"},
-		"ranges left":         {with(1, packed(programSection, &ProgramSection{RangeLo: []int64{0}, RangeSize: []uint64{1}})), "is damaged: section program: columns disagree"},
-		"ranges missing":      {with(1, packed(programSection, oneRoutine(func(m *ProgramSection) { m.RoutineRanges[0] = 1 << 31 }))), "is damaged: section program: routine 0: columns disagree"},
-		"blocks of a routine": {with(1, packed(programSection, oneRoutine(func(m *ProgramSection) { m.RoutineBlocks[0] = 1 << 31 }))), "is damaged: section program: routine 0: columns disagree"},
-		"name of a routine":   {with(1, packed(programSection, oneRoutine(func(m *ProgramSection) { m.RoutineName[0] = 1 }))), "is damaged: section program: routine 0: text 1 of 1"},
+		"nothing": {nil, "is no wpptrace snapshot"},
+		"text": {[]byte("#!/bin/sh\necho hello, world\n"),
+			"is no wpptrace snapshot"},
+		"a newer version": {frame(9, end), "has version 9; this wpptrace reads versions 1 to " +
+			"6: use a newer wpptrace"},
+		"sections missing": {frame(1, end), "is damaged: section end stands where figures " +
+			"should"},
+		"sections twice": {frame(1, good[0], good[0]),
+			"is damaged: section figures stands where program should"},
+		"figures as a thread": {frame(1, append(slices.Clone(good), good[0])...),
+			"is damaged: section figures stands where thread 2 should"},
+		"unknown section": {with(4, section{kind: 77}),
+			"is damaged: section of kind 77 stands where thread 1 should"},
+		"end not empty": {frame(1,
+			append(slices.Clone(good), section{endSection, bomb, 1 << 20})...),
+			"is damaged: section end is not empty"},
+		"more behind the end": {append(frame(1, append(slices.Clone(good), end)...), 0),
+			"is damaged: something follows section end"},
+		"more than declared": {with(3, section{threadSection, bomb, 1<<20 - 1}),
+			"is damaged: section thread 0: decompresses to other than the declared 1048575 bytes"},
+		"less than declared": {with(3, section{threadSection, bomb, 1<<20 + 1}),
+			"is damaged: section thread 0: decompresses to other than the declared 1048577 bytes"},
+		"too much declared": {with(3, section{threadSection, bomb, maxRaw}),
+			"is damaged: section thread 0 declares 1073741824 bytes, more than the "},
+		"not compressed": {with(3, section{threadSection, []byte("hello"), 5}),
+			"is damaged: section thread 0: decompress: "},
+		"no message": {with(3, section{threadSection, compressed([]byte{0xff}), 1}),
+			"is damaged: section thread 0: proto:"},
+		"no start rule": {with(3, tree()), "is damaged: section thread 0: bodies of rules " +
+			"disagree with their lengths"},
+		"body too short": {with(3, tree(2, 0)),
+			"is damaged: section thread 0: bodies of rules disagree with their lengths"},
+		"body too long": {with(3, tree(0, 0)),
+			"is damaged: section thread 0: bodies of rules disagree with their lengths"},
+		"body without length": {with(3, tree(1, 1)),
+			"is damaged: section thread 0: bodies of rules disagree with their lengths"},
+		"huge body": {with(3, tree(1<<32-1, 0)),
+			"is damaged: section thread 0: bodies of rules disagree with their lengths"},
+		"bodies too long": {with(3, tree(2, 1, 3, 0, 0)),
+			"is damaged: section thread 0: bodies of rules disagree with their lengths"},
+		"rule out of range": {with(3, tree(1, 7)),
+			"is damaged: section thread 0: refers back by 3 rules of 1"},
+		"the start rule": {with(3, tree(1, 3)),
+			"is damaged: section thread 0: refers back by 1 rules of 1"},
+		"cyclic rules": {with(3, tree(1, 1, 1, 3)),
+			"is damaged: section thread 0: 1 of 2 rules are unused or derive themselves"},
+		"empty rule": {with(3, tree(1, 1, 0)),
+			"is damaged: section thread 0: rule 1 of 2 is empty"},
+		"coded too short": {with(3, coded([]byte{3, 1, 0})),
+			"is damaged: section thread 0: coded grammar ends too early"},
+		"coded too large": {with(3, coded(binary.AppendUvarint([]byte{3}, maxRaw))),
+			"is damaged: section thread 0: coded grammar declares 1073741824 symbols, more than " +
+				"the "},
+		"coded terminal": {with(3, coded(coding.Encode([][]uint32{{5}}))),
+			"is damaged: thread 0: rule 0: symbol 5 of 5"},
+		"unknown terminal": {with(3, tree(1, 10)),
+			"is damaged: thread 0: rule 0: symbol 5 of 5"},
+		"unknown mark": {with(2,
+			packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Kind[0] = 6 }))),
+			"is damaged: symbol 0: unknown mark(5)"},
+		"mark above a byte": {with(2,
+			packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Kind[0] = 257 }))),
+			"is damaged: section symbols: symbol 0: unknown mark 256"},
+		"start above a byte": {with(2,
+			packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Start[0] = 256 }))),
+			"is damaged: section symbols: symbol 0: path from unknown start 256 to end 0"},
+		"routine above int32": {with(2,
+			packed(symbolSection,
+				oneSymbol(func(m *SymbolSection) { m.Routine[0] = int64(unknown) }))),
+			"is damaged: symbol 0: routine "},
+		"symbol rows": {with(2,
+			packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Cut = nil }))),
+			"is damaged: section symbols: columns disagree"},
+		"blocks missing": {with(2,
+			packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Blocks[0] = 1 }))),
+			"is damaged: section symbols: columns disagree"},
+		"blocks left": {with(2,
+			packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Block = []int64{0} }))),
+			"is damaged: section symbols: columns disagree"},
+		"text missing": {with(1, packed(programSection, &ProgramSection{File: []uint32{0}})),
+			"is damaged: section program: file 0: text 0 of 0"},
+		"text too long": {with(1,
+			packed(programSection, &ProgramSection{TextLength: []uint32{1}})),
+			"is damaged: section program: columns disagree"},
+		"image rows": {with(1,
+			packed(programSection, &ProgramSection{ImageName: []uint32{0}})),
+			"is damaged: section program: columns disagree"},
+		"ranges left": {with(1,
+			packed(programSection, &ProgramSection{RangeLo: []int64{0}, RangeSize: []uint64{1}})),
+			"is damaged: section program: columns disagree"},
+		"ranges missing": {with(1,
+			packed(programSection,
+				oneRoutine(func(m *ProgramSection) { m.RoutineRanges[0] = 1 << 31 }))),
+			"is damaged: section program: routine 0: columns disagree"},
+		"blocks of a routine": {with(1,
+			packed(programSection,
+				oneRoutine(func(m *ProgramSection) { m.RoutineBlocks[0] = 1 << 31 }))),
+			"is damaged: section program: routine 0: columns disagree"},
+		"name of a routine": {with(1,
+			packed(programSection, oneRoutine(func(m *ProgramSection) { m.RoutineName[0] = 1 }))),
+			"is damaged: section program: routine 0: text 1 of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read(bytes.NewReader(c.file))
@@ -422,14 +491,16 @@ func FuzzRead(f *testing.F) {
 	f.Add(encoded(f, wpptest.Small()), false)
 	f.Add(encoded(f, wpptest.Inlined()), false)
 	f.Add(frame(9, end), false)
-	for _, s := range append(smallSections(), tree(3, 1, 2, 0, 2, 3, 4), packed(programSection, encodeProgram(wpptest.Inlined()))) {
+	for _, s := range append(smallSections(), tree(3, 1, 2, 0, 2, 3, 4),
+		packed(programSection, encodeProgram(wpptest.Inlined()))) {
 		raw, err := decompress(s.stored, uint32(s.raw))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(append([]byte{byte(s.kind)}, raw...), true)
 	}
-	for _, g := range []*wpp.Grammar{wpptest.GrammarOf(1, 2, 1, 2), wpptest.GrammarOf(slices.Repeat([]uint32{0, 1}, 100)...)} {
+	for _, g := range []*wpp.Grammar{wpptest.GrammarOf(1, 2, 1, 2),
+		wpptest.GrammarOf(slices.Repeat([]uint32{0, 1}, 100)...)} {
 		about, coded, err := codedSegment(wpp.NewSegment(g))
 		if err != nil {
 			f.Fatal(err)
@@ -442,7 +513,9 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, message bool) {
 		file := b
-		if message { // b is a section's message, behind its kind: checksums and compression do not shield the decoder from it
+		if message {
+			// b is a section's message, behind its kind: checksums and compression do not shield
+			// the decoder from it
 			file = fuzzFrame(b)
 		}
 		s, err := read(bytes.NewReader(file), fuzzMaxRaw)
@@ -453,7 +526,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was read cannot be written and read: %v", err)
 		}
-		inSegment := message && len(b) > 0 && b[0] == byte(segmentSection) // whose rules may have any numbers
+		// whose rules may have any numbers
+		inSegment := message && len(b) > 0 && b[0] == byte(segmentSection)
 		if d := wpptest.Difference(s, again); d != "" && !inSegment {
 			t.Fatal(d)
 		}
@@ -478,7 +552,9 @@ func fuzzFrame(b []byte) []byte {
 			sections[i] = section{sectionKind(b[0]), compressed(b[1:]), len(b) - 1}
 		}
 		if sectionKind(b[0]) == segmentSection {
-			return frame(withSegments, sections[0], sections[1], sections[2], section{segmentSection, b[1:], 0}, packed(threadSection, &ThreadSection{Segment: []uint32{0}}), end)
+			return frame(withSegments, sections[0], sections[1], sections[2],
+				section{segmentSection, b[1:], 0}, packed(threadSection,
+					&ThreadSection{Segment: []uint32{0}}), end)
 		}
 	}
 	return frame(1, append(sections, end)...)

@@ -33,8 +33,8 @@ import (
 // for its whole segments. The last figures and the last program count; symbols are added to those
 // before.
 //
-// From version 6 on there may be sections of other kinds, which belong to other packages: behind the
-// first symbols, and before the end. A reader that does not know a kind refuses the file if the
+// From version 6 on there may be sections of other kinds, which belong to other packages: behind
+// the first symbols, and before the end. A reader that does not know a kind refuses the file if the
 // kind's highest bit is set (wpp.Critical), and else skips the section. Their messages are
 // compressed as the format's own, and are not compressed where the raw length is 0. Numbers below
 // wpp.FirstSection are the format's own.
@@ -57,14 +57,20 @@ const (
 
 // The limits hold for writers as for readers: no length is believed beyond them.
 const (
-	maxRaw    = 1 << 30 // bytes of all messages of a file, before compression, and symbolBytes for each symbol of a coded grammar
+	// bytes of all messages of a file, before compression, and symbolBytes for each symbol of a
+	// coded grammar
+	maxRaw    = 1 << 30
 	maxWindow = 8 << 20 // bytes of history that decompressing needs
 
 	symbolBytes = 16 // a few bytes may hold many symbols, and a symbol takes some memory
 
-	maxRules = 1 << 24   // of all grammars of a file that are in no segment: reading one takes some 150 bytes; a rule in a file has two symbols at least
-	maxRows  = 2 << 30   // bytes of all rows that are made of the columns of a file
-	maxTable = 256 << 20 // bytes of the message of a section that has columns, whose elements take up to eight times as much
+	// of all grammars of a file that are in no segment: reading one takes some 150 bytes; a rule in
+	// a file has two symbols at least
+	maxRules = 1 << 24
+	maxRows  = 2 << 30 // bytes of all rows that are made of the columns of a file
+	// bytes of the message of a section that has columns, whose elements take up to eight times as
+	// much
+	maxTable = 256 << 20
 )
 
 type sectionKind uint32
@@ -111,14 +117,16 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 type frameWriter struct {
 	w    io.Writer
 	zstd *zstd.Encoder
-	left int                 // raw bytes that may still be written
-	at   int64               // bytes written
-	last map[sectionKind]int // raw bytes of the last figures and the last program, which the next ones replace
+	left int   // raw bytes that may still be written
+	at   int64 // bytes written
+	// raw bytes of the last figures and the last program, which the next ones replace
+	last map[sectionKind]int
 	rows rows
 }
 
 func newFrameWriter(w io.Writer) (*frameWriter, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(maxWindow),
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(maxWindow),
 		zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false))
 	if err != nil {
 		return nil, fmt.Errorf("compress snapshot: %w", err)
@@ -128,7 +136,8 @@ func newFrameWriter(w io.Writer) (*frameWriter, error) {
 	if _, err := w.Write(header); err != nil {
 		return nil, err
 	}
-	return &frameWriter{w: w, zstd: encoder, left: maxRaw, at: headerSize, last: map[sectionKind]int{}}, nil
+	return &frameWriter{w: w, zstd: encoder, left: maxRaw, at: headerSize,
+		last: map[sectionKind]int{}}, nil
 }
 
 // section writes a message as a section; a nil message is written as no bytes at all.
@@ -151,21 +160,25 @@ func (w *frameWriter) section(kind sectionKind, message proto.Message) error {
 	if err := w.spend(len(raw)); err != nil {
 		return fmt.Errorf("section %v: %w", kind, err)
 	}
-	return w.write(sectionHeader{kind, uint32(len(stored)), uint32(len(raw)), checksum(stored)}, stored)
+	return w.write(sectionHeader{kind, uint32(len(stored)), uint32(len(raw)), checksum(stored)},
+		stored)
 }
 
 // segment writes a segment's message and its coded grammar, and returns what a reader needs to find
 // them: where they are stored, and the header.
-func (w *frameWriter) segment(about *SegmentSection, coded []byte) (at int64, h sectionHeader, err error) {
+func (w *frameWriter) segment(about *SegmentSection,
+	coded []byte) (at int64, h sectionHeader, err error) {
 	message, err := proto.Marshal(about)
 	if err != nil {
 		return 0, h, fmt.Errorf("encode section %v: %w", segmentSection, err)
 	}
 	front := append(binary.AppendUvarint(nil, uint64(len(message))), message...)
-	if len(message) > mostAbout || about.Symbols > mostSegment || uint64(len(front))+uint64(len(coded)) > math.MaxUint32 {
+	if len(message) > mostAbout || about.Symbols > mostSegment ||
+		uint64(len(front))+uint64(len(coded)) > math.MaxUint32 {
 		return 0, h, fmt.Errorf("section %v: it is too large", segmentSection)
 	}
-	h = sectionHeader{segmentSection, uint32(len(front) + len(coded)), 0, crc32.Update(checksum(front), castagnoli, coded)}
+	h = sectionHeader{segmentSection, uint32(len(front) + len(coded)), 0,
+		crc32.Update(checksum(front), castagnoli, coded)}
 	err = w.write(h, front, coded)
 	return w.at - int64(h.stored), h, err
 }
@@ -199,10 +212,11 @@ func (w *frameWriter) spend(n int) error {
 // A frameReader reads the frame of a snapshot, trusting nothing: it allocates no more than it has
 // read, and decompresses no more than a section declares and the file may still have.
 type frameReader struct {
-	r       io.Reader
-	left    int                 // raw bytes that may still be read
-	last    map[sectionKind]int // raw bytes of the last figures and the last program, which the next ones replace
-	rules   int                 // that may still be read
+	r    io.Reader
+	left int // raw bytes that may still be read
+	// raw bytes of the last figures and the last program, which the next ones replace
+	last    map[sectionKind]int
+	rules   int // that may still be read
 	rows    rows
 	version uint32
 }
@@ -214,7 +228,8 @@ var ErrTruncated = errors.New("is truncated")
 type versionError uint32
 
 func (e versionError) Error() string {
-	return fmt.Sprintf("has version %d; this wpptrace reads versions 1 to %d: use a newer wpptrace", uint32(e), version)
+	return fmt.Sprintf("has version %d; this wpptrace reads versions 1 to %d: use a newer wpptrace",
+		uint32(e), version)
 }
 
 // ErrNoSnapshot says that a file is something else.
@@ -237,7 +252,8 @@ func newFrameReader(r io.Reader, maxRaw int) (*frameReader, error) {
 	if v < 1 || v > version {
 		return nil, versionError(v)
 	}
-	return &frameReader{r: r, left: maxRaw, last: map[sectionKind]int{}, rules: maxRules, version: v}, nil
+	return &frameReader{r: r, left: maxRaw, last: map[sectionKind]int{}, rules: maxRules,
+		version: v}, nil
 }
 
 // damaged returns the error of a file that is whole but not as it was written.
@@ -267,10 +283,12 @@ func (r *frameReader) next(name string) (sectionHeader, error) {
 	}
 	h, ok := parseSectionHeader(b)
 	if !ok {
-		return sectionHeader{}, garbledError{damaged("header of section %s: checksum does not match", name)}
+		return sectionHeader{}, garbledError{damaged("header of section %s: checksum does not "+
+			"match", name)}
 	}
 	if h.kind.hasColumns() && h.raw > maxTable {
-		return sectionHeader{}, damaged("section %s declares %d bytes, more than %d", name, h.raw, maxTable)
+		return sectionHeader{}, damaged("section %s declares %d bytes, more than %d", name, h.raw,
+			maxTable)
 	}
 	if h.kind.isReplaced() {
 		r.left += r.last[h.kind]
@@ -278,12 +296,14 @@ func (r *frameReader) next(name string) (sectionHeader, error) {
 	}
 	if !h.kind.isOwn() { // it is not decompressed here
 		if h.raw > maxRaw {
-			return sectionHeader{}, damaged("section %v declares %d bytes, more than %d", h.kind, h.raw, maxRaw)
+			return sectionHeader{}, damaged("section %v declares %d bytes, more than %d", h.kind,
+				h.raw, maxRaw)
 		}
 		return h, nil
 	}
 	if int64(h.raw) > int64(r.left) {
-		return sectionHeader{}, damaged("section %s declares %d bytes, more than the %d that may be left", name, h.raw, r.left)
+		return sectionHeader{}, damaged("section %s declares %d bytes, more than the %d that may "+
+			"be left", name, h.raw, r.left)
 	}
 	r.left -= int(h.raw)
 	return h, nil
@@ -373,7 +393,8 @@ func (r *frameReader) segment(h sectionHeader, name string) (*storedSegment, err
 	}
 	s, err := newStoredSegment(file, at, h, begin)
 	if err != nil {
-		return nil, garbledError{damaged("section %s: %w", name, err)} // its checksum is that of all of it, which is not read yet
+		// its checksum is that of all of it, which is not read yet
+		return nil, garbledError{damaged("section %s: %w", name, err)}
 	}
 	return s, nil
 }
@@ -404,7 +425,8 @@ func (r *frameReader) locate(h sectionHeader, name string) (in io.ReaderAt, at i
 }
 
 func decompress(stored []byte, size uint32) ([]byte, error) {
-	decoder, err := zstd.NewReader(bytes.NewReader(stored), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+	decoder, err := zstd.NewReader(bytes.NewReader(stored), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, err

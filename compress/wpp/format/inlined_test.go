@@ -46,16 +46,19 @@ func TestInlinedColumns(t *testing.T) {
 		"no blocks":         func(m *ProgramSection) { m.BlockSpans = nil },
 		"fewer spans":       func(m *ProgramSection) { m.BlockSpans[0] = 1 },
 		"more spans":        func(m *ProgramSection) { m.BlockSpans[2] = 1 << 31 },
-		"instructions":      func(m *ProgramSection) { m.SpanInstructions = m.SpanInstructions[1:] },
-		"calls":             func(m *ProgramSection) { m.SpanCall = m.SpanCall[1:] },
-		"files":             func(m *ProgramSection) { m.SpanFile = m.SpanFile[1:] },
-		"first lines":       func(m *ProgramSection) { m.SpanLine = m.SpanLine[1:] },
-		"last lines":        func(m *ProgramSection) { m.SpanLast = m.SpanLast[1:] },
-		"names of calls":    func(m *ProgramSection) { m.CallName[0] = 1000 },
+		"instructions": func(m *ProgramSection) {
+			m.SpanInstructions = m.SpanInstructions[1:]
+		},
+		"calls":          func(m *ProgramSection) { m.SpanCall = m.SpanCall[1:] },
+		"files":          func(m *ProgramSection) { m.SpanFile = m.SpanFile[1:] },
+		"first lines":    func(m *ProgramSection) { m.SpanLine = m.SpanLine[1:] },
+		"last lines":     func(m *ProgramSection) { m.SpanLast = m.SpanLast[1:] },
+		"names of calls": func(m *ProgramSection) { m.CallName[0] = 1000 },
 	} {
 		m := encodeProgram(wpptest.Inlined())
 		change(m)
-		if err := decodeProgram(&wpp.Snapshot{}, m); err == nil || !strings.Contains(err.Error(), "columns disagree") && name != "names of calls" {
+		if err := decodeProgram(&wpp.Snapshot{}, m); err == nil || !strings.Contains(err.Error(),
+			"columns disagree") && name != "names of calls" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // Read reads a snapshot. It trusts nothing that it reads: a file that is truncated, damaged or made
 // to harm gives an error of one line that names the section, and costs memory and time in
 // proportion to what it decompresses to, at most 1 GiB of sections and of grammars, at 16 bytes a
-// symbol. Large segments stay where they are until they are needed, if r is a file: see wpp.Grammar.
+// symbol. Large segments stay where they are until they are needed, if r is a file: see
+// wpp.Grammar.
 //
 // Of a file that is cut off, or whose end was never written, it returns, with an error that is
 // ErrTruncated, a snapshot of the threads and segments that are whole, if there are any.

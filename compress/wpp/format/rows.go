@@ -20,7 +20,8 @@ const (
 
 // program counts the tables of a program, which replace those before.
 func (r *rows) program(m *ProgramSection) error {
-	r.ofProgram = routineRow*int64(len(m.RoutineName)) + rangeRow*int64(len(m.RangeLo)) + blockRow*int64(len(m.BlockAddr)) +
+	r.ofProgram = routineRow*int64(len(m.RoutineName)) + rangeRow*int64(len(m.RangeLo)) +
+		blockRow*int64(len(m.BlockAddr)) +
 		callRow*int64(len(m.CallName)) + spanRow*int64(len(m.SpanInstructions)) +
 		textRow*int64(len(m.TextLength)+len(m.ImageName)+len(m.File))
 	return r.check()

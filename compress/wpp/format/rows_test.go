@@ -19,7 +19,8 @@ func TestTablesThatAreReplacedCountOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.frame.left = 1 << 20
-	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "x"}}, Routines: []wpp.Routine{{Name: strings.Repeat("f", 300_000), Paths: 1}}}
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "x"}},
+		Routines: []wpp.Routine{{Name: strings.Repeat("f", 300_000), Paths: 1}}}
 	for n := range uint64(10) {
 		s.Routines[0].Entry = n // so that it differs from the one before
 		if err := f.Tables(s); err != nil {
@@ -39,11 +40,14 @@ func TestRowsAreCharged(t *testing.T) {
 	const n = maxRows/symbolRow + 1
 	zeros := make([]uint32, n)
 	for name, m := range map[string]*ProgramSection{
-		"blocks": {BlockAddr: make([]int64, maxRows/blockRow+1)}, "routines": {RoutineName: zeros[:maxRows/routineRow+1]},
-		"calls": {CallName: make([]uint32, maxRows/callRow+1)}, "spans": {SpanInstructions: make([]uint32, maxRows/spanRow+1)},
+		"blocks":   {BlockAddr: make([]int64, maxRows/blockRow+1)},
+		"routines": {RoutineName: zeros[:maxRows/routineRow+1]},
+		"calls":    {CallName: make([]uint32, maxRows/callRow+1)},
+		"spans":    {SpanInstructions: make([]uint32, maxRows/spanRow+1)},
 	} {
 		var r rows
-		if err := r.program(m); err == nil || err.Error() != "tables take 2048 MiB of memory, more than 2048" {
+		if err := r.program(m); err == nil ||
+			err.Error() != "tables take 2048 MiB of memory, more than 2048" {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := r.program(&ProgramSection{}); err != nil {
@@ -66,10 +70,12 @@ func TestLargeTablesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.section(figuresSection, &FiguresSection{}), w.write(sectionHeader{kind: programSection, raw: maxTable + 1})); err != nil {
+	if err := errors.Join(w.section(figuresSection, &FiguresSection{}),
+		w.write(sectionHeader{kind: programSection, raw: maxTable + 1})); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(&out, maxRaw); err == nil || !strings.Contains(err.Error(), "section program declares 268435457 bytes, more than 268435456") {
+	if _, err := read(&out, maxRaw); err == nil || !strings.Contains(err.Error(),
+		"section program declares 268435457 bytes, more than 268435456") {
 		t.Error(err)
 	}
 }

@@ -20,7 +20,8 @@ func (e *salvageError) Error() string {
 	if e.segments > 0 {
 		of += ", with " + text.Count(e.segments, "segment")
 	}
-	return fmt.Sprintf("%v: read was what is whole, %d paths and marks of %s: what ran after them is missing; copy it again from where it was recorded, if it is whole there",
+	return fmt.Sprintf("%v: read was what is whole, %d paths and marks of %s: what ran after "+
+		"them is missing; copy it again from where it was recorded, if it is whole there",
 		e.err, e.symbols, of)
 }
 

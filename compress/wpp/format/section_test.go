@@ -100,7 +100,8 @@ func TestSections(t *testing.T) {
 func TestCriticalSectionIsRefused(t *testing.T) {
 	for name, reader := range readers {
 		_, err := Read(reader(encoded(t, sectioned(counts, necessary))), counts)
-		const want = "snapshot needs a reader that knows sections of kind 1048578, which this wpptrace does not: use a newer wpptrace"
+		const want = "snapshot needs a reader that knows sections of kind 1048578, which this " +
+			"wpptrace does not: use a newer wpptrace"
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -123,14 +124,16 @@ func TestSectionsOfLaterVersions(t *testing.T) {
 		if err != nil {
 			t.Fatalf("at %d: %v", at, err)
 		}
-		if got := sectionsIn(t, s); len(got) != 1 || got[0].Kind != 9 || string(got[0].Data) != "as it is" {
+		if got := sectionsIn(t, s); len(got) != 1 || got[0].Kind != 9 ||
+			string(got[0].Data) != "as it is" {
 			t.Errorf("at %d: %v", at, got)
 		}
 		if _, err := Read(bytes.NewReader(encoded(t, s))); err != nil {
 			t.Errorf("at %d: the copy: %v", at, err)
 		}
 		old := frame(version-1, append(sections, end)...)
-		if _, err := Read(bytes.NewReader(old)); err == nil || !strings.HasPrefix(err.Error(), "snapshot is damaged: section of kind 9 stands where ") {
+		if _, err := Read(bytes.NewReader(old)); err == nil || !strings.HasPrefix(err.Error(),
+			"snapshot is damaged: section of kind 9 stands where ") {
 			t.Errorf("at %d, in an earlier version: %v", at, err)
 		}
 	}
@@ -143,7 +146,8 @@ func TestSectionsOfLaterVersions(t *testing.T) {
 // A section that is made here has no number of the format's own, and is no larger than may be read.
 func TestSectionsThatCannotBeWritten(t *testing.T) {
 	for _, kind := range []wpp.SectionKind{0, 4, 15, 9 | wpp.Critical, 15 | wpp.OfRules} {
-		if err := Write(io.Discard, sectioned(kind)); err == nil || !strings.HasSuffix(err.Error(), "is the file format's own") {
+		if err := Write(io.Discard, sectioned(kind)); err == nil || !strings.HasSuffix(err.Error(),
+			"is the file format's own") {
 			t.Errorf("kind %x: %v", uint32(kind), err)
 		}
 	}
@@ -154,7 +158,9 @@ func TestSectionsThatCannotBeWritten(t *testing.T) {
 func TestDamagedSection(t *testing.T) {
 	good := smallSections()
 	stored := compressed([]byte("some data"))
-	file := func(s section) []byte { return frame(version, append(slices.Insert(slices.Clone(good), 3, s), end)...) }
+	file := func(s section) []byte {
+		return frame(version, append(slices.Insert(slices.Clone(good), 3, s), end)...)
+	}
 	whole := file(section{sectionKind(counts), stored, 9})
 	at := bytes.Index(whole, stored)
 	flipped := slices.Clone(whole)
@@ -163,12 +169,17 @@ func TestDamagedSection(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"a flipped bit":       {flipped, "checksum does not match"},
-		"more than declared":  {file(section{sectionKind(counts), stored, 8}), "decompresses to other than the declared 8 bytes"},
-		"less than declared":  {file(section{sectionKind(counts), stored, 10}), "decompresses to other than the declared 10 bytes"},
-		"not compressed":      {file(section{sectionKind(counts), []byte("some data"), 9}), "decompress: "},
-		"a bomb":              {file(section{sectionKind(counts), compressed(make([]byte, 1<<20)), 10}), "decompresses to other than"},
-		"nothing, compressed": {file(section{sectionKind(counts), nil, 10}), "decompresses to other than"},
+		"a flipped bit": {flipped, "checksum does not match"},
+		"more than declared": {file(section{sectionKind(counts), stored, 8}),
+			"decompresses to other than the declared 8 bytes"},
+		"less than declared": {file(section{sectionKind(counts), stored, 10}),
+			"decompresses to other than the declared 10 bytes"},
+		"not compressed": {file(section{sectionKind(counts), []byte("some data"), 9}),
+			"decompress: "},
+		"a bomb": {file(section{sectionKind(counts), compressed(make([]byte, 1<<20)),
+			10}), "decompresses to other than"},
+		"nothing, compressed": {file(section{sectionKind(counts), nil, 10}),
+			"decompresses to other than"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.wpp")
 		if err := os.WriteFile(path, c.file, 0o600); err != nil {
@@ -184,16 +195,20 @@ func TestDamagedSection(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		_, err = s.Sections[0].Data()
-		if err == nil || !strings.HasPrefix(err.Error(), "snapshot "+path+" is damaged: section of kind 1048576 at byte ") ||
+		if err == nil || !strings.HasPrefix(err.Error(),
+			"snapshot "+path+" is damaged: section of kind 1048576 at byte ") ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := Write(io.Discard, s); name == "a flipped bit" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if err := Write(io.Discard, s); name == "a flipped bit" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: copied: %v", name, err)
 		}
 	}
-	too := frame(version, append(slices.Insert(slices.Clone(good), 3, section{sectionKind(counts), nil, maxRaw + 1}), end)...)
-	if _, err := Read(bytes.NewReader(too)); err == nil || !strings.Contains(err.Error(), "declares 1073741825 bytes, more than 1073741824") {
+	too := frame(version, append(slices.Insert(slices.Clone(good), 3,
+		section{sectionKind(counts), nil, maxRaw + 1}), end)...)
+	if _, err := Read(bytes.NewReader(too)); err == nil || !strings.Contains(err.Error(),
+		"declares 1073741825 bytes, more than 1073741824") {
 		t.Errorf("too much declared: %v", err)
 	}
 }
@@ -204,7 +219,8 @@ func TestSectionsAllocateWhatIsThere(t *testing.T) {
 	h = binary.LittleEndian.AppendUint32(h, 1<<32-1)
 	h = binary.LittleEndian.AppendUint32(h, maxRaw)
 	h = append(h, 0, 0, 0, 0)
-	file := append(frame(version, smallSections()...), binary.LittleEndian.AppendUint32(h, checksum(h))...)
+	file := append(frame(version, smallSections()...),
+		binary.LittleEndian.AppendUint32(h, checksum(h))...)
 	for name, reader := range readers {
 		if n := testing.AllocsPerRun(1, func() {
 			if _, err := Read(reader(file)); !errors.Is(err, ErrTruncated) {
@@ -329,8 +345,8 @@ func ExampleRead_sections() {
 	// skipped: kind 1048583
 }
 
-// However a section's header and bytes are, reading ends with data or an error, and what can be read
-// is copied as it is.
+// However a section's header and bytes are, reading ends with data or an error, and what can be
+// read is copied as it is.
 func FuzzSection(f *testing.F) {
 	f.Add(uint32(counts), []byte("as it is"), uint32(0))
 	f.Add(uint32(counts), compressed([]byte("some data")), uint32(9))

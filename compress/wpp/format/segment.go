@@ -74,17 +74,22 @@ func codedSegment(s *wpp.Segment) (*SegmentSection, []byte, error) {
 
 // newStoredSegment is the segment of a section, whose stored bytes are at a place of a file and
 // begin with these.
-func newStoredSegment(file io.ReaderAt, at int64, h sectionHeader, begin []byte) (*storedSegment, error) {
-	s := &storedSegment{about: &SegmentSection{}, file: file, at: at, stored: h.stored, checked: h.storedChecked}
+func newStoredSegment(file io.ReaderAt, at int64, h sectionHeader,
+	begin []byte) (*storedSegment, error) {
+	s := &storedSegment{about: &SegmentSection{}, file: file, at: at, stored: h.stored,
+		checked: h.storedChecked}
 	message, _, err := cutMessage(begin)
 	if err != nil {
 		return nil, err
 	}
-	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(message, s.about); err != nil {
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(message,
+		s.about); err != nil {
 		return nil, err
 	}
-	if s.about.Symbols > mostSegment || s.about.Rules == 0 || s.about.Rules > s.about.Symbols+1 || (s.about.Length == 0) != (s.about.Symbols == 0) {
-		return nil, fmt.Errorf("declares %d rules of %d symbols that derive %d", s.about.Rules, s.about.Symbols, s.about.Length)
+	if s.about.Symbols > mostSegment || s.about.Rules == 0 || s.about.Rules > s.about.Symbols+1 ||
+		(s.about.Length == 0) != (s.about.Symbols == 0) {
+		return nil, fmt.Errorf("declares %d rules of %d symbols that derive %d", s.about.Rules,
+			s.about.Symbols, s.about.Length)
 	}
 	return s, nil
 }
@@ -126,7 +131,8 @@ func (s *storedSegment) Load() (*wpp.Grammar, error) {
 	}
 	about := s.about
 	decode := map[SegmentSection_Coding]func([]byte, uint64, uint64) ([][]uint32, error){
-		SegmentSection_EARLY: coding.DecodeEarly, SegmentSection_PLAIN: coding.DecodePlain, SegmentSection_MIXED: coding.Decode,
+		SegmentSection_EARLY: coding.DecodeEarly, SegmentSection_PLAIN: coding.DecodePlain,
+		SegmentSection_MIXED: coding.Decode,
 	}[about.Coding]
 	if decode == nil {
 		return nil, damaged("segment at byte %d: unknown coding %d", s.at, about.Coding)
@@ -139,7 +145,8 @@ func (s *storedSegment) Load() (*wpp.Grammar, error) {
 	if err != nil {
 		return nil, damaged("segment at byte %d: %w", s.at, err)
 	}
-	if uint64(g.Rules()) != about.Rules || uint64(g.BodySymbols()) != about.Symbols || g.Length(0) != about.Length {
+	if uint64(g.Rules()) != about.Rules || uint64(g.BodySymbols()) != about.Symbols ||
+		g.Length(0) != about.Length {
 		return nil, damaged("segment at byte %d: it is not as large as it says", s.at)
 	}
 	if err := g.CheckTerminals(s.terminals); err != nil {

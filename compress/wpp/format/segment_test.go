@@ -36,12 +36,13 @@ func drafted(t *testing.T, s *wpp.Snapshot) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	final, err := wpptest.InHalves(s, func(tables *wpp.Snapshot, thread int, th wpp.Thread) (*wpp.Segment, error) {
-		if err := w.Tables(tables); err != nil {
-			return nil, err
-		}
-		return w.Segment(thread, th, &file)
-	})
+	final, err := wpptest.InHalves(s,
+		func(tables *wpp.Snapshot, thread int, th wpp.Thread) (*wpp.Segment, error) {
+			if err := w.Tables(tables); err != nil {
+				return nil, err
+			}
+			return w.Segment(thread, th, &file)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,17 +94,21 @@ func checkSameGrammar(t *rapid.T, a, b *wpp.Grammar) {
 	if b.NumSegments() > 0 {
 		t.Fatal("a small snapshot was not read at once")
 	}
-	if a.Rules() != b.Rules() || a.BodySymbols() != b.BodySymbols() || len(a.Order()) != len(b.Order()) {
-		t.Fatalf("%d rules of %d symbols, and %d of %d", a.Rules(), a.BodySymbols(), b.Rules(), b.BodySymbols())
+	if a.Rules() != b.Rules() || a.BodySymbols() != b.BodySymbols() ||
+		len(a.Order()) != len(b.Order()) {
+		t.Fatalf("%d rules of %d symbols, and %d of %d", a.Rules(), a.BodySymbols(), b.Rules(),
+			b.BodySymbols())
 	}
 	for r := range b.Rules() {
-		if !slices.Equal(a.Body(r), b.Body(r)) || a.Length(r) != b.Length(r) || a.Uses(r) != b.Uses(r) {
+		if !slices.Equal(a.Body(r), b.Body(r)) || a.Length(r) != b.Length(r) ||
+			a.Uses(r) != b.Uses(r) {
 			t.Fatalf("rule %d: %v and %v", r, a.Body(r), b.Body(r))
 		}
 	}
 	for i := range a.NumSegments() {
 		segment, first := a.Segment(i)
-		if segment.Length(0) != a.Length(first) || segment.Rules() > 1 && len(segment.Body(1)) != len(a.Body(first+1)) {
+		if segment.Length(0) != a.Length(first) ||
+			segment.Rules() > 1 && len(segment.Body(1)) != len(a.Body(first+1)) {
 			t.Fatalf("segment %d is another on its own", i)
 		}
 	}
@@ -134,8 +139,10 @@ func TestDraft(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		wpptest.SameStreams(t, want, got)
-		if d := wpptest.Difference(&wpp.Snapshot{Images: want.Images, Routines: want.Routines, Files: want.Files, Symbols: want.Symbols, Figures: want.Figures},
-			&wpp.Snapshot{Images: got.Images, Routines: got.Routines, Files: got.Files, Symbols: got.Symbols, Figures: got.Figures}); d != "" {
+		if d := wpptest.Difference(&wpp.Snapshot{Images: want.Images, Routines: want.Routines,
+			Files: want.Files, Symbols: want.Symbols, Figures: want.Figures},
+			&wpp.Snapshot{Images: got.Images, Routines: got.Routines, Files: got.Files,
+				Symbols: got.Symbols, Figures: got.Figures}); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
@@ -150,16 +157,20 @@ func TestLyingSegments(t *testing.T) {
 	var numbers []uint32
 	for i := range uint32(15) {
 		about, coded := encodeSegment(wpptest.GrammarOf(0, 1, 0, 1))
-		about.Tid, about.Rules, about.Symbols, about.Length = 4711, mostSegment, mostSegment, mostSegment
+		about.Tid, about.Rules, about.Symbols, about.Length = 4711, mostSegment, mostSegment,
+			mostSegment
 		message, err := proto.Marshal(about)
 		if err != nil {
 			t.Fatal(err)
 		}
 		stored := binary.AppendUvarint(nil, uint64(len(message)))
-		sections = append(sections, section{segmentSection, slices.Concat(stored, message, coded), 0})
+		sections = append(sections,
+			section{segmentSection, slices.Concat(stored, message, coded), 0})
 		numbers = append(numbers, i)
 	}
-	file := frame(withSegments, append(sections, packed(threadSection, &ThreadSection{Tid: 4711, Segment: numbers}), end)...)
+	file := frame(withSegments,
+		append(sections, packed(threadSection, &ThreadSection{Tid: 4711, Segment: numbers}),
+			end)...)
 	old, err := os.ReadFile(liesFile)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +185,8 @@ func TestLyingSegments(t *testing.T) {
 			s.Threads[0].Grammar.Order()
 			return nil
 		}
-		if err := order(); err == nil || !strings.Contains(err.Error(), "it is not as large as it says") {
+		if err := order(); err == nil || !strings.Contains(err.Error(),
+			"it is not as large as it says") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -200,9 +212,11 @@ func TestSalvage(t *testing.T) {
 		if !strings.Contains(err.Error(), "read was what is whole") {
 			t.Errorf("%v", err)
 		}
-		symbols := wpptest.Beginnings(t, fmt.Sprintf("the first %d of %d bytes", n, len(file)), want, got)
+		symbols := wpptest.Beginnings(t, fmt.Sprintf("the first %d of %d bytes", n, len(file)),
+			want, got)
 		if symbols < most {
-			t.Fatalf("the first %d of %d bytes: %d symbols, fewer bytes gave %d", n, len(file), symbols, most)
+			t.Fatalf("the first %d of %d bytes: %d symbols, fewer bytes gave %d", n, len(file),
+				symbols, most)
 		}
 		most = symbols
 	}
@@ -262,7 +276,9 @@ func TestDamagedSegmentNamesItsFile(t *testing.T) {
 			continue // it is in what nobody reads
 		}
 		found++
-		if !strings.HasPrefix(err.Error(), "snapshot "+path+" is damaged: segment at byte ") || !strings.HasSuffix(err.Error(), "copy it again from where it was recorded, or record anew") {
+		if !strings.HasPrefix(err.Error(), "snapshot "+path+" is damaged: segment at byte ") ||
+			!strings.HasSuffix(err.Error(), "copy it again from where it was recorded, or record "+
+				"anew") {
 			t.Errorf("byte %d: %v", at, err)
 		}
 	}

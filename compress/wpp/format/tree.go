@@ -17,7 +17,8 @@ type treeDecoder struct {
 	arena     []uint32
 	bodies    [][]uint32
 	mostRules int
-	open      [][]uint32 // of the bodies around the place reached, innermost last: the symbols still to come
+	// of the bodies around the place reached, innermost last: the symbols still to come
+	open [][]uint32
 }
 
 func decodeTree(tree []uint32, mostRules int) ([][]uint32, error) {

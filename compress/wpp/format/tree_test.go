@@ -15,7 +15,8 @@ func TestDecodeTree(t *testing.T) {
 		{[]uint32{0}, []string{"S "}},
 		{[]uint32{2, 2 * 'a', 2 * 'a'}, []string{"S aa"}},
 		{[]uint32{3, 1, 2, 2 * 'a', 2 * 'b', 3, 3}, []string{"S AAA", "A ab"}},
-		{[]uint32{3, 1, 2, 1, 2, 2 * 'a', 2 * 'b', 3, 5, 2 * 'c'}, []string{"S AAc", "A BB", "B ab"}},
+		{[]uint32{3, 1, 2, 1, 2, 2 * 'a', 2 * 'b', 3, 5, 2 * 'c'},
+			[]string{"S AAc", "A BB", "B ab"}},
 	} {
 		got, err := decodeTree(c.tree, 10)
 		if err != nil || !slices.EqualFunc(got, wpptest.Bodies(c.want), slices.Equal) {
@@ -25,7 +26,8 @@ func TestDecodeTree(t *testing.T) {
 }
 
 func TestTreeOfTooManyRules(t *testing.T) {
-	if _, err := decodeTree([]uint32{3, 1, 2, 2 * 'a', 2 * 'b', 3, 3}, 1); err == nil || err.Error() != "has more rules than the 1 that may be left" {
+	if _, err := decodeTree([]uint32{3, 1, 2, 2 * 'a', 2 * 'b', 3, 3}, 1); err == nil ||
+		err.Error() != "has more rules than the 1 that may be left" {
 		t.Error(err)
 	}
 }

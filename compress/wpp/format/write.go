@@ -38,7 +38,8 @@ type Writer struct {
 // NewWriter writes the header of a file, and returns a writer of the rest.
 func NewWriter(w io.Writer) (*Writer, error) {
 	f, err := newFrameWriter(w)
-	return &Writer{frame: f, segments: map[*wpp.Segment]uint32{}, others: map[*wpp.Section]bool{}}, err
+	return &Writer{frame: f, segments: map[*wpp.Segment]uint32{}, others: map[*wpp.Section]bool{}},
+		err
 }
 
 // Segments returns how many segments are written.
@@ -78,7 +79,8 @@ func (f *Writer) Finish(s *wpp.Snapshot) error {
 		return err
 	}
 	numbers := make([][]uint32, len(s.Threads))
-	inThreads := room{f.frame.left / 2, maxRules} // what the grammars that are no segments may take of a file's limits
+	// what the grammars that are no segments may take of a file's limits
+	inThreads := room{f.frame.left / 2, maxRules}
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		list := inThreads.segments(t.Grammar)
@@ -102,7 +104,8 @@ func (f *Writer) Finish(s *wpp.Snapshot) error {
 				return err
 			}
 		}
-		if err := f.frame.section(threadSection, encodeThread(&s.Threads[i], numbers[i])); err != nil {
+		if err := f.frame.section(threadSection,
+			encodeThread(&s.Threads[i], numbers[i])); err != nil {
 			return err
 		}
 	}
@@ -184,5 +187,6 @@ func (f *Writer) code(s *wpp.Segment, thread uint32, tid int, name string) (*sto
 	}
 	about.Thread, about.Tid, about.Name = thread, int64(tid), []byte(name)
 	at, h, err := f.frame.segment(about, coded)
-	return &storedSegment{about: about, at: at, stored: h.stored, checked: h.storedChecked, terminals: f.symbols}, err
+	return &storedSegment{about: about, at: at, stored: h.stored, checked: h.storedChecked,
+		terminals: f.symbols}, err
 }

@@ -32,8 +32,8 @@ type Draft struct {
 func NewDraft(path string) *Draft { return newDraft(osFiles{}, path) }
 
 // NewDraftBy is NewDraft, but that by makes each access to a file by its name, as that of the user
-// for whom a program with more power writes. by runs the access once, on its caller's goroutine, and
-// returns the access's error, or why it has not run it.
+// for whom a program with more power writes. by runs the access once, on its caller's goroutine,
+// and returns the access's error, or why it has not run it.
 func NewDraftBy(by func(access func() error) error, path string) *Draft {
 	return newDraft(filesBy{osFiles{}, by}, path)
 }

@@ -53,7 +53,8 @@ func TestDraftOnAFullDisk(t *testing.T) {
 			t.Fatalf("step %d, %s: left %v, error %v", fail, f.failed, names, err)
 		}
 		got, err := ReadFile(filepath.Join(filepath.Dir(path), names[0]))
-		if !errors.Is(err, format.ErrTruncated) || got == nil || got.Threads[0].Grammar.Length(0) < want.Threads[0].Grammar.Length(0) {
+		if !errors.Is(err, format.ErrTruncated) || got == nil ||
+			got.Threads[0].Grammar.Length(0) < want.Threads[0].Grammar.Length(0) {
 			t.Errorf("step %d, %s: read %v", fail, f.failed, err)
 		}
 	}
@@ -124,7 +125,8 @@ func TestFinishOnAFullDisk(t *testing.T) {
 			t.Errorf("step %d, %s: %s is left, error %v", fail, f.failed, left, err)
 		}
 		got, readErr := ReadFile(left)
-		if readErr != nil && !errors.Is(readErr, format.ErrTruncated) || got == nil || got.Threads[0].Grammar.Length(0) != want.Threads[0].Grammar.Length(0) {
+		if readErr != nil && !errors.Is(readErr, format.ErrTruncated) || got == nil ||
+			got.Threads[0].Grammar.Length(0) != want.Threads[0].Grammar.Length(0) {
 			t.Errorf("step %d, %s: %v; read %v", fail, f.failed, err, readErr)
 		}
 	}

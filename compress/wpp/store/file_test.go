@@ -139,7 +139,8 @@ func TestWriteFileRefuses(t *testing.T) {
 		filepath.Join(dir, "x.wpp", "") + "\x00": "invalid argument",
 	} {
 		err := WriteFile(path, wpptest.Small())
-		if err == nil || !strings.HasPrefix(err.Error(), "write snapshot "+path+": ") || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.HasPrefix(err.Error(), "write snapshot "+path+": ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", path, err, want)
 		}
 	}
@@ -346,19 +347,30 @@ func TestReadFileNamesTheFileAndTheRemedy(t *testing.T) {
 	}
 	whole := encoded(t, wpptest.Small())
 	newer := binary.LittleEndian.AppendUint32(slices.Clone(whole[:8]), 9)
-	newer = binary.LittleEndian.AppendUint32(newer, crc32.Checksum(newer, crc32.MakeTable(crc32.Castagnoli)))
+	newer = binary.LittleEndian.AppendUint32(newer,
+		crc32.Checksum(newer, crc32.MakeTable(crc32.Castagnoli)))
 	const again = ": copy it again from where it was recorded, or record anew"
-	const salvaged = ": read was what is whole, 11 paths and marks of 1 thread: what ran after them is missing; copy it again from where it was recorded, if it is whole there"
+	const salvaged = ": read was what is whole, 11 paths and marks of 1 thread: what ran after " +
+		"them is missing; copy it again from where it was recorded, if it is whole there"
 	for path, want := range map[string][2]string{
-		write("short.wpp", whole[:len(whole)-30]):                          {"snapshot %s is truncated in section thread 1: ", salvaged},
-		write("bad.wpp", slices.Concat(whole[:16], whole[len(whole)-20:])): {"snapshot %s is damaged: section end stands where figures should", again},
-		write("new.wpp", newer):                                            {"snapshot %s has version 9; this wpptrace reads versions 1 to 6", ": use a newer wpptrace"},
-		write("text.wpp", []byte("text")):                                  {"snapshot %s is no wpptrace snapshot", ": name a file that wpptrace has recorded"},
-		filepath.Join(dir, "none.wpp"):                                     {"read snapshot: open %s: ", ": name a file that wpptrace has recorded"},
-		dir:                                                                {"read snapshot: read %s: ", ": name a file that wpptrace has recorded"},
+		write("short.wpp",
+			whole[:len(whole)-30]): {"snapshot %s is truncated in section thread 1: ", salvaged},
+		write("bad.wpp", slices.Concat(whole[:16],
+			whole[len(whole)-20:])): {"snapshot %s is damaged: section end stands where figures " +
+			"should", again},
+		write("new.wpp",
+			newer): {"snapshot %s has version 9; this wpptrace reads versions 1 to 6",
+			": use a newer wpptrace"},
+		write("text.wpp",
+			[]byte("text")): {"snapshot %s is no wpptrace snapshot",
+			": name a file that wpptrace has recorded"},
+		filepath.Join(dir,
+			"none.wpp"): {"read snapshot: open %s: ", ": name a file that wpptrace has recorded"},
+		dir: {"read snapshot: read %s: ", ": name a file that wpptrace has recorded"},
 	} {
 		_, err := ReadFile(path)
-		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf(want[0], path)) || !strings.HasSuffix(err.Error(), want[1]) {
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf(want[0], path)) ||
+			!strings.HasSuffix(err.Error(), want[1]) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -147,7 +147,8 @@ func (f *volatileFiles) afterwards(each func(how string, files map[string][]byte
 		for how, content := range map[string]func(*volatileFile) []byte{
 			"is cut off": func(v *volatileFile) []byte { return v.data[:v.synced] },
 			"is zero": func(v *volatileFile) []byte {
-				return append(slices.Clone(v.data[:v.synced]), make([]byte, len(v.data)-v.synced)...)
+				return append(slices.Clone(v.data[:v.synced]),
+					make([]byte, len(v.data)-v.synced)...)
 			},
 			"has a hole": func(v *volatileFile) []byte {
 				b := slices.Clone(v.data)
@@ -160,7 +161,8 @@ func (f *volatileFiles) afterwards(each func(how string, files map[string][]byte
 			for name, v := range names {
 				files[name] = content(v)
 			}
-			each(fmt.Sprintf("step %d, %d of %d changes, what was not synced %s", f.step, n, len(f.changes), how), files)
+			each(fmt.Sprintf("step %d, %d of %d changes, what was not synced %s", f.step, n,
+				len(f.changes), how), files)
 		}
 	}
 }
@@ -187,8 +189,10 @@ func TestPowerFailsWhileWriting(t *testing.T) {
 				switch {
 				case !f.dead() && got != 2:
 					t.Errorf("%s: it had been written, but there is %d", how, got)
-				case got != 1 && got != 2 && !(noLinks && files[path] == nil && old == 1): // without links there is a moment
-					t.Errorf("%s (no links: %v): there is %d, and the old one is %d", how, noLinks, got, old)
+				case got != 1 && got != 2 && !(noLinks && files[path] == nil && old == 1):
+					// without links there is a moment
+					t.Errorf("%s (no links: %v): there is %d, and the old one is %d", how, noLinks,
+						got, old)
 				}
 			})
 			if !f.dead() {
@@ -229,7 +233,8 @@ func TestPowerFailsWhileSpilling(t *testing.T) {
 				read = wpptest.Beginnings(t, how, want, got)
 			}
 			if read < spilled {
-				t.Errorf("%s: %d symbols had been spilled, read are %d: %v", how, spilled, read, err)
+				t.Errorf("%s: %d symbols had been spilled, read are %d: %v", how, spilled, read,
+					err)
 			}
 			if pidIn(files[path]) != 1 {
 				t.Errorf("%s: the old snapshot is not there", how)

@@ -35,7 +35,8 @@ func fileError(path string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("read snapshot: %w: only its owner may read it: use sudo, or give it away with chown", err)
+		return fmt.Errorf("read snapshot: %w: only its owner may read it: use sudo, or give it "+
+			"away with chown", err)
 	case errors.As(err, new(*fs.PathError)):
 		return fmt.Errorf("read snapshot: %w: name a file that wpptrace has recorded", err)
 	case errors.Is(err, format.ErrNoSnapshot):
@@ -43,5 +44,6 @@ func fileError(path string, err error) error {
 	case says:
 		return fmt.Errorf("snapshot %s %w", path, err)
 	}
-	return fmt.Errorf("snapshot %s %w: copy it again from where it was recorded, or record anew", path, err)
+	return fmt.Errorf("snapshot %s %w: copy it again from where it was recorded, or record anew",
+		path, err)
 }

@@ -20,7 +20,8 @@ import (
 // Difference compares snapshots; nil and empty slices are equal, grammars are what their bodies
 // are.
 func Difference(want, got *wpp.Snapshot) string {
-	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs(), cmp.AllowUnexported(wpp.Grammar{}))
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs(),
+		cmp.AllowUnexported(wpp.Grammar{}))
 }
 
 func GrammarOf(stream ...uint32) *wpp.Grammar {
@@ -33,8 +34,9 @@ func GrammarOf(stream ...uint32) *wpp.Grammar {
 func Small() *wpp.Snapshot {
 	return &wpp.Snapshot{
 		Machine: elf.EM_X86_64,
-		Images:  []wpp.Image{{Name: "/usr/bin/demo", BuildID: []byte{0xde, 0xad}}, {Name: "/lib/libdemo.so"}},
-		Files:   []string{"demo.c", "lib.h"},
+		Images: []wpp.Image{{Name: "/usr/bin/demo", BuildID: []byte{0xde, 0xad}},
+			{Name: "/lib/libdemo.so"}},
+		Files: []string{"demo.c", "lib.h"},
 		Routines: []wpp.Routine{
 			{
 				Name: "demo::main()", Symbol: "_ZN4demo4mainEv", Entry: 0x401000, Paths: 5,
@@ -45,12 +47,14 @@ func Small() *wpp.Snapshot {
 					{Addr: 0x400100, Lengths: []byte{1, 1, 2}},
 				},
 			},
-			{Name: "fn_402000", Image: 1, Entry: 0x402000, Paths: 1, Ranges: []wpp.Range{{Lo: 0x402000, Hi: 0x402001}}, LeftOut: "cfa is an expression"},
+			{Name: "fn_402000", Image: 1, Entry: 0x402000, Paths: 1,
+				Ranges: []wpp.Range{{Lo: 0x402000, Hi: 0x402001}}, LeftOut: "cfa is an expression"},
 		},
 		Symbols: []wpp.Symbol{
 			{Path: 0, Start: ops.StartEntry, End: ops.EndCall, Blocks: []int{0, 1}},
 			{IsMark: true, Mark: ops.Gap, N: 17},
-			{Path: 6, Start: ops.StartResume, End: ops.EndCut, Blocks: []int{0, 1, 2}, Skip: 2, Cut: 1},
+			{Path: 6, Start: ops.StartResume, End: ops.EndCut, Blocks: []int{0, 1, 2}, Skip: 2,
+				Cut: 1},
 			{Path: 7, Start: ops.StartEntry, End: ops.EndCut},
 			{IsMark: true, Mark: ops.Resume},
 		},
@@ -61,36 +65,55 @@ func Small() *wpp.Snapshot {
 		Figures: wpp.Figures{
 			Tool: "1.0", Command: []string{"demo", "", "-x"}, PID: 4711, Kernel: "6.18.5",
 			Start: time.Unix(1700000000, 5).UTC(), Duration: 3 * time.Second,
-			Hits: 1, HitsSingleStep: 2, Events: 3, Lost: 17, Gaps: 1, Probes: 4, ProbesSingleStep: 5, SlowDown: 1.5, Anomalies: 6,
+			Hits: 1, HitsSingleStep: 2, Events: 3, Lost: 17, Gaps: 1, Probes: 4,
+			ProbesSingleStep: 5, SlowDown: 1.5, Anomalies: 6,
 		},
 	}
 }
 
 // Any draws a snapshot that Check accepts.
 func Any(t *rapid.T) *wpp.Snapshot {
-	text := rapid.Custom(func(t *rapid.T) string { return string(rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "text")) })
+	text := rapid.Custom(func(t *rapid.T) string {
+		return string(rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "text"))
+	})
 	s := &wpp.Snapshot{
 		Machine: elf.Machine(rapid.Uint16().Draw(t, "machine")),
 		Images: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wpp.Image {
-			return wpp.Image{Name: text.Draw(t, "image"), BuildID: rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "build id")}
+			return wpp.Image{Name: text.Draw(t, "image"),
+				BuildID: rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "build id")}
 		}), 1, 3).Draw(t, "images"),
 		Files: rapid.SliceOfN(text, 1, 3).Draw(t, "files"),
 		Figures: wpp.Figures{
-			Command: rapid.SliceOfN(text, 0, 3).Draw(t, "command"), PID: int(rapid.Int32().Draw(t, "pid")),
-			Start: time.Unix(0, rapid.Int64Min(1).Draw(t, "start")).UTC(), Duration: time.Duration(rapid.Int64().Draw(t, "duration")), Ended: text.Draw(t, "ended"),
-			Hits: rapid.Uint64().Draw(t, "hits"), HitTime: time.Duration(rapid.Int64().Draw(t, "hit")), ReportTime: time.Duration(rapid.Int64().Draw(t, "report")), CPUTime: time.Duration(rapid.Int64().Draw(t, "cpu")),
-			SlowDown: rapid.Float64().Draw(t, "slow-down"),
-			Windows:  rapid.Uint64().Draw(t, "windows"), Sampled: rapid.Float64().Draw(t, "sampled"), SampledMost: rapid.Float64().Draw(t, "sampled most"), SlowDownVague: rapid.Bool().Draw(t, "vague"), SlowDownMost: rapid.Float64().Draw(t, "slow-down at most"),
-			SlowDownLikely: rapid.Float64().Draw(t, "likely slow-down"), WaitStatus: rapid.Ptr(rapid.Uint32(), true).Draw(t, "wait status"),
+			Command:  rapid.SliceOfN(text, 0, 3).Draw(t, "command"),
+			PID:      int(rapid.Int32().Draw(t, "pid")),
+			Start:    time.Unix(0, rapid.Int64Min(1).Draw(t, "start")).UTC(),
+			Duration: time.Duration(rapid.Int64().Draw(t, "duration")), Ended: text.Draw(t,
+				"ended"),
+			Hits:       rapid.Uint64().Draw(t, "hits"),
+			HitTime:    time.Duration(rapid.Int64().Draw(t, "hit")),
+			ReportTime: time.Duration(rapid.Int64().Draw(t, "report")),
+			CPUTime:    time.Duration(rapid.Int64().Draw(t, "cpu")),
+			SlowDown:   rapid.Float64().Draw(t, "slow-down"),
+			Windows:    rapid.Uint64().Draw(t, "windows"), Sampled: rapid.Float64().Draw(t,
+				"sampled"), SampledMost: rapid.Float64().Draw(t, "sampled most"),
+			SlowDownVague: rapid.Bool().Draw(t, "vague"), SlowDownMost: rapid.Float64().Draw(t,
+				"slow-down at most"),
+			SlowDownLikely: rapid.Float64().Draw(t, "likely slow-down"),
+			WaitStatus:     rapid.Ptr(rapid.Uint32(), true).Draw(t, "wait status"),
 		},
 	}
 	s.Calls = anyCalls(t, s, text)
-	s.Routines = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wpp.Routine { return anyRoutine(t, s, text) }), 1, 4).Draw(t, "routines")
-	s.Symbols = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wpp.Symbol { return anySymbol(t, s.Routines) }), 1, 6).Draw(t, "symbols")
+	s.Routines = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wpp.Routine {
+		return anyRoutine(t, s, text)
+	}), 1, 4).Draw(t, "routines")
+	s.Symbols = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wpp.Symbol {
+		return anySymbol(t, s.Routines)
+	}), 1, 6).Draw(t, "symbols")
 	terminal := rapid.Uint32Range(0, uint32(len(s.Symbols)-1))
 	s.Threads = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wpp.Thread {
 		return wpp.Thread{
-			TID: int(rapid.Int32().Draw(t, "tid")), Name: text.Draw(t, "name"), Lost: rapid.Uint64().Draw(t, "lost"), Ended: rapid.Bool().Draw(t, "ended"),
+			TID: int(rapid.Int32().Draw(t, "tid")), Name: text.Draw(t, "name"),
+			Lost: rapid.Uint64().Draw(t, "lost"), Ended: rapid.Bool().Draw(t, "ended"),
 			Grammar: GrammarOf(rapid.SliceOfN(terminal, 0, 60).Draw(t, "stream")...),
 		}
 	}), 0, 3).Draw(t, "threads")
@@ -100,7 +123,8 @@ func Any(t *rapid.T) *wpp.Snapshot {
 func anyRoutine(t *rapid.T, s *wpp.Snapshot, text *rapid.Generator[string]) wpp.Routine {
 	const high = 1<<64 - 1<<20 // leaves room for a block
 	return wpp.Routine{
-		Name: text.Draw(t, "name"), Symbol: text.Draw(t, "symbol"), LeftOut: text.Draw(t, "left out"),
+		Name: text.Draw(t, "name"), Symbol: text.Draw(t, "symbol"), LeftOut: text.Draw(t,
+			"left out"),
 		Image: rapid.IntRange(0, len(s.Images)-1).Draw(t, "image"),
 		Entry: rapid.Uint64().Draw(t, "entry"), Paths: rapid.Uint64().Draw(t, "paths"),
 		Ranges: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wpp.Range {
@@ -127,7 +151,9 @@ func anyRoutine(t *rapid.T, s *wpp.Snapshot, text *rapid.Generator[string]) wpp.
 
 func anySymbol(t *rapid.T, routines []wpp.Routine) wpp.Symbol {
 	if rapid.Bool().Draw(t, "mark") {
-		return wpp.Symbol{IsMark: true, Mark: ops.Mark(rapid.IntRange(0, int(ops.Handler)).Draw(t, "kind")), N: rapid.Uint64().Draw(t, "n")}
+		return wpp.Symbol{IsMark: true,
+			Mark: ops.Mark(rapid.IntRange(0, int(ops.Handler)).Draw(t, "kind")),
+			N:    rapid.Uint64().Draw(t, "n")}
 	}
 	p := wpp.Symbol{
 		Routine: rapid.IntRange(0, len(routines)-1).Draw(t, "routine"),
@@ -155,8 +181,10 @@ func anySymbol(t *rapid.T, routines []wpp.Routine) wpp.Symbol {
 // testdata/version3-inlined.wpp.
 func Inlined() *wpp.Snapshot {
 	s := Small()
-	s.Calls = []wpp.Call{{Name: "demo::step", Line: 11}, {Name: "std::min<int>", File: 1, Line: 30, In: 1}, {Line: 0}}
-	s.Routines[0].Blocks[0].Spans = []wpp.Span{{From: 0, To: 1, Line: 10, Last: 10}, {From: 1, To: 3, Call: 2, File: 1, Line: 7, Last: 9}}
+	s.Calls = []wpp.Call{{Name: "demo::step", Line: 11},
+		{Name: "std::min<int>", File: 1, Line: 30, In: 1}, {Line: 0}}
+	s.Routines[0].Blocks[0].Spans = []wpp.Span{{From: 0, To: 1, Line: 10, Last: 10},
+		{From: 1, To: 3, Call: 2, File: 1, Line: 7, Last: 9}}
 	s.Routines[0].Blocks[1].Spans = []wpp.Span{{From: 0, To: 1, Call: 3}}
 	return s
 }
@@ -165,7 +193,8 @@ func anyCalls(t *rapid.T, s *wpp.Snapshot, text *rapid.Generator[string]) (calls
 	for i := range rapid.IntRange(0, 4).Draw(t, "calls") {
 		c := wpp.Call{Name: text.Draw(t, "callee"), In: rapid.IntRange(0, i).Draw(t, "in")}
 		if rapid.Bool().Draw(t, "place known") {
-			c.File, c.Line = rapid.IntRange(0, len(s.Files)-1).Draw(t, "file"), rapid.IntRange(1, 1<<31-1).Draw(t, "line")
+			c.File, c.Line = rapid.IntRange(0, len(s.Files)-1).Draw(t, "file"), rapid.IntRange(1,
+				1<<31-1).Draw(t, "line")
 		}
 		calls = append(calls, c)
 	}
@@ -175,9 +204,11 @@ func anyCalls(t *rapid.T, s *wpp.Snapshot, text *rapid.Generator[string]) (calls
 // anySpans draws spans of a block of n instructions.
 func anySpans(t *rapid.T, s *wpp.Snapshot, n int) (spans []wpp.Span) {
 	for at := 0; at < n; {
-		x := wpp.Span{From: at, To: rapid.IntRange(at+1, n).Draw(t, "to"), Call: rapid.IntRange(0, len(s.Calls)).Draw(t, "call")}
+		x := wpp.Span{From: at, To: rapid.IntRange(at+1, n).Draw(t, "to"),
+			Call: rapid.IntRange(0, len(s.Calls)).Draw(t, "call")}
 		if rapid.Bool().Draw(t, "line known") {
-			x.File, x.Line = rapid.IntRange(0, len(s.Files)-1).Draw(t, "file"), rapid.IntRange(1, 1<<31-1).Draw(t, "line")
+			x.File, x.Line = rapid.IntRange(0, len(s.Files)-1).Draw(t, "file"), rapid.IntRange(1,
+				1<<31-1).Draw(t, "line")
 			x.Last = rapid.IntRange(x.Line, 1<<31-1).Draw(t, "last")
 		}
 		spans = append(spans, x)
@@ -202,11 +233,14 @@ func SameStreams(t interface {
 	}
 	for i := range want.Threads {
 		a, b := &want.Threads[i], &got.Threads[i]
-		if !slices.Equal(slices.Collect(a.Grammar.Expand(0)), slices.Collect(b.Grammar.Expand(0))) || a.TID != b.TID || a.Name != b.Name || a.Lost != b.Lost || a.Ended != b.Ended {
+		if !slices.Equal(slices.Collect(a.Grammar.Expand(0)),
+			slices.Collect(b.Grammar.Expand(0))) || a.TID != b.TID || a.Name != b.Name ||
+			a.Lost != b.Lost || a.Ended != b.Ended {
 			t.Fatalf("thread %d is another", i)
 		}
 		if a.Grammar.Length(0) != b.Grammar.Length(0) {
-			t.Fatalf("thread %d has %d symbols, want %d", i, b.Grammar.Length(0), a.Grammar.Length(0))
+			t.Fatalf("thread %d has %d symbols, want %d", i, b.Grammar.Length(0),
+				a.Grammar.Length(0))
 		}
 	}
 }
@@ -264,7 +298,8 @@ func Doubling(n int) [][]uint32 {
 // InHalves hands the threads of a snapshot to spill in halves, in turns, with the symbols that they
 // need and were not handed over before, and returns the snapshot of what it returned.
 func InHalves(s *wpp.Snapshot,
-	spill func(tables *wpp.Snapshot, thread int, t wpp.Thread) (*wpp.Segment, error)) (*wpp.Snapshot, error) {
+	spill func(tables *wpp.Snapshot, thread int, t wpp.Thread) (*wpp.Segment,
+		error)) (*wpp.Snapshot, error) {
 	final := *s
 	final.Threads = slices.Clone(s.Threads)
 	lists := make([][]*wpp.Segment, len(s.Threads))
@@ -322,7 +357,8 @@ func Beginnings(t *testing.T, name string, want, got *wpp.Snapshot) (symbols uin
 	t.Helper()
 	for i := range got.Threads {
 		stream := slices.Collect(got.Threads[i].Grammar.Expand(0))
-		j := slices.IndexFunc(want.Threads, func(t wpp.Thread) bool { return t.TID == got.Threads[i].TID })
+		j := slices.IndexFunc(want.Threads,
+			func(t wpp.Thread) bool { return t.TID == got.Threads[i].TID })
 		all := slices.Collect(want.Threads[j].Grammar.Expand(0))
 		if len(stream) > len(all) || !slices.Equal(stream, all[:len(stream)]) {
 			t.Fatalf("%s: thread %d is %v", name, i, stream)

@@ -28,7 +28,8 @@ func Check() error {
 		return fmt.Errorf("follow processes: %w: leave out --follow-fork", err)
 	}
 	if !privilege.Has(cap.KILL) {
-		return errors.New("follow processes: no CAP_KILL: run wpptrace as root, or leave out --follow-fork")
+		return errors.New("follow processes: no CAP_KILL: run wpptrace as root, or leave out " +
+			"--follow-fork")
 	}
 	return nil
 }
@@ -92,7 +93,8 @@ type recorder struct {
 func newRecorder(o record.Options, handle func(record.Event)) (*recorder, error) {
 	o.Selection.Others = true
 	var mutex sync.Mutex
-	r := &recorder{options: o, first: o.Process, running: newRunning(atOnce(o.Memory.All)), paths: map[string]bool{}}
+	r := &recorder{options: o, first: o.Process, running: newRunning(atOnce(o.Memory.All)),
+		paths: map[string]bool{}}
 	r.handle = func(e record.Event) {
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -252,7 +254,8 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 func (r *recorder) unguarded() error {
 	select {
 	case <-r.shared.guard.Gone():
-		return errors.New("record processes: their guard has been killed: what was recorded then may lack its end")
+		return errors.New("record processes: their guard has been killed: what was recorded then " +
+			"may lack its end")
 	default:
 		return nil
 	}
@@ -264,11 +267,13 @@ func (r *recorder) confine() error {
 	if !privilege.Has(cap.BPF) {
 		tracing = append(tracing, cap.SYS_ADMIN)
 	}
-	if err := r.shared.guard.Confine(append(tracing, cap.SYS_NICE)...); err != nil || r.options.Confine == nil {
+	if err := r.shared.guard.Confine(append(tracing, cap.SYS_NICE)...); err != nil ||
+		r.options.Confine == nil {
 		return err
 	}
 	path := cmp.Or(r.options.Output, record.SnapshotName(r.first))
-	return r.options.Confine([]string{path, store.Old(path)}, append(tracing, cap.SYS_PTRACE, cap.DAC_READ_SEARCH)...)
+	return r.options.Confine([]string{path, store.Old(path)},
+		append(tracing, cap.SYS_PTRACE, cap.DAC_READ_SEARCH)...)
 }
 
 // close frees everything; what is attached is detached, and who stands is let go.

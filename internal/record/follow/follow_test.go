@@ -26,7 +26,8 @@ func TestLeaveOutOnceForEachReason(t *testing.T) {
 		r.leaveOut(pid, "x", errors.New(why))
 	}
 	result := r.totals.result(0)
-	if len(events) != 2 || len(result.Unrecorded) != 2 || result.Unrecorded[0].Processes != 3 || result.Unrecorded[1].Processes != 1 {
+	if len(events) != 2 || len(result.Unrecorded) != 2 || result.Unrecorded[0].Processes != 3 ||
+		result.Unrecorded[1].Processes != 1 {
 		t.Errorf("%d events, %+v", len(events), result)
 	}
 }

@@ -30,7 +30,8 @@ type running struct {
 
 func newRunning(most int) *running {
 	ctx, end := context.WithCancelCause(context.Background())
-	return &running{all: map[*recording]bool{}, byPID: map[int]*recording{}, over: make(chan ending, most+1), ctx: ctx, end: end}
+	return &running{all: map[*recording]bool{}, byPID: map[int]*recording{},
+		over: make(chan ending, most+1), ctx: ctx, end: end}
 }
 
 func (s *running) count() int { return len(s.all) }

@@ -42,13 +42,15 @@ func (e errUnrecordable) Unwrap() error { return e.error }
 
 // Load is record.LoadOf, but that what was read before is not read again, and that a program is
 // recordable. A process that is born has the probes of the plan already.
-func (s *shared) Load(p *target.Process, exe *os.File, sel record.Selection, born bool) (*record.Program, error) {
+func (s *shared) Load(p *target.Process, exe *os.File, sel record.Selection,
+	born bool) (*record.Program, error) {
 	name := p.File
 	var now unix.Stat_t
 	if err := unix.Fstat(int(exe.Fd()), &now); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", name, err)
 	}
-	if i := slices.IndexFunc(s.programs, func(p cachedProgram) bool { return sameFile(&p.file, &now) }); i >= 0 {
+	if i := slices.IndexFunc(s.programs,
+		func(p cachedProgram) bool { return sameFile(&p.file, &now) }); i >= 0 {
 		known := &s.programs[i]
 		if known.err == nil && !born {
 			if err := known.program.CheckProcess(p, exe); err != nil {
@@ -66,9 +68,11 @@ func (s *shared) Load(p *target.Process, exe *os.File, sel record.Selection, bor
 	return made.program, made.err
 }
 
-func newCached(p *target.Process, exe *os.File, sel record.Selection) (made cachedProgram, err error) {
+func newCached(p *target.Process, exe *os.File,
+	sel record.Selection) (made cachedProgram, err error) {
 	name := p.File
-	own, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", exe.Fd())) // the recording's is closed with it
+	// the recording's is closed with it
+	own, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", exe.Fd()))
 	if err != nil {
 		return made, fmt.Errorf("open %s: %w", name, err)
 	}
@@ -85,7 +89,8 @@ func newCached(p *target.Process, exe *os.File, sel record.Selection) (made cach
 
 // sameFile reports whether nothing was written to a file in between, as far as that can be seen.
 func sameFile(a, b *unix.Stat_t) bool {
-	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Mtim == b.Mtim && a.Ctim == b.Ctim
+	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Mtim == b.Mtim &&
+		a.Ctim == b.Ctim
 }
 
 // tidy forgets the programs that were read first, of those that no recording has any more.

@@ -40,7 +40,8 @@ func (t *totals) leaveOut(why error) (first bool) {
 }
 
 func (t *totals) result(missed uint32) *Result {
-	return &Result{Recordings: t.recordings, Losses: t.losses, Unrecorded: t.unrecorded, Missed: missed}
+	return &Result{Recordings: t.recordings, Losses: t.losses, Unrecorded: t.unrecorded,
+		Missed: missed}
 }
 
 // leaveOut says why a process runs untraced, once for each reason.

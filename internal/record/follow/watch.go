@@ -45,7 +45,8 @@ func (r *recorder) watch(ctx context.Context) (record.Reason, error) {
 		case quiet && r.running.count() == 0 && !r.follower.Alive():
 			return record.Exited, nil
 		}
-		r.handle(Progress{time.Since(r.began), r.running.count(), r.totals.recordings, r.totals.losses.Events})
+		r.handle(Progress{time.Since(r.began), r.running.count(), r.totals.recordings,
+			r.totals.losses.Events})
 	}
 }
 
@@ -66,7 +67,8 @@ func (r *recorder) next() (quiet bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if busy := r.running.busy(); r.running.byPID[n.PID] == nil && busy+len(r.waiting) >= r.atOnce() {
+		if busy := r.running.busy(); r.running.byPID[n.PID] == nil &&
+			busy+len(r.waiting) >= r.atOnce() {
 			r.refuse(n, r.tooMany())
 		} else {
 			r.waiting = append(r.waiting, n)
@@ -90,7 +92,8 @@ func (r *recorder) refuse(n followfork.Started, why error) {
 
 // take deals with a process that has begun, or with what it has become. It stands meanwhile.
 func (r *recorder) take(ctx context.Context, n followfork.Started) {
-	if before := r.running.byPID[n.PID]; before != nil && n.Exec { // its probes would stand in what comes
+	if before := r.running.byPID[n.PID]; before != nil && n.Exec {
+		// its probes would stand in what comes
 		if !r.awaitOut(ctx, before) {
 			return
 		}
@@ -129,7 +132,8 @@ func (r *recorder) awaitOut(ctx context.Context, one *recording) bool {
 		case <-one.recorder.Out():
 			return true
 		case e := <-r.running.over:
-			if r.account(e); e.recording == one { // which fails before it has begun to take them out, should it fail early
+			if r.account(e); e.recording == one {
+				// which fails before it has begun to take them out, should it fail early
 				return true
 			}
 		case <-ctx.Done():

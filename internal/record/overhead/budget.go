@@ -20,8 +20,9 @@ type Use struct {
 }
 
 const (
-	advance   = 100 * time.Millisecond // of its own CPU time: what a process that was idle does first need not be missed
-	mostSaved = time.Second            // a calm hour must not be paid back with a bad minute
+	// of its own CPU time: what a process that was idle does first need not be missed
+	advance   = 100 * time.Millisecond
+	mostSaved = time.Second // a calm hour must not be paid back with a bad minute
 )
 
 // New returns a budget of that share: 0.05 is 5 % of the process's own CPU time. It begins with

@@ -52,9 +52,12 @@ func TestOverhead(t *testing.T) {
 		want  float64
 	}{
 		{"nothing more is known", Use{Own: 100 * ms, Probes: 20 * ms}, 0, 0.2},
-		{"less is certain than was taken for its own", Use{Own: 100 * ms, Probes: 20 * ms}, 50 * ms, 0.2},
-		{"a part of what the probes were charged with was its own", Use{Own: 80 * ms, Probes: 40 * ms}, 100 * ms, 0.2},
-		{"hits are said to have taken more than there was", Use{Own: -10 * ms, Probes: 130 * ms}, 100 * ms, 0.2},
+		{"less is certain than was taken for its own", Use{Own: 100 * ms, Probes: 20 * ms}, 50 * ms,
+			0.2},
+		{"a part of what the probes were charged with was its own",
+			Use{Own: 80 * ms, Probes: 40 * ms}, 100 * ms, 0.2},
+		{"hits are said to have taken more than there was", Use{Own: -10 * ms, Probes: 130 * ms},
+			100 * ms, 0.2},
 		{"all was its own", Use{Own: 80 * ms, Probes: 10 * ms}, 100 * ms, 0},
 	} {
 		b := New(0.05)

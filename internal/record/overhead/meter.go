@@ -69,7 +69,8 @@ func (m *Meter) measure(batches int, report time.Duration) attach.Cost {
 	least := m.calibrator.Measure(1, report)
 	for range batches - 1 {
 		c := m.calibrator.Measure(1, report)
-		least.Emulated, least.Stepped = min(least.Emulated, c.Emulated), min(least.Stepped, c.Stepped)
+		least.Emulated, least.Stepped = min(least.Emulated, c.Emulated), min(least.Stepped,
+			c.Stepped)
 	}
 	return least
 }
@@ -181,7 +182,8 @@ func (m *Meter) Exceeds(most float64) (Estimate, bool) {
 		return e, false
 	}
 	whole := m.samples[len(m.samples)-1].at.Sub(m.samples[0].at) >= window
-	if expected := m.Forecast / (1 + m.KernelShare.PerUser); m.KernelShare.Known && e.Boundless() && expected > e.Slower() {
+	if expected := m.Forecast / (1 + m.KernelShare.PerUser); m.KernelShare.Known && e.Boundless() &&
+		expected > e.Slower() {
 		e.Expected = expected
 	}
 	return e, e.AtLeast() > most || whole && max(e.Slower(), e.Expected) > most

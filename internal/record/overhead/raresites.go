@@ -39,23 +39,26 @@ type RareSites struct {
 type ownTime struct{ byHit, doubt float64 }
 
 const (
-	countTime   = 50 * time.Millisecond
-	firstCount  = 20 * time.Millisecond // of sites that may be too costly
-	countShare  = 0.1                   // of the cost of hits: what counting may cost
-	costlyShare = 0.5                   // of the CPU time while they are counted: sites that cost more are too costly
+	countTime  = 50 * time.Millisecond
+	firstCount = 20 * time.Millisecond // of sites that may be too costly
+	countShare = 0.1                   // of the cost of hits: what counting may cost
+	// of the CPU time while they are counted: sites that cost more are too costly
+	costlyShare = 0.5
 
-	leastOfSite  = 20      // hits: with fewer, a site is not known to be rare
-	leastCounted = 5       // hits: by fewer, nothing is known
-	leastOfSites = 200     // of all that are counted together, if there are as many that are seldom come to
+	leastOfSite  = 20 // hits: with fewer, a site is not known to be rare
+	leastCounted = 5  // hits: by fewer, nothing is known
+	// of all that are counted together, if there are as many that are seldom come to
+	leastOfSites = 200
 	manyHits     = 200_000 // of all: what has not come up then is not waited for
 	firstShare   = 0.001   // of all hits, what is counted at first
 	lessShare    = 0.125   // of that, where it is too costly
 	idleTimes    = 5       // sites that do not come once a count in as many come no more
 
-	windowDoubt = 0.1                  // what windows do may differ from what is done between them,
-	countDoubt  = 0.2                  // and that from one time to another
-	clockDoubt  = 2 * time.Millisecond // a process's CPU time is known by the clock tick, while it runs
-	littleDoubt = 0.15                 // with no more, counting adds nothing
+	windowDoubt = 0.1 // what windows do may differ from what is done between them,
+	countDoubt  = 0.2 // and that from one time to another
+	// a process's CPU time is known by the clock tick, while it runs
+	clockDoubt  = 2 * time.Millisecond
+	littleDoubt = 0.15 // with no more, counting adds nothing
 )
 
 // NewRareSites chooses among the sites of the plan's executable.
@@ -108,7 +111,8 @@ func (r *RareSites) Choose(sites []plan.Site) bool {
 		for _, site := range r.sites { // they are to come up anew
 			r.within[site] = 0
 		}
-		*r = RareSites{within: r.within, all: r.all, share: r.share, spent: r.spent, before: r.before}
+		*r = RareSites{within: r.within, all: r.all, share: r.share, spent: r.spent,
+			before: r.before}
 	}
 	list := r.rarest(sites)
 	r.costly = false
@@ -130,7 +134,8 @@ func (r *RareSites) rarest(sites []plan.Site) (list []int) {
 	}
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(r.within[a], r.within[b]) })
 	n, total := 0, uint64(0)
-	for n < len(list) && total < leastOfSites && float64(total+r.within[list[n]]) <= r.share*float64(r.all) {
+	for n < len(list) && total < leastOfSites &&
+		float64(total+r.within[list[n]]) <= r.share*float64(r.all) {
 		total += r.within[list[n]]
 		n++
 	}
@@ -180,7 +185,9 @@ func (r *RareSites) ownTime() ownTime {
 		return r.before
 	}
 	byHit := float64(within) * float64(r.own) / float64(r.hits) / float64(r.all-r.allAt)
-	cost, clock, times := hitDoubt*float64(r.cost)/float64(r.own), float64(clockDoubt)/float64(r.own), float64(r.times)
-	doubt := math.Sqrt(1/float64(r.bursts) + 1/float64(r.hits) + cost*cost + times*clock*clock + countDoubt*countDoubt/times + windowDoubt*windowDoubt)
+	cost, clock, times := hitDoubt*float64(r.cost)/float64(r.own),
+		float64(clockDoubt)/float64(r.own), float64(r.times)
+	doubt := math.Sqrt(1/float64(r.bursts) + 1/float64(r.hits) + cost*cost + times*clock*clock +
+		countDoubt*countDoubt/times + windowDoubt*windowDoubt)
 	return ownTime{byHit, doubt}
 }

@@ -25,17 +25,30 @@ func TestRareSitesChoosesRareSites(t *testing.T) {
 		again  bool // they are counted from scratch
 	}{
 		{"nothing is known", []uint64{0, 0, 0, 0, 0}, RareSites{share: firstShare}, nil, false},
-		{"all are usual", []uint64{1000, 900, 1000, 0, 0}, RareSites{share: firstShare}, nil, false},
-		{"all are usual for long", []uint64{100_000, 90_000, 100_000, 0, 0}, RareSites{share: firstShare}, []int{1}, true},
-		{"rare", []uint64{100_000, 90, 100_000, 70, 0}, RareSites{share: firstShare}, []int{1, 3}, true},
-		{"enough", []uint64{200_000, 150, 200_000, 130, 160}, RareSites{share: firstShare}, []int{1, 3}, true},
-		{"too rare", []uint64{100_000, 150, 100_000, leastOfSite - 1, 0}, RareSites{share: firstShare}, []int{1}, true},
-		{"single-stepped", []uint64{100_000, 150, 100_000, 0, 50}, RareSites{share: firstShare}, []int{1}, true},
-		{"chosen before", []uint64{100_000, 150, 100_000, 50, 0}, chosen(false, firstShare), []int{1}, false},
-		{"too costly", []uint64{200_000, 200, 200_000, 50, 0}, chosen(true, firstShare*lessShare), []int{3}, true},
-		{"too costly, and nothing else", []uint64{200_000, 90_000, 200_000, 0, 0}, chosen(true, firstShare*lessShare), []int{1}, false},
-		{"they come no more, and nothing else does", []uint64{100, 150, 100, 0, 0}, RareSites{share: firstShare, sites: []int{1}, chosenAt: 100, allAt: 300, times: idleTimes}, nil, false},
-		{"they come no more", []uint64{100_000, 150, 100_000, 200, 0}, RareSites{share: firstShare, sites: []int{1}, times: idleTimes, hits: idleTimes - 1}, []int{3}, true},
+		{"all are usual", []uint64{1000, 900, 1000, 0, 0}, RareSites{share: firstShare}, nil,
+			false},
+		{"all are usual for long", []uint64{100_000, 90_000, 100_000, 0, 0},
+			RareSites{share: firstShare}, []int{1}, true},
+		{"rare", []uint64{100_000, 90, 100_000, 70, 0}, RareSites{share: firstShare}, []int{1, 3},
+			true},
+		{"enough", []uint64{200_000, 150, 200_000, 130, 160}, RareSites{share: firstShare},
+			[]int{1, 3}, true},
+		{"too rare", []uint64{100_000, 150, 100_000, leastOfSite - 1, 0},
+			RareSites{share: firstShare}, []int{1}, true},
+		{"single-stepped", []uint64{100_000, 150, 100_000, 0, 50}, RareSites{share: firstShare},
+			[]int{1}, true},
+		{"chosen before", []uint64{100_000, 150, 100_000, 50, 0}, chosen(false, firstShare),
+			[]int{1}, false},
+		{"too costly", []uint64{200_000, 200, 200_000, 50, 0}, chosen(true, firstShare*lessShare),
+			[]int{3}, true},
+		{"too costly, and nothing else", []uint64{200_000, 90_000, 200_000, 0, 0},
+			chosen(true, firstShare*lessShare), []int{1}, false},
+		{"they come no more, and nothing else does", []uint64{100, 150, 100, 0, 0},
+			RareSites{share: firstShare, sites: []int{1}, chosenAt: 100, allAt: 300,
+				times: idleTimes}, nil, false},
+		{"they come no more", []uint64{100_000, 150, 100_000, 200, 0},
+			RareSites{share: firstShare, sites: []int{1}, times: idleTimes, hits: idleTimes - 1},
+			[]int{3}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := c.before
@@ -44,13 +57,15 @@ func TestRareSitesChoosesRareSites(t *testing.T) {
 				r.Count(site, n)
 			}
 			r.Count(len(sites), 1000) // of a library
-			if ok := r.Choose(sites); ok != (c.want != nil) || !slices.Equal(r.sites, c.want) || r.costly {
+			if ok := r.Choose(sites); ok != (c.want != nil) || !slices.Equal(r.sites, c.want) ||
+				r.costly {
 				t.Errorf("%v, %v, want %v", ok, r.sites, c.want)
 			}
 			if e, known := r.estimate(time.Second); known && c.again {
 				t.Errorf("%+v, before anything has been counted", e)
 			}
-			if again := r.times == 0 && r.chosenAt == r.recorded() && r.sites != nil; again != c.again {
+			if again := r.times == 0 && r.chosenAt == r.recorded() &&
+				r.sites != nil; again != c.again {
 				t.Errorf("counted %d times, chosen at %d of %d", r.times, r.chosenAt, r.recorded())
 			}
 		})
@@ -107,10 +122,11 @@ func TestRareSitesEstimates(t *testing.T) {
 	}
 }
 
-// TestRareSitesIsNotOfChance: of many sites that are equally rare the one that is chosen is one that
-// chance has brought up, which the estimate does not share.
+// TestRareSitesIsNotOfChance: of many sites that are equally rare the one that is chosen is one
+// that chance has brought up, which the estimate does not share.
 func TestRareSitesIsNotOfChance(t *testing.T) {
-	const runs, rare, windows, each = 100, 300, 450, 30 // a window comes to so many of the sites, and is a millisecond
+	// a window comes to so many of the sites, and is a millisecond
+	const runs, rare, windows, each = 100, 300, 450, 30
 	random := rand.New(rand.NewPCG(1, 2))
 	sum, known := 0.0, 0.0
 	for range runs {

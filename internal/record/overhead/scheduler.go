@@ -33,7 +33,8 @@ type Scheduler struct {
 // NewScheduler begins to account for a process that has used so much so far, and uses load of a
 // CPU, before any probe stands in it. share is what probes may take of the process's own CPU time,
 // a window lasts at least so long; rare may be nil.
-func NewScheduler(share float64, window time.Duration, used target.Times, load float64, rare *RareSites) *Scheduler {
+func NewScheduler(share float64, window time.Duration, used target.Times, load float64,
+	rare *RareSites) *Scheduler {
 	begun := account{last: Reading{At: time.Now(), Used: used}}
 	return &Scheduler{budget: New(share), window: window, account: begun, load: load, rare: rare}
 }

@@ -10,7 +10,8 @@ import (
 
 const usualWindow = 10 * time.Millisecond
 
-// A window begins while the process does something, unless that is not to be had, or costs too much.
+// A window begins while the process does something, unless that is not to be had, or costs too
+// much.
 func TestWindowsOfASleeper(t *testing.T) {
 	const window = 10 * time.Millisecond
 	sleeps, works := func() bool { return true }, func() bool { return false }
@@ -62,7 +63,9 @@ func TestWindowsOfASleeper(t *testing.T) {
 // TestSampledShare: the share that windows are of a run is in doubt where it is what hits leave of
 // the time in them.
 func TestSampledShare(t *testing.T) {
-	rated := &RareSites{within: []uint64{1000}, all: 1000, sites: []int{0}, bursts: 1000, times: 10, hits: 10_000, own: 300 * time.Millisecond} // 30 ms were the process's own
+	// 30 ms were the process's own
+	rated := &RareSites{within: []uint64{1000}, all: 1000, sites: []int{0}, bursts: 1000, times: 10,
+		hits: 10_000, own: 300 * time.Millisecond}
 	for _, c := range []struct {
 		name    string
 		hits    time.Duration // in the windows, of a second of CPU time there
@@ -72,30 +75,35 @@ func TestSampledShare(t *testing.T) {
 		doubted bool
 	}{
 		{"few hits", 100 * time.Millisecond, nil, 2, 900 * time.Millisecond, false},
-		{"few hits, and rare sites are counted", 100 * time.Millisecond, rated, 2, 900 * time.Millisecond, false},
+		{"few hits, and rare sites are counted", 100 * time.Millisecond, rated, 2,
+			900 * time.Millisecond, false},
 		{"many hits", 400 * time.Millisecond, nil, 3, 600 * time.Millisecond, false},
 		{"many hits in few windows", 400 * time.Millisecond, nil, 2, 600 * time.Millisecond, true},
 		{"hits most of the time", 900 * time.Millisecond, nil, 3, 100 * time.Millisecond, true},
 		{"nothing else", time.Second, nil, 3, 0, true},
-		{"hits most of the time, and rare sites are counted", 900 * time.Millisecond, rated, 2, 30 * time.Millisecond, false},
+		{"hits most of the time, and rare sites are counted", 900 * time.Millisecond, rated, 2,
+			30 * time.Millisecond, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := NewScheduler(0.05, usualWindow, target.Times{}, 1, c.rare)
 			p.closed = c.closed
-			p.account.inWindows = tracedUse{target.Times{CPU: time.Second}, NewHitCost(c.hits, 0), time.Second}
-			p.account.all = tracedUse{target.Times{CPU: 10 * time.Second}, NewHitCost(c.hits, 0), 10 * time.Second}
+			p.account.inWindows = tracedUse{target.Times{CPU: time.Second}, NewHitCost(c.hits, 0),
+				time.Second}
+			p.account.all = tracedUse{target.Times{CPU: 10 * time.Second}, NewHitCost(c.hits, 0),
+				10 * time.Second}
 			windows, share, most := p.Sampled(KernelShare{})
 			own := float64(c.own)
-			if want := own / (own + 9e9); windows != c.closed || math.Abs(share-want) > 0.0015 || (most > share) != c.doubted || !c.doubted && most != 0 {
+			if want := own / (own + 9e9); windows != c.closed || math.Abs(share-want) > 0.0015 ||
+				(most > share) != c.doubted || !c.doubted && most != 0 {
 				t.Errorf("%d windows, %v of it, at most %v; want %v", windows, share, most, want)
 			}
 		})
 	}
 }
 
-// TestCostlyWindows: of a process that does little, what hits by calibration leave of its CPU time in
-// windows may be hits that are costlier, and what they leave while probes go in and out is. One in
-// a thousand of what it did was taken for 35 % of it, or all.
+// TestCostlyWindows: of a process that does little, what hits by calibration leave of its CPU time
+// in windows may be hits that are costlier, and what they leave while probes go in and out is. One
+// in a thousand of what it did was taken for 35 % of it, or all.
 func TestCostlyWindows(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -103,14 +111,19 @@ func TestCostlyWindows(t *testing.T) {
 		inWindows, inChanges tracedUse // of 3 s, in which it used 60 ms besides
 		least, most          float64   // what may be told of the most that windows are
 	}{
-		{"single-stepped", tracedUse{target.Times{CPU: 140 * ms}, NewHitCost(0, 90*ms), 20 * ms}, tracedUse{}, 0.5, 0.8},
-		{"emulated", tracedUse{target.Times{CPU: 110 * ms}, NewHitCost(32*ms, 0), 20 * ms}, tracedUse{target.Times{CPU: 850 * ms}, NewHitCost(240*ms, 0), 200 * ms}, 0.5, 0.8},
+		{"single-stepped", tracedUse{target.Times{CPU: 140 * ms}, NewHitCost(0, 90*ms), 20 * ms},
+			tracedUse{}, 0.5, 0.8},
+		{"emulated", tracedUse{target.Times{CPU: 110 * ms}, NewHitCost(32*ms, 0), 20 * ms},
+			tracedUse{target.Times{CPU: 850 * ms}, NewHitCost(240*ms, 0), 200 * ms}, 0.5, 0.8},
 	} {
 		p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
-		p.closed, p.account.all, p.account.inWindows, p.account.inChanges = 1, tracedUse{target.Times{CPU: 60 * ms}, HitCost{}, 3 * time.Second}, c.inWindows, c.inChanges
+		p.closed, p.account.all, p.account.inWindows, p.account.inChanges =
+			1, tracedUse{target.Times{CPU: 60 * ms}, HitCost{}, 3 * time.Second}, c.inWindows,
+			c.inChanges
 		p.account.all.add(c.inWindows)
 		p.account.all.add(c.inChanges)
-		if _, share, most := p.Sampled(KernelShare{}); most < share || most < c.least || most > c.most {
+		if _, share, most := p.Sampled(KernelShare{}); most < share || most < c.least ||
+			most > c.most {
 			t.Errorf("%s: %v, at most %v", c.name, share, most)
 		}
 	}
@@ -127,7 +140,8 @@ func TestSingleStepsAreTheWindows(t *testing.T) {
 	p.account.last = Reading{Hits: closed.Hits.Plus(late), N: 2500}
 	p.account.inChanges.hits = late
 	p.account.apportion(Reading{}, closed)
-	if in, out := p.account.inWindows.hits.Cost, p.account.inChanges.hits.Cost; in+out != 31*ms || in != 31*ms*4/5 {
+	if in, out := p.account.inWindows.hits.Cost, p.account.inChanges.hits.Cost; in+out != 31*ms ||
+		in != 31*ms*4/5 {
 		t.Errorf("%v to the window, %v to its end", in, out)
 	}
 }
@@ -179,7 +193,8 @@ func TestNextWindow(t *testing.T) {
 	}
 }
 
-// Chance meetings with another's windows do not end a recording, however far apart; one that never gets its turn ends.
+// Chance meetings with another's windows do not end a recording, however far apart; one that never
+// gets its turn ends.
 func TestMayTryAgain(t *testing.T) {
 	p := &Scheduler{}
 	for range 3 {

@@ -35,13 +35,20 @@ type Estimate struct {
 }
 
 const (
-	mostHit    = 2                     // what a hit takes at most, in hits as measured: beside other work, all take longer than those
-	hitDoubt   = 0.15                  // of the cost of hits: they meet colder caches than those of the calibration;
-	stepDoubt  = 1                     // single-stepped, they wait for other threads that are, besides
-	startDoubt = time.Millisecond      // that a process has been seen to use for what attaching leaves it to do: pages to map, cold caches
-	userDoubt  = 0.05                  // of the CPU time
-	tickDoubt  = 10 * time.Millisecond // it is known in steps of that, and sampled by the clock tick
-	userOfHits = 0.1                   // of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
+	// what a hit takes at most, in hits as measured: beside other work, all take longer than those
+	mostHit = 2
+	// of the cost of hits: they meet colder caches than those of the calibration;
+	hitDoubt = 0.15
+	// single-stepped, they wait for other threads that are, besides
+	stepDoubt = 1
+	// that a process has been seen to use for what attaching leaves it to do: pages to map, cold
+	// caches
+	startDoubt = time.Millisecond
+	userDoubt  = 0.05 // of the CPU time
+	// it is known in steps of that, and sampled by the clock tick
+	tickDoubt = 10 * time.Millisecond
+	// of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
+	userOfHits = 0.1
 )
 
 // A HitCost is what hits cost by calibration, and how far off that may be.
@@ -66,7 +73,8 @@ func (c HitCost) Minus(d HitCost) HitCost { return HitCost{c.Cost - d.Cost, c.Do
 func (n KernelShare) Estimate(used target.Times, t HitCost) Estimate {
 	cpu, hits := float64(used.CPU), float64(t.Cost)
 	start := min(float64(startDoubt), hits)
-	e := Estimate{cpu: cpu, own: cpu - hits, doubt: float64(t.Doubt) + start + 1, least: cpu - mostHit*hits - start}
+	e := Estimate{cpu: cpu, own: cpu - hits, doubt: float64(t.Doubt) + start + 1,
+		least: cpu - mostHit*hits - start}
 	user := max(float64(used.User)-userOfHits*hits, 0)
 	userOff := math.Sqrt(math.Pow(userDoubt*cpu, 2) + float64(tickDoubt)*(float64(tickDoubt)+user))
 	if n.Known {

@@ -6,8 +6,9 @@ import "time"
 // the process does when it wakes up, and nothing else. Of one that nearly always sleeps it begins
 // all the same.
 const (
-	glance       = 2 * time.Millisecond // how often it is looked whether the process still sleeps,
-	glanceShare  = 0.05                 // or so seldom that looking takes no more than this share of the time
+	glance = 2 * time.Millisecond // how often it is looked whether the process still sleeps,
+	// or so seldom that looking takes no more than this share of the time
+	glanceShare  = 0.05
 	longestSleep = time.Second
 	mostTries    = 8
 	leastLoad    = 0.1 // CPUs: of a process that uses less, another try would find it asleep, too
@@ -15,10 +16,12 @@ const (
 
 // A waking is the wait for a process to be awake when a window begins.
 type waking struct {
-	ready  time.Time     // since when the budget has allowed a window that is not open yet; zero: it is not waited for
-	look   time.Duration // how long it is until it is looked whether the process still sleeps
-	tries  int           // how often the next window has been opened, and has not begun
-	asleep uint64        // windows that began while the process slept, or had just woken up for all that is known
+	// since when the budget has allowed a window that is not open yet; zero: it is not waited for
+	ready time.Time
+	look  time.Duration // how long it is until it is looked whether the process still sleeps
+	tries int           // how often the next window has been opened, and has not begun
+	// windows that began while the process slept, or had just woken up for all that is known
+	asleep uint64
 }
 
 // waits reports whether a window waits for the process to wake up.

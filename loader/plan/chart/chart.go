@@ -18,7 +18,8 @@ type Chart struct {
 	External  bool    `json:"external_callers"` // external code may enter the routine
 	Blocks    []Block `json:"blocks"`           // by number; none if the routine is left out
 	Routes    []Route `json:"routes"`           // between events; none if the routine is left out
-	Unlisted  bool    `json:"routes_unlisted"`  // there are more routes than the 2000 that are listed
+	// there are more routes than the 2000 that are listed
+	Unlisted bool `json:"routes_unlisted"`
 }
 
 // A Block is a basic block.
@@ -30,12 +31,15 @@ type Block struct {
 	Ending string  `json:"ending"` // its last instruction
 	End    string  `json:"end"`    // how it ends, as "conditional jump" or "return"
 	Next   []int   `json:"next"`   // the blocks that may run after it; -1: the activation ends
-	Taken  *int    `json:"taken"`  // where its conditional jump goes if it is taken; null: there is none
+	// where its conditional jump goes if it is taken; null: there is none
+	Taken *int `json:"taken"`
 	// what it calls, or jumps to outside the routine; null: nothing, or it is not known
-	Callee  *string `json:"callee"`
-	Entered string  `json:"entered,omitempty"` // how control comes to it otherwise than by a jump, as "landing pad"
-	Probe   *Probe  `json:"probe"`             // null: it has none
-	// what the rounds of the loop that the block is are known by; null: it has a probe, or is no loop
+	Callee *string `json:"callee"`
+	// how control comes to it otherwise than by a jump, as "landing pad"
+	Entered string `json:"entered,omitempty"`
+	Probe   *Probe `json:"probe"` // null: it has none
+	// what the rounds of the loop that the block is are known by; null: it has a probe, or is no
+	// loop
 	Loop *string `json:"loop"`
 	// the numbers of the routes that the block is on: the event at the end of one says that it ran
 	KnownBy []int `json:"known_by"`
@@ -59,19 +63,23 @@ type Probe struct {
 // MostRoutes is how many routes a chart has at most.
 const MostRoutes = 2000
 
-// A Route is what runs after an event, or from the entry on, up to the next event or the end, without
-// an event of the routine: no other route leads from the one to the other and says the same.
+// A Route is what runs after an event, or from the entry on, up to the next event or the end,
+// without an event of the routine: no other route leads from the one to the other and says the
+// same.
 type Route struct {
-	Number  int     `json:"route"`   // from 1 on
-	From    int     `json:"from"`    // the block with the event before; -2: the entry
-	Outcome *bool   `json:"outcome"` // the jump there is taken, or not; null: it does not matter, or is not recorded
-	Value   *string `json:"value"`   // what the captured value says; null: it does not matter, or there is none
-	Blocks  []int   `json:"blocks"`  // in between, in the order in which they run
-	To      int     `json:"to"`      // the block with the next event; -1: the activation ends; -3: what is called never returns
+	Number int `json:"route"` // from 1 on
+	From   int `json:"from"`  // the block with the event before; -2: the entry
+	// the jump there is taken, or not; null: it does not matter, or is not recorded
+	Outcome *bool `json:"outcome"`
+	// what the captured value says; null: it does not matter, or there is none
+	Value  *string `json:"value"`
+	Blocks []int   `json:"blocks"` // in between, in the order in which they run
+	// the block with the next event; -1: the activation ends; -3: what is called never returns
+	To int `json:"to"`
 }
 
-// These stand in the place of a block: Entry for the beginning of an activation, Never for what does
-// not come, as the block before calls what never returns.
+// These stand in the place of a block: Entry for the beginning of an activation, Never for what
+// does not come, as the block before calls what never returns.
 const (
 	Entry = -2
 	Never = -3
@@ -79,7 +87,8 @@ const (
 
 // Of charts a routine. lines may be nil. Cost: the routes up to MostRoutes, and the routine's size.
 func Of(p *plan.Plan, r *plan.Routine, lines *image.Lines) *Chart {
-	c := &Chart{Name: r.Name, Entry: r.Addr, Source: source(lines, r.Addr), ProbeFree: r.ProbeFree, External: r.ExternalCallers(), Blocks: []Block{}, Routes: []Route{}}
+	c := &Chart{Name: r.Name, Entry: r.Addr, Source: source(lines, r.Addr), ProbeFree: r.ProbeFree,
+		External: r.ExternalCallers(), Blocks: []Block{}, Routes: []Route{}}
 	if !r.Traced() {
 		c.LeftOut = &r.LeftOut
 		return c

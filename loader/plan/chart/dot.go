@@ -20,7 +20,8 @@ func (c *Chart) WriteDot(w io.Writer, printable func(name string) string) error 
 	}
 	for i := range c.Blocks {
 		b := &c.Blocks[i]
-		label := []string{fmt.Sprintf("%d  %x-%x%s", b.Number, b.From, b.To, in(b.Source, printable)), b.Ending}
+		label := []string{fmt.Sprintf("%d  %x-%x%s", b.Number, b.From, b.To,
+			in(b.Source, printable)), b.Ending}
 		attributes, style := "", "dashed"
 		if b.Callee != nil {
 			label = append(label, b.End+" of "+printable(*b.Callee))

@@ -22,8 +22,10 @@ type drawing struct {
 
 // ends are how blocks end.
 var ends = [...]string{
-	cfg.Fall: "runs on", cfg.Jcc: "conditional jump", cfg.Jmp: "jump", cfg.Call: "call", cfg.CallInd: "indirect call",
-	cfg.Ret: "return", cfg.Tail: "tail jump", cfg.TailInd: "indirect tail jump", cfg.Table: "switch",
+	cfg.Fall: "runs on", cfg.Jcc: "conditional jump", cfg.Jmp: "jump", cfg.Call: "call",
+	cfg.CallInd: "indirect call",
+	cfg.Ret:     "return", cfg.Tail: "tail jump", cfg.TailInd: "indirect tail jump",
+	cfg.Table:    "switch",
 	cfg.NoReturn: "call that never returns", cfg.Trap: "trap", cfg.Unresolved: "unresolved jump",
 }
 
@@ -31,7 +33,8 @@ func (d *drawing) block(b int) Block {
 	bl := &d.r.Blocks[b]
 	last := &bl.Insns[len(bl.Insns)-1]
 	block := Block{
-		Number: b, From: bl.Lo, To: bl.Hi, Source: source(d.lines, bl.Lo), Ending: d.text(last), End: ends[bl.End],
+		Number: b, From: bl.Lo, To: bl.Hi, Source: source(d.lines, bl.Lo), Ending: d.text(last),
+		End:  ends[bl.End],
 		Next: append([]int{}, bl.After()...), Callee: d.callee(b), Entered: d.entered(b),
 	}
 	if bl.End == cfg.Jcc {
@@ -112,7 +115,8 @@ func (d *drawing) probe(s *plan.Site) *Probe {
 	return p
 }
 
-// activation is where the address of the frame is: the canonical frame address of unwind information.
+// activation is where the address of the frame is: the canonical frame address of unwind
+// information.
 func activation(s *plan.Site) string {
 	at := fmt.Sprintf("%s%+d", registerName(int8(s.Base), 8), s.Offset)
 	if s.Slot {

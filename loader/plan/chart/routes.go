@@ -41,7 +41,8 @@ func (w *routes) findAll() {
 func (w *routes) decide(from Route, s *plan.Site, next []int) {
 	c := s.Capture
 	switch {
-	case c == nil, c.Kind == plan.LoopRegisters, c.Kind == plan.SwitchIndex && c.Taken != *from.Outcome:
+	case c == nil, c.Kind == plan.LoopRegisters, c.Kind == plan.SwitchIndex &&
+		c.Taken != *from.Outcome:
 		w.follow(from, next, nil)
 	case c.Kind == plan.JumpPlace:
 		w.follow(from, next, c.Jumps)

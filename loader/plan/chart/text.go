@@ -22,18 +22,21 @@ func (c *Chart) WriteText(w io.Writer, printable func(name string) string) error
 			probes++
 		}
 	}
-	fmt.Fprintf(out, "%-10s %s, entry %x%s\n", "routine", printable(c.Name), c.Entry, in(c.Source, printable))
+	fmt.Fprintf(out, "%-10s %s, entry %x%s\n", "routine", printable(c.Name), c.Entry,
+		in(c.Source, printable))
 	if c.LeftOut != nil {
 		fmt.Fprintf(out, "%-10s %s\n", "left out", *c.LeftOut)
 		return flush(out)
 	}
-	fmt.Fprintf(out, "%-10s %s, %s, %s\n", "plan", text.Count(len(c.Blocks), "block"), text.Count(probes, "probe"), text.Count(len(c.Routes), "probe-free route"))
+	fmt.Fprintf(out, "%-10s %s, %s, %s\n", "plan", text.Count(len(c.Blocks), "block"),
+		text.Count(probes, "probe"), text.Count(len(c.Routes), "probe-free route"))
 	fmt.Fprintf(out, "%-10s %s\n", "entered by", c.callers())
 	fmt.Fprintf(out, "%-10s %s\n\nblocks\n", "events", c.least())
 	for i := range c.Blocks {
 		c.Blocks[i].write(out, printable)
 	}
-	fmt.Fprintf(out, "\nroutes: what runs between two events; no other leads from the one, with what it records,\n")
+	fmt.Fprintf(out, "\nroutes: what runs between two events; no other leads from the one, with "+
+		"what it records,\n")
 	fmt.Fprintf(out, "to the other\n")
 	for i := range c.Routes {
 		c.Routes[i].write(out)
@@ -73,7 +76,8 @@ func in(at *string, printable func(string) string) string {
 }
 
 func (b *Block) write(out io.Writer, printable func(string) string) {
-	fmt.Fprintf(out, "  %3d  %x-%x%s: %s\n", b.Number, b.From, b.To, in(b.Source, printable), strings.Join(b.describe(printable), "; "))
+	fmt.Fprintf(out, "  %3d  %x-%x%s: %s\n", b.Number, b.From, b.To, in(b.Source, printable),
+		strings.Join(b.describe(printable), "; "))
 	if b.Loop != nil {
 		fmt.Fprintf(out, "       a loop without a probe; %s\n", *b.Loop)
 	}
@@ -82,7 +86,8 @@ func (b *Block) write(out io.Writer, printable func(string) string) {
 		return
 	}
 	p := b.Probe
-	fmt.Fprintf(out, "       probe at %x (%s), %s: each event records\n", p.Addr, p.Instruction, p.Class)
+	fmt.Fprintf(out, "       probe at %x (%s), %s: each event records\n", p.Addr, p.Instruction,
+		p.Class)
 	fmt.Fprintf(out, "         the activation: its frame is at %s\n", p.Activation)
 	if p.First {
 		fmt.Fprintf(out, "         its caller, if the event is the first of the activation\n")
@@ -107,7 +112,8 @@ func (b *Block) describe(printable func(string) string) (list []string) {
 	list = append(list, ending)
 	switch {
 	case b.Taken != nil && len(b.Next) == 2:
-		list = append(list, fmt.Sprintf("taken to %s, else %s", nodeName(b.Next[0]), nodeName(b.Next[1])))
+		list = append(list, fmt.Sprintf("taken to %s, else %s", nodeName(b.Next[0]),
+			nodeName(b.Next[1])))
 	case len(b.Next) > 0:
 		list = append(list, "then "+join(b.Next, ", "))
 	}

@@ -39,7 +39,8 @@ type LeftOut struct {
 
 // Of sums up a plan. Cost: the paths of all routines are numbered, on all CPUs.
 func Of(p *plan.Plan) *Figures {
-	f := &Figures{Routines: len(p.Routines), Probes: len(p.Sites), ProbesOf: make([]int, len(p.Routines))}
+	f := &Figures{Routines: len(p.Routines), Probes: len(p.Sites),
+		ProbesOf: make([]int, len(p.Routines))}
 	f.numberPaths(p.Routines)
 	for i := range p.Sites {
 		s := &p.Sites[i]
@@ -54,7 +55,8 @@ func Of(p *plan.Plan) *Figures {
 	for _, r := range p.Routines {
 		f.count(r)
 	}
-	slices.SortStableFunc(f.LeftOut, func(a, b LeftOut) int { return cmp.Compare(b.Routines, a.Routines) })
+	slices.SortStableFunc(f.LeftOut,
+		func(a, b LeftOut) int { return cmp.Compare(b.Routines, a.Routines) })
 	return f
 }
 

@@ -9,8 +9,8 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// callTable says what a routine calls and jumps to, and who calls it. Where routines are left out, all but
-// leads and destinations changes.
+// callTable says what a routine calls and jumps to, and who calls it. Where routines are left out,
+// all but leads and destinations changes.
 type callTable struct {
 	leads        []int         // the blocks that call, or jump to another routine
 	destinations []destination // of leads
@@ -20,7 +20,8 @@ type callTable struct {
 	jumpees      []*routine    // of these, those that it jumps to
 	circle       int           // the circle of calls and jumps that it is on, from 1; 0: none
 	external     bool          // external code may run before it ends
-	dynamicFrame bool          // it calls traced routines from where the size of its frame is not known
+	// it calls traced routines from where the size of its frame is not known
+	dynamicFrame bool
 }
 
 // callee is what block b calls, or tail-jumps to; the routine if it is Known.
@@ -29,8 +30,8 @@ func (c *callTable) callee(b int) (plan.Callee, *routine) { return c.by[b].kind,
 // known is the traced routine that block b calls or jumps to; nil if there is none.
 func (c *callTable) known(b int) *routine { return c.by[b].to }
 
-// isCall reports whether block b ends in a call instruction. It does not look at the block, which is
-// far away in memory as a rule.
+// isCall reports whether block b ends in a call instruction. It does not look at the block, which
+// is far away in memory as a rule.
 func (c *callTable) isCall(b int) bool { return c.by[b].call }
 
 // returnsTwice reports whether the call that ends block b may return more than once, as setjmp
@@ -79,7 +80,8 @@ func (p *planner) findLeads(r *routine) {
 	r.calls.leads, r.calls.destinations = make([]int, 0, n), make([]destination, 0, n)
 	for b := range r.Blocks {
 		if mayLead(&r.Blocks[b]) {
-			r.calls.leads, r.calls.destinations = append(r.calls.leads, b), append(r.calls.destinations, p.destination(r, b))
+			r.calls.leads, r.calls.destinations = append(r.calls.leads,
+				b), append(r.calls.destinations, p.destination(r, b))
 		}
 	}
 }
@@ -169,7 +171,9 @@ func (p *planner) classify() {
 		}
 	}
 	for i, r := range p.routines {
-		r.standing.entered = fromOutside[i] || len(r.Others) > 0 || p.program.AddressTaken(r.Addr) || r.Symbol == "main" || r.Symbol == "_init" || r.Symbol == "_fini"
+		r.standing.entered = fromOutside[i] || len(r.Others) > 0 ||
+			p.program.AddressTaken(r.Addr) || r.Symbol == "main" || r.Symbol == "_init" ||
+			r.Symbol == "_fini"
 		r.standing.probeFree = !r.standing.entered && !inCircle[i] && !r.Faulty
 	}
 	for again := true; again; { // whoever is tail-jumped to returns to the jumper's caller
@@ -199,7 +203,8 @@ func (p *planner) findReentries() {
 		for _, b := range r.calls.leads {
 			kind, _ := r.calls.callee(b)
 			r.calls.external = r.calls.external || kind == plan.External || kind == plan.Unknown
-			r.calls.dynamicFrame = r.calls.dynamicFrame || kind == plan.Known && r.calls.isCall(b) && r.Blocks[b].Depth < 0
+			r.calls.dynamicFrame = r.calls.dynamicFrame ||
+				kind == plan.Known && r.calls.isCall(b) && r.Blocks[b].Depth < 0
 		}
 		if r.calls.external {
 			queue = append(queue, r)

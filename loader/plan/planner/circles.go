@@ -10,8 +10,8 @@ import (
 type callGraph func(r *routine, b int) *routine
 
 // breakCircles makes an event certain on every circle of calls and tail jumps, and then keeps the
-// callers without an event few (rule 3: no circles). It reports whether it added any. It expects markFirst to have
-// run for all traced routines.
+// callers without an event few (rule 3: no circles). It reports whether it added any. It expects
+// markFirst to have run for all traced routines.
 func (p *planner) breakCircles() bool {
 	w := newComponentWalk(p.routines)
 	return w.breakCircles(calleeBeforeEvent, calleeBeforeEvent) ||
@@ -40,7 +40,8 @@ func calleeBeforeEvent(r *routine, b int) *routine {
 	return r.calls.known(b)
 }
 
-// callBeforeEvent is the traced routine that block b calls before its own routine has made an event.
+// callBeforeEvent is the traced routine that block b calls before its own routine has made an
+// event.
 func callBeforeEvent(r *routine, b int) *routine {
 	if !r.calls.isCall(b) {
 		return nil
@@ -48,7 +49,8 @@ func callBeforeEvent(r *routine, b int) *routine {
 	return calleeBeforeEvent(r, b)
 }
 
-// jumpBeforeEvent is the traced routine that block b jumps to before its own routine has made an event.
+// jumpBeforeEvent is the traced routine that block b jumps to before its own routine has made an
+// event.
 func jumpBeforeEvent(r *routine, b int) *routine {
 	if r.calls.isCall(b) {
 		return nil
@@ -56,8 +58,8 @@ func jumpBeforeEvent(r *routine, b int) *routine {
 	return calleeBeforeEvent(r, b)
 }
 
-// calleeLeavingNoEvent is the traced routine that block b enters without leaving a caller that has made
-// an event: what jumps is no caller of what it jumps to, whether it has made an event or not.
+// calleeLeavingNoEvent is the traced routine that block b enters without leaving a caller that has
+// made an event: what jumps is no caller of what it jumps to, whether it has made an event or not.
 func calleeLeavingNoEvent(r *routine, b int) *routine {
 	if r.calls.isCall(b) {
 		return calleeBeforeEvent(r, b)
@@ -65,8 +67,8 @@ func calleeLeavingNoEvent(r *routine, b int) *routine {
 	return r.calls.known(b)
 }
 
-// breakCircles breaks all circles of a graph by probes on those of its edges that are breakable, where
-// that is cheapest. A circle that has none of these is left. It reports whether it broke any.
+// breakCircles breaks all circles of a graph by probes on those of its edges that are breakable,
+// where that is cheapest. A circle that has none of these is left. It reports whether it broke any.
 func (w *componentWalk) breakCircles(graph, breakable callGraph) (changed bool) {
 	for queue := w.circles(w.routines, graph); len(queue) > 0; queue = queue[1:] {
 		circle := w.enclose(queue[0])
@@ -78,15 +80,17 @@ func (w *componentWalk) breakCircles(graph, breakable callGraph) (changed bool) 
 	return changed
 }
 
-// breakCircle probes the blocks of the edges, or the entry, of the routine where that is cheapest. A
-// routine without a place for a probe is left out. It reports whether the circle has any of the edges.
+// breakCircle probes the blocks of the edges, or the entry, of the routine where that is cheapest.
+// A routine without a place for a probe is left out. It reports whether the circle has any of the
+// edges.
 func breakCircle(circle []*routine, breakable callGraph) bool {
 	var best *routine
 	var blocks []int
 	least := math.Inf(1)
 	for _, r := range circle {
 		list, price := breaks(r, breakable)
-		if total := max(r.costs.activations, neverEntered) * price; len(list) > 0 && (total < least || best == nil) {
+		if total := max(r.costs.activations, neverEntered) * price; len(list) > 0 &&
+			(total < least || best == nil) {
 			best, blocks, least = r, list, total
 		}
 	}
@@ -97,8 +101,8 @@ func breakCircle(circle []*routine, breakable callGraph) bool {
 	return true
 }
 
-// breaks lists the blocks whose probes make an event certain before each of the edges, and what they
-// cost for one activation.
+// breaks lists the blocks whose probes make an event certain before each of the edges, and what
+// they cost for one activation.
 func breaks(r *routine, breakable callGraph) (blocks []int, price float64) {
 	if !r.traced() { // no more: it is about to be planned around
 		return nil, 0
@@ -127,8 +131,8 @@ func (r *routine) addProbes(blocks []int) {
 }
 
 // shortenRows adds probes wherever more edges that count would come in a row: the first
-// that has to does, whatever that costs. It reports whether there was one. It expects that no circle of
-// the graph has such an edge.
+// that has to does, whatever that costs. It reports whether there was one. It expects that no
+// circle of the graph has such an edge.
 func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed bool) {
 	behind := make([]int, len(w.routines)) // by routine: the most such edges in a row from it on
 	tooLong := func(r *routine, b int) *routine {
@@ -153,8 +157,8 @@ func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed 
 	return changed
 }
 
-// longestRow is how many edges that count come in a row at most from the routine on, by those that it
-// leads to.
+// longestRow is how many edges that count come in a row at most from the routine on, by those that
+// it leads to.
 func longestRow(r *routine, graph, counts callGraph, behind []int) (longest int) {
 	if !r.traced() {
 		return 0

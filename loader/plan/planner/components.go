@@ -2,8 +2,8 @@ package planner
 
 import "slices"
 
-// A componentWalk finds strongly connected components of a plan's routines (Tarjan 1972, iterative).
-// What it keeps by routine serves one search after the other.
+// A componentWalk finds strongly connected components of a plan's routines (Tarjan 1972,
+// iterative). What it keeps by routine serves one search after the other.
 type componentWalk struct {
 	routines []*routine // of the plan, by ID
 	enclosed []int      // by routine: the last enclosure that it was in
@@ -35,7 +35,8 @@ type visit struct {
 
 func newComponentWalk(routines []*routine) *componentWalk {
 	n := len(routines)
-	return &componentWalk{routines: routines, enclosed: make([]int, n), number: make([]int, n), low: make([]int, n), on: make([]bool, n)}
+	return &componentWalk{routines: routines, enclosed: make([]int, n), number: make([]int, n),
+		low: make([]int, n), on: make([]bool, n)}
 }
 
 // An enclosure is some of a plan's routines.
@@ -74,8 +75,8 @@ func (w *componentWalk) circles(routines []*routine, graph callGraph) (circles [
 }
 
 // components returns the strongly connected components of those routines that are traced, and of
-// what the graph leads to from them, each behind those that it leads to. The list is valid until the next
-// call; the routines in it stay.
+// what the graph leads to from them, each behind those that it leads to. The list is valid until
+// the next call; the routines in it stay.
 func (w *componentWalk) components(routines []*routine, graph callGraph) []component {
 	w.graph, w.count, w.order, w.found = graph, 0, make([]*routine, 0, len(routines)), w.found[:0]
 	for _, root := range routines {
@@ -142,7 +143,8 @@ func (w *componentWalk) leave(v visit) {
 		for _, r := range routines {
 			w.on[r.ID] = false
 		}
-		w.found = append(w.found, component{routines, len(routines) > 1 || slices.Contains(w.succ[v.from:v.to], v.r)})
+		w.found = append(w.found,
+			component{routines, len(routines) > 1 || slices.Contains(w.succ[v.from:v.to], v.r)})
 	}
 	w.succ = w.succ[:v.from]
 	if len(w.calls) > 0 {

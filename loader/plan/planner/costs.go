@@ -26,9 +26,9 @@ type costs struct {
 const neverEntered = 0.1
 
 // A block that did not run while frequencies were measured may run with another input. It keeps
-// unseenShare of its estimate, but of no more than unseenRuns for one activation, for how often loops
-// within loops go round says little there. By weights of another input, seven real programs make 5%
-// fewer hits so than where all blocks keep that share of all of it.
+// unseenShare of its estimate, but of no more than unseenRuns for one activation, for how often
+// loops within loops go round says little there. By weights of another input, seven real programs
+// make 5% fewer hits so than where all blocks keep that share of all of it.
 const (
 	unseenShare = 0.005
 	unseenRuns  = 4
@@ -110,15 +110,17 @@ func (c *costs) findPoint(b int) probePoint {
 		for i := last; i >= 0; i-- {
 			q := &insns[i]
 			if q.Class(c.r.Code(q)) == class && c.hasCFA(q.Addr) {
-				return probePoint{found: true, stepped: class == x86.Stepped, insn: int32(i), edges: q.Kind == x86.Jcc}
+				return probePoint{found: true, stepped: class == x86.Stepped, insn: int32(i),
+					edges: q.Kind == x86.Jcc}
 			}
 		}
 	}
 	return probePoint{}
 }
 
-// isSignature reports whether a routine begins with block b as a mark for its callers, which read it before
-// they call through a pointer (-fsanitize=function): a jump over a few bytes that nothing runs.
+// isSignature reports whether a routine begins with block b as a mark for its callers, which read
+// it before they call through a pointer (-fsanitize=function): a jump over a few bytes that nothing
+// runs.
 func (c *costs) isSignature(b int) bool {
 	const most = 16 // bytes
 	bl := &c.r.Blocks[b]
@@ -127,7 +129,8 @@ func (c *costs) isSignature(b int) bool {
 	}
 	to := c.r.Blocks[bl.Succ[0]].Lo
 	return bl.Hi < to && to-bl.Hi <= most &&
-		!slices.ContainsFunc(c.r.Blocks, func(o cfg.Block) bool { return bl.Hi <= o.Lo && o.Lo < to })
+		!slices.ContainsFunc(c.r.Blocks,
+			func(o cfg.Block) bool { return bl.Hi <= o.Lo && o.Lo < to })
 }
 
 func (c *costs) hasCFA(pc uint64) bool {

@@ -14,8 +14,9 @@ type edge struct{ from, to int32 }
 // continuations, every way out to EXIT, and EXIT to ENTRY, one node with it where an activation
 // must not be without an event.
 type graph struct {
-	r      *routine
-	edges  []edge        // those out of a block one after another, by the numbers of the blocks, then those from ENTRY
+	r *routine
+	// those out of a block one after another, by the numbers of the blocks, then those from ENTRY
+	edges  []edge
 	out    []int32       // by block: the first of those out of it; one more at the end
 	covers grouped.Lists // by block: the edges that a probe there tells of
 }
@@ -52,8 +53,8 @@ func newGraph(r *routine) *graph {
 func (g *graph) outOf(b int32) (from, to int32) { return g.out[b], g.out[b+1] }
 
 // findCovers finds the edges that a probe tells of, by its block: the one edge into it and, as it
-// tells which way a jump goes, or where there is one way only, those out of it. A probe of a switch's
-// bounds check may tell which way the switch goes.
+// tells which way a jump goes, or where there is one way only, those out of it. A probe of a
+// switch's bounds check may tell which way the switch goes.
 func (g *graph) findCovers() {
 	n := int32(len(g.r.Blocks))
 	in := make([]int32, n+2)
@@ -94,11 +95,13 @@ func (g *graph) findCovers() {
 // A covering looks for the cheapest probes that, with those that must be, tell of all edges of a
 // routine but a forest. What it holds is the same whichever loops are to run without a probe.
 type covering struct {
-	r       *routine
-	graph   *graph
-	must    []bool
-	prices  []float64
-	between []int     // blocks between a switch and its bounds check, whose probes are dropped first: they would part the two
+	r      *routine
+	graph  *graph
+	must   []bool
+	prices []float64
+	// blocks between a switch and its bounds check, whose probes are dropped first: they would part
+	// the two
+	between []int
 	orders  [][]int32 // to try dropping the others in
 }
 
@@ -134,7 +137,9 @@ func (c *covering) findOrders() {
 	list := c.droppable()
 	add := func(weigh func(b int) float64) { c.orders = append(c.orders, byWeight(list, weigh)) }
 	add(func(b int) float64 { return c.prices[b] })
-	add(func(b int) float64 { return c.prices[b] / max(1, float64(len(c.r.Blocks[b].After()))-0.5) })
+	add(func(b int) float64 {
+		return c.prices[b] / max(1, float64(len(c.r.Blocks[b].After()))-0.5)
+	})
 	add(func(b int) float64 { return c.prices[b] / float64(max(1, c.graph.covers.Count(b))) })
 	if !c.r.costs.isMeasured() {
 		return
@@ -225,7 +230,8 @@ type reduction struct {
 
 // newReduction begins with probes on some blocks.
 func newReduction(g *graph, on []bool) *reduction {
-	d := &reduction{graph: g, on: on, covered: make([]int32, len(g.edges)), uncovered: newForest(len(on) + 2)}
+	d := &reduction{graph: g, on: on, covered: make([]int32, len(g.edges)),
+		uncovered: newForest(len(on) + 2)}
 	for b := range on {
 		if on[b] {
 			for _, e := range g.covers.Of(b) {

@@ -49,7 +49,8 @@ func newPlacing(r *routine) placing {
 // findings are what the plan says of a routine.
 func (x *placing) findings(r *routine) plan.Findings {
 	f := plan.Findings{
-		LeftOut: r.leftOut, Cause: r.cause, ProbeFree: r.standing.probeFree, ExternalCallers: r.standing.entered, MayLeaveCallOpen: r.standing.open,
+		LeftOut: r.leftOut, Cause: r.cause, ProbeFree: r.standing.probeFree,
+		ExternalCallers: r.standing.entered, MayLeaveCallOpen: r.standing.open,
 		Blocks: make([]plan.Block, len(r.Blocks)),
 	}
 	for b := range f.Blocks {
@@ -130,7 +131,8 @@ func (p *planner) placeCalls() map[uint64]plan.Call {
 		}
 		for _, b := range r.calls.leads {
 			if block := &r.Blocks[b]; r.calls.isCall(b) && block.Depth >= 0 {
-				calls[block.Hi] = plan.Call{Depth: block.Depth, AfterEvent: !r.first[b] || r.probed[b].on}
+				calls[block.Hi] = plan.Call{Depth: block.Depth,
+					AfterEvent: !r.first[b] || r.probed[b].on}
 			}
 		}
 	}
@@ -143,8 +145,10 @@ func (x *placing) site(b int) plan.Site {
 	block, pr := &r.Blocks[b], r.probed[b]
 	insn := block.Insns[pr.insn]
 	rule := r.CFA(insn.Addr)
-	s := plan.Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn), Condition: plan.NoCondition, Stepped: pr.stepped,
-		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Expected: r.costs.activations * r.costs.freq[b]}
+	s := plan.Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn),
+		Condition: plan.NoCondition, Stepped: pr.stepped,
+		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b],
+		Expected: r.costs.activations * r.costs.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Condition()
 	}
@@ -192,11 +196,12 @@ func (x *placing) markLeaving() {
 // leaves reports whether an activation that goes on at one of these nodes can call or end before an
 // event. Where it can go nowhere, it ends.
 func (x *placing) leaves(nodes ...int) bool {
-	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(n int) bool { return n == exit || x.leaving[n] })
+	return len(nodes) == 0 || slices.ContainsFunc(nodes,
+		func(n int) bool { return n == exit || x.leaving[n] })
 }
 
-// captureRegisters has the events capture what decides the rounds of loops. Loops between events that have come since,
-// and that carry something else, get a probe.
+// captureRegisters has the events capture what decides the rounds of loops. Loops between events
+// that have come since, and that carry something else, get a probe.
 func (x *placing) captureRegisters() {
 	r := x.r
 	search := &roundSearch{r, newSearch(r)}

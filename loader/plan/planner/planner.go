@@ -24,8 +24,8 @@ type Options struct {
 	// Distrust takes no imported function for harmless by its name: it may lie in another image
 	// that is traced.
 	Distrust bool
-	// EveryRound lets no loop run without a probe (rule 13: counted loops): a recording that begins or ends amid
-	// one knows nothing of its rounds then.
+	// EveryRound lets no loop run without a probe (rule 13: counted loops): a recording that begins
+	// or ends amid one knows nothing of its rounds then.
 	EveryRound bool
 }
 
@@ -44,11 +44,13 @@ func Make(program *cfg.Program, o Options) (*plan.Plan, error) {
 
 // find finds the probes of a program.
 func find(program *cfg.Program, o Options) *planner {
-	p := &planner{program: program, imports: plan.ImportsOf(program, o.Distrust), counting: !o.EveryRound, measured: o.Weights != nil}
+	p := &planner{program: program, imports: plan.ImportsOf(program, o.Distrust),
+		counting: !o.EveryRound, measured: o.Weights != nil}
 	p.routines = make([]*routine, len(program.Routines))
 	parallel.Each(len(p.routines), func(i int) {
 		c := program.Routines[i]
-		p.routines[i] = &routine{Routine: c, leftOut: c.LeftOut, cause: c.Cause, entries: append([]int{c.Entry}, c.Others...), costs: costs{r: c}, loops: loops{r: c}}
+		p.routines[i] = &routine{Routine: c, leftOut: c.LeftOut, cause: c.Cause,
+			entries: append([]int{c.Entry}, c.Others...), costs: costs{r: c}, loops: loops{r: c}}
 	})
 	if o.Select != nil {
 		p.leaveUnselected(o.Select)
@@ -79,7 +81,9 @@ type routine struct {
 	onward  [][]int // by block: the nodes that may run after it without an event of what it calls
 	probed  []probe // by block
 	started memo
-	first   []bool // by block: it can be reached from the entry without an event; while rules are settled, right when circles are looked for
+	// by block: it can be reached from the entry without an event; while rules are settled, right
+	// when circles are looked for
+	first []bool
 
 	unsettled bool // what the rules ask of it may have changed
 }
@@ -89,7 +93,9 @@ type standing struct {
 	probeFree bool // an activation may end without an event: see plan.Routine.ProbeFree
 	entered   bool // external code may be its caller
 	restarted bool // external code may begin it anew, see markRestarted
-	ambiguous bool // what is called back after some event may come from it or, after its end without another, from its caller
+	// what is called back after some event may come from it or, after its end without another, from
+	// its caller
+	ambiguous bool
 	open      bool // see plan.Routine.MayLeaveCallOpen
 }
 
@@ -169,7 +175,8 @@ func (p *planner) choose(thin *thinning) {
 	for again := true; again; {
 		p.classify()
 		p.expect()
-		again = p.each(startLeaf) || thin.dropLeaves() || p.each(start) || thin.round() || p.settle() || thin.round()
+		again = p.each(startLeaf) || thin.dropLeaves() || p.each(start) || thin.round() ||
+			p.settle() || thin.round()
 	}
 }
 
@@ -206,8 +213,10 @@ func (p *planner) settle() (leftOut bool) {
 			return r.unsettled
 		})
 		changed = p.breakCircles() || changed
-		if slices.ContainsFunc(p.routines, func(r *routine) bool { return r.unsettled && !r.traced() }) {
-			return true // what calls it has to be planned anew, and a circle that it is on is one no more
+		if slices.ContainsFunc(p.routines,
+			func(r *routine) bool { return r.unsettled && !r.traced() }) {
+			// what calls it has to be planned anew, and a circle that it is on is one no more
+			return true
 		}
 		changed = changed || p.markRestarted()
 	}

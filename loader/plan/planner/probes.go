@@ -15,7 +15,8 @@ type probe struct {
 	edges   bool // the events tell which out-edge is taken
 	counted bool // there is none: the block is a loop whose rounds other events tell
 	insn    int32
-	capture *plan.Capture // what the events tell besides, if anything: a switch, or the value of a place
+	// what the events tell besides, if anything: a switch, or the value of a place
+	capture *plan.Capture
 }
 
 // capturedPlace is the place whose value the events of block b tell besides, or nil.
@@ -60,7 +61,8 @@ func start(r *routine) (leftOut bool) {
 	}
 	r.standing.ambiguous = false
 	same := func(c calling, b int) bool { return c == r.calls.by[b] }
-	if m := &r.started; m.probed != nil && m.silent == r.standing.probeFree && slices.EqualFunc(m.calls, r.calls.leads, same) {
+	if m := &r.started; m.probed != nil && m.silent == r.standing.probeFree &&
+		slices.EqualFunc(m.calls, r.calls.leads, same) {
 		r.probed = slices.Clone(m.probed)
 		return false
 	}
@@ -72,7 +74,8 @@ func start(r *routine) (leftOut bool) {
 		c.chooseCounting(loops)
 	}
 	if r.traced() {
-		r.started = memo{make([]calling, len(r.calls.leads)), r.standing.probeFree, slices.Clone(r.probed)}
+		r.started = memo{make([]calling, len(r.calls.leads)), r.standing.probeFree,
+			slices.Clone(r.probed)}
 		for i, b := range r.calls.leads {
 			r.started.calls[i] = r.calls.by[b]
 		}
@@ -115,15 +118,16 @@ func (c *covering) chooseCounting(loops []int) {
 }
 
 // loopDoubt is the part of a loop's expected rounds that is counted on, where they are estimated:
-// loops that are guarded, or search, often end at once, and what events cost around them is certain.
+// loops that are guarded, or search, often end at once, and what events cost around them is
+// certain.
 const loopDoubt = 0.4
 
 // mostAlone is how many loops, the dearest first, are tried one by one where they are not cheaper
 // together: each takes nearly as long as a plan of the routine.
 const mostAlone = 2
 
-// chooseProbes gives the routine its probes, these loops none if it can be: it returns those that have
-// none.
+// chooseProbes gives the routine its probes, these loops none if it can be: it returns those that
+// have none.
 func (c *covering) chooseProbes(loops []int) (counted []int) {
 	r := c.r
 	r.probed = make([]probe, len(r.Blocks))

@@ -20,8 +20,8 @@ type pruner struct {
 	back   *search       // the nodes that lead to a probe without an event
 }
 
-// prune takes probes off, the dear ones first, as long as there is one probe-free route from each event to
-// the next. Cost: for each probe the silent code around it.
+// prune takes probes off, the dear ones first, as long as there is one probe-free route from each
+// event to the next. Cost: for each probe the silent code around it.
 func prune(s *search, must []bool) {
 	r := s.r
 	var order []int
@@ -39,7 +39,8 @@ func prune(s *search, must []bool) {
 // reports whether there were any.
 func (p *pruner) takeOff(order []int) (some bool) {
 	r := p.s.r
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.costs.price(b), r.costs.price(a)) })
+	slices.SortStableFunc(order,
+		func(a, b int) int { return cmp.Compare(r.costs.price(b), r.costs.price(a)) })
 	for _, b := range order {
 		was := r.probed[b]
 		r.probed[b] = probe{}
@@ -76,8 +77,9 @@ func (p *pruner) index(node int) int {
 	return node
 }
 
-// waysMeet reports whether there are two probe-free routes to the same node, from a place that leads
-// without an event to block b, which makes no event. It answers true where there are too many such places.
+// waysMeet reports whether there are two probe-free routes to the same node, from a place that
+// leads without an event to block b, which makes no event. It answers true where there are too many
+// such places.
 func (p *pruner) waysMeet(b int) bool {
 	r, s := p.s.r, p.back
 	s.reset()
@@ -121,5 +123,6 @@ func (p *pruner) meetFrom(b, next int) (found bool) {
 
 // meetsAfter does so for an event of block b, whatever it goes on to.
 func (p *pruner) meetsAfter(b int) bool {
-	return slices.ContainsFunc(p.s.r.Blocks[b].After(), func(next int) bool { return p.meetFrom(b, next) })
+	return slices.ContainsFunc(p.s.r.Blocks[b].After(),
+		func(next int) bool { return p.meetFrom(b, next) })
 }

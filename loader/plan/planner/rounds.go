@@ -16,7 +16,8 @@ import (
 type loops struct {
 	r        *cfg.Routine
 	counters map[int][]absint.Counter // by block: what may decide its rounds
-	effects  [][]absint.Effect        // by block, of those that were followed while probes are chosen
+	// by block, of those that were followed while probes are chosen
+	effects [][]absint.Effect
 }
 
 // effectsOf are what the instructions of block n do to registers.
@@ -60,7 +61,8 @@ type role struct {
 
 // serves reports whether the event may capture something for some counter.
 func (r *role) serves() bool {
-	return slices.ContainsFunc(r.readings, func(list []plan.Registers) bool { return len(list) > 0 })
+	return slices.ContainsFunc(r.readings,
+		func(list []plan.Registers) bool { return len(list) > 0 })
 }
 
 func newRole(l *counting, word int, way []int) role {
@@ -69,8 +71,9 @@ func newRole(l *counting, word int, way []int) role {
 
 // A rounds is how the rounds of the loops are known that have no probe.
 type rounds struct {
-	captures map[int][]plan.Registers // by block with a probe: of which its events capture the first
-	by       map[int]*absint.Counter  // by block: what tells of it
+	// by block with a probe: of which its events capture the first
+	captures map[int][]plan.Registers
+	by       map[int]*absint.Counter // by block: what tells of it
 }
 
 // A counting is what is known of one loop.
@@ -160,7 +163,8 @@ func (t *rounds) assign(counter int, roles []role) (captures map[int][]plan.Regi
 		}
 		list := role.readings[counter]
 		if shared, ok := captures[role.word]; ok {
-			list = slices.DeleteFunc(slices.Clone(shared), func(x plan.Registers) bool { return !slices.Contains(list, x) })
+			list = slices.DeleteFunc(slices.Clone(shared),
+				func(x plan.Registers) bool { return !slices.Contains(list, x) })
 		}
 		if len(list) == 0 {
 			return nil, false
@@ -198,8 +202,8 @@ func (l *counting) want() *want {
 	return w
 }
 
-// rolesBehind finds what the events behind a loop may capture: on all ways out of it, before anything
-// is called and before the activation ends.
+// rolesBehind finds what the events behind a loop may capture: on all ways out of it, before
+// anything is called and before the activation ends.
 func (x *roundSearch) rolesBehind(l *counting) {
 	r, s := x.r, x.s
 	s.reset()
@@ -236,8 +240,8 @@ func (x *roundSearch) passes(n int) bool {
 	return false
 }
 
-// mayCaptureRegisters reports whether the event of block n may capture registers: it captures nothing
-// else.
+// mayCaptureRegisters reports whether the event of block n may capture registers: it captures
+// nothing else.
 func (x *roundSearch) mayCaptureRegisters(n int) bool {
 	r := x.r
 	p := &r.probed[n]
@@ -258,8 +262,10 @@ func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
 	left := absint.Unchanged()
 	for i, c := range l.counters {
 		for reg := range int8(16) {
-			if d, ok := absint.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok && d.IsConstant() && !c.Exact && reg != x86.RSP {
-				role.readings[i] = append(role.readings[i], plan.Registers{Reg: reg, Minus: plan.NoRegister, Part: absint.Whole})
+			if d, ok := absint.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok &&
+				d.IsConstant() && !c.Exact && reg != x86.RSP {
+				role.readings[i] = append(role.readings[i],
+					plan.Registers{Reg: reg, Minus: plan.NoRegister, Part: absint.Whole})
 			}
 		}
 	}
@@ -288,8 +294,8 @@ func (x *roundSearch) seatOf(n int) int {
 	return int(p.insn)
 }
 
-// rolesBefore finds what an event, or the entry, may capture for the loops that a probe-free route leads to from
-// it: nothing, if it does in more than one way.
+// rolesBefore finds what an event, or the entry, may capture for the loops that a probe-free route
+// leads to from it: nothing, if it does in more than one way.
 func (x *roundSearch) rolesBefore(word int, from []int, loops map[int]*counting) {
 	r, s := x.r, x.s
 	several := func(n int) bool { return false }
@@ -311,8 +317,8 @@ func (x *roundSearch) rolesBefore(word int, from []int, loops map[int]*counting)
 	}
 }
 
-// flood visits what a probe-free route leads to from some nodes in the same activation, and reports the nodes
-// that it came to again.
+// flood visits what a probe-free route leads to from some nodes in the same activation, and reports
+// the nodes that it came to again.
 func (s *search) flood(from []int) (met []int) {
 	s.reset()
 	for _, n := range from {
@@ -348,7 +354,8 @@ func (x *roundSearch) roleBefore(l *counting, word int, way []int) role {
 	role := newRole(l, word, way)
 	for i, c := range l.counters {
 		v, ok := c.Beginning(&regs)
-		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none || !x.mayCaptureRegisters(word) {
+		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none ||
+			!x.mayCaptureRegisters(word) {
 			continue
 		}
 		if x, ok := plan.RegistersOf(v); ok {
@@ -365,18 +372,22 @@ func (s *search) forward(node int) []int {
 	return way
 }
 
-// mostCounted is how many loops of a routine may run uncounted: each costs a search of what leads to it.
+// mostCounted is how many loops of a routine may run uncounted: each costs a search of what leads
+// to it.
 const mostCounted = 1000
 
-// countable lists the loops of one block whose rounds other events than theirs may tell, the dearest
-// first.
+// countable lists the loops of one block whose rounds other events than theirs may tell, the
+// dearest first.
 func countable(r *routine, must []bool) (loops []int) {
 	for b := range r.loops.counters {
 		if _, ok := r.costs.point(b); ok && !must[b] {
 			loops = append(loops, b)
 		}
 	}
-	slices.SortFunc(loops, func(a, b int) int { return cmp.Or(cmp.Compare(r.costs.price(b), r.costs.price(a)), a-b) })
+	slices.SortFunc(loops, func(a,
+		b int) int {
+		return cmp.Or(cmp.Compare(r.costs.price(b), r.costs.price(a)), a-b)
+	})
 	return loops[:min(len(loops), mostCounted)]
 }
 

@@ -28,8 +28,8 @@ func (r *routine) unannounced(b int) bool {
 	return kind == plan.Unknown
 }
 
-// markOpen finds the routines that MayLeaveCallOpen, and has the rules look again at those that call one
-// which did not before.
+// markOpen finds the routines that MayLeaveCallOpen, and has the rules look again at those that
+// call one which did not before.
 func (p *planner) markOpen() {
 	before := make([]bool, len(p.routines))
 	for i, r := range p.routines {
@@ -98,7 +98,8 @@ func leavesOpen(r, callee *routine) bool {
 	var s *search
 	for _, b := range r.calls.leads {
 		switch kind, t := r.calls.callee(b); {
-		case kind == plan.Harmless, kind == plan.Known && !t.standing.open, callee != nil && t != callee:
+		case kind == plan.Harmless, kind == plan.Known && !t.standing.open, callee != nil &&
+			t != callee:
 			continue
 		case !r.calls.isCall(b):
 			return true // whom it jumps to returns in its place
@@ -122,13 +123,14 @@ func (r *routine) continuation(b int) int {
 	return unseen
 }
 
-// reaches reports whether there is a probe-free route, within one activation, from a node to another.
+// reaches reports whether there is a probe-free route, within one activation, from a node to
+// another.
 func (s *search) reaches(from, to int) bool {
 	return s.explore(from, func(n int) bool { return n == to }) != unseen
 }
 
-// find searches within one activation for a node that can be reached without an event, and returns the way
-// to it.
+// find searches within one activation for a node that can be reached without an event, and returns
+// the way to it.
 func (s *search) find(from int, is func(node int) bool) (way []int, ok bool) {
 	node := s.explore(from, is)
 	if node == unseen {
@@ -163,16 +165,18 @@ func (s *search) explore(from int, is func(node int) bool) (node int) {
 
 // localRules are what the rules ask of one routine, now that it is known how others stand.
 type localRules struct {
-	r       *routine
-	s       *search
-	changed bool // a probe has been added, or it has become another thing whether the routine is ambiguous
+	r *routine
+	s *search
+	// a probe has been added, or it has become another thing whether the routine is ambiguous
+	changed bool
 }
 
-// applyLocalRules adds what rules 2, 4 and 6 ask for, and what rule 5 asks of calls of traced routines.
-// It reports whether anything changed.
+// applyLocalRules adds what rules 2, 4 and 6 ask for, and what rule 5 asks of calls of traced
+// routines. It reports whether anything changed.
 func applyLocalRules(r *routine) (changed bool) {
 	l := &localRules{r: r, s: newSearch(r)}
-	unknown := slices.ContainsFunc(r.calls.leads, func(b int) bool { return r.calls.by[b].kind == plan.Unknown })
+	unknown := slices.ContainsFunc(r.calls.leads,
+		func(b int) bool { return r.calls.by[b].kind == plan.Unknown })
 	if unknown { // whoever external code calls back must be able to say from where
 		l.requireEvent(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
 	}
@@ -184,14 +188,15 @@ func applyLocalRules(r *routine) (changed bool) {
 		l.separateCallers()
 	}
 	if r.standing.restarted {
-		l.requireEvent(r.Entry, func(n int) bool { return n != exit && !r.probed[n].on && l.opensCallee(n) })
+		l.requireEvent(r.Entry,
+			func(n int) bool { return n != exit && !r.probed[n].on && l.opensCallee(n) })
 		l.separateEntry()
 	}
 	return l.changed
 }
 
-// requireEvent adds probes until an event comes before any node that is looked for, on the ways from
-// some node to it.
+// requireEvent adds probes until an event comes before any node that is looked for, on the ways
+// from some node to it.
 func (l *localRules) requireEvent(from int, is func(int) bool) {
 	for l.r.traced() {
 		way, found := l.s.find(from, is)
@@ -203,8 +208,8 @@ func (l *localRules) requireEvent(from int, is func(int) bool) {
 	}
 }
 
-// requireKnownFrames sees to it that a chain of callers is followed through frames of known size. Whose call it
-// ends at the last event tells, be there other activations of the routine.
+// requireKnownFrames sees to it that a chain of callers is followed through frames of known size.
+// Whose call it ends at the last event tells, be there other activations of the routine.
 func (l *localRules) requireKnownFrames() {
 	r := l.r
 	unfollowable := func(n int) bool { return n != exit && l.unfollowable(n) }
@@ -216,8 +221,8 @@ func (l *localRules) requireKnownFrames() {
 	}
 }
 
-// requireEventsBehindCalls sees to it that an event comes after each call in which external code may run, before
-// the next such call that no event announces, if there are any, and before the end.
+// requireEventsBehindCalls sees to it that an event comes after each call in which external code
+// may run, before the next such call that no event announces, if there are any, and before the end.
 func (l *localRules) requireEventsBehindCalls(unknown bool) {
 	r := l.r
 	ends := func(n int) bool {
@@ -238,11 +243,12 @@ func (l *localRules) requireEventsBehindCalls(unknown bool) {
 }
 
 // separateEntry sees to it that an activation that begins as external code enters the
-// routine, or a caller of it that has made no event, where it has caught what was thrown or jumped out of another in
-// the same place, is known from that one going on (rule 12: restarts).
+// routine, or a caller of it that has made no event, where it has caught what was thrown or jumped
+// out of another in the same place, is known from that one going on (rule 12: restarts).
 func (l *localRules) separateEntry() {
 	r, s := l.r, l.s
-	comesBack := slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) })
+	comesBack := slices.ContainsFunc(r.Blocks,
+		func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) })
 	for r.traced() {
 		first := s.all(r.entries)
 		way := l.backTo(first)
@@ -263,7 +269,8 @@ func (l *localRules) separateEntry() {
 			}
 		}
 		if b == exit {
-			r.leaveOut("no place for a probe that tells a new activation from the one before: see the block at %x", r.address(way[0]))
+			r.leaveOut("no place for a probe that tells a new activation from the one before: "+
+				"see the block at %x", r.address(way[0]))
 			break
 		}
 		r.probe(b)
@@ -299,8 +306,8 @@ func (l *localRules) backTo(set blockSet) []int {
 	return nil
 }
 
-// besideCall finds a probe-free route to one of some blocks from where another leads to a call of external code;
-// nil, if there is none.
+// besideCall finds a probe-free route to one of some blocks from where another leads to a call of
+// external code; nil, if there is none.
 func (l *localRules) besideCall(set blockSet) (way []int) {
 	r, s := l.r, l.s
 	calls := func(b int) bool { return r.unannounced(b) && r.calls.isCall(b) }
@@ -351,9 +358,9 @@ func (s *search) all(from []int) blockSet {
 	return marked
 }
 
-// separateThrown sees to it that a place which the call that ends block b may come to otherwise than by
-// its return, after the last event of a traced routine that it called, is not come to by ordinary
-// flow as well.
+// separateThrown sees to it that a place which the call that ends block b may come to otherwise
+// than by its return, after the last event of a traced routine that it called, is not come to by
+// ordinary flow as well.
 func (l *localRules) separateThrown(b int) {
 	r := l.r
 	if kind, _ := r.calls.callee(b); kind != plan.Known || len(r.landings(b)) == 0 || !r.traced() {
@@ -362,12 +369,13 @@ func (l *localRules) separateThrown(b int) {
 	l.changed = l.s.separateFrom(slices.Concat(r.Blocks[b].After(), r.landings(b))) || l.changed
 }
 
-// separateCallers sees to it that what is called back after an event can come from one call alone, and
-// finds out whether the routine is ambiguous.
+// separateCallers sees to it that what is called back after an event can come from one call alone,
+// and finds out whether the routine is ambiguous.
 func (l *localRules) separateCallers() {
 	r, s := l.r, l.s
 	ambiguous := false
-	near := s.near(r.unannounced) // a probe may open ways behind a switch: then all rules are gone through again
+	// a probe may open ways behind a switch: then all rules are gone through again
+	near := s.near(r.unannounced)
 	tell := func(from []int) {
 		for r.traced() && near.any(from) {
 			origins := s.origins(from)
@@ -390,9 +398,9 @@ func (l *localRules) separateCallers() {
 	r.standing.ambiguous = ambiguous
 }
 
-// origins lists where code may be called back from that a probe-free route leads to, within one activation:
-// the blocks that enter it unannounced, and last exit, for the caller, if the activation can end
-// without having entered it.
+// origins lists where code may be called back from that a probe-free route leads to, within one
+// activation: the blocks that enter it unannounced, and last exit, for the caller, if the
+// activation can end without having entered it.
 func (s *search) origins(from []int) (list []int) {
 	s.reset()
 	for _, n := range from {
@@ -414,7 +422,8 @@ func (s *search) origins(from []int) (list []int) {
 			}
 		}
 	}
-	if *s.at(exit) != unseen && !slices.ContainsFunc(s.way(exit), func(n int) bool { return n != exit && s.r.unannounced(n) }) {
+	if *s.at(exit) != unseen && !slices.ContainsFunc(s.way(exit),
+		func(n int) bool { return n != exit && s.r.unannounced(n) }) {
 		list = append(list, exit)
 	}
 	return list
@@ -437,8 +446,8 @@ func (s *search) apart(nodes []int) (blocks []int) {
 	return blocks
 }
 
-// unfollowable reports whether a chain of callers ends at the call that ends block b, as the size of
-// the frame is not known there, and no event comes with it.
+// unfollowable reports whether a chain of callers ends at the call that ends block b, as the size
+// of the frame is not known there, and no event comes with it.
 func (l *localRules) unfollowable(b int) bool {
 	r := l.r
 	if r.probed[b].on || !r.calls.isCall(b) || r.Blocks[b].Depth >= 0 {

@@ -96,7 +96,8 @@ func (r *routine) findOnward() {
 // block b enters, may come to without an event: the landing pads of the call, and what follows
 // calls that may return again.
 func (r *routine) throws(b int) []int {
-	if kind, _ := r.calls.callee(b); (kind == plan.External || kind == plan.Unknown) && r.calls.isCall(b) {
+	if kind, _ := r.calls.callee(b); (kind == plan.External || kind == plan.Unknown) &&
+		r.calls.isCall(b) {
 		return r.landings(b)
 	}
 	return nil
@@ -109,7 +110,8 @@ func (r *routine) landings(b int) []int {
 		return r.Blocks[b].Pads
 	}
 	own := r.continuation(b)
-	return slices.Concat(r.Blocks[b].Pads, slices.DeleteFunc(slices.Clone(r.again), func(n int) bool { return n == own }))
+	return slices.Concat(r.Blocks[b].Pads,
+		slices.DeleteFunc(slices.Clone(r.again), func(n int) bool { return n == own }))
 }
 
 // twoWays searches from any of some nodes. If a node is reached twice it returns the nodes of both
@@ -158,8 +160,8 @@ func (some blockSet) any(nodes []int) bool {
 	return slices.ContainsFunc(nodes, func(n int) bool { return n != exit && some[n] })
 }
 
-// near finds the blocks for which is holds, and those from which a probe-free route leads to one in the same
-// activation.
+// near finds the blocks for which is holds, and those from which a probe-free route leads to one in
+// the same activation.
 func (s *search) near(is func(b int) bool) blockSet {
 	near := make(blockSet, len(s.r.Blocks))
 	for b := range near {
@@ -169,8 +171,8 @@ func (s *search) near(is func(b int) bool) blockSet {
 	return near
 }
 
-// extend adds the blocks from which those in the set are reached. next lists the nodes after a block.
-// It takes linear time.
+// extend adds the blocks from which those in the set are reached. next lists the nodes after a
+// block. It takes linear time.
 func (some blockSet) extend(next func(b int) []int) {
 	var queue []int
 	for b, in := range some {
@@ -200,8 +202,8 @@ func (some blockSet) extend(next func(b int) []int) {
 	}
 }
 
-// eachStart calls yield with the nodes that may come next after an event of block b, one set for each
-// thing that the event may say.
+// eachStart calls yield with the nodes that may come next after an event of block b, one set for
+// each thing that the event may say.
 func (r *routine) eachStart(b int, yield func(from []int)) {
 	switch {
 	case r.probed[b].edges, r.switches.known(b):
@@ -214,16 +216,16 @@ func (r *routine) eachStart(b int, yield func(from []int)) {
 	}
 }
 
-// separate adds probes until from each place there is only one probe-free route to each other place, and
-// the rounds of all loops without a probe are known.
+// separate adds probes until from each place there is only one probe-free route to each other
+// place, and the rounds of all loops without a probe are known.
 func (s *search) separate() {
 	newParting(s).partAll()
 	s.countRounds(false)
 }
 
-// countRounds adds probes until the rounds of all loops without one are known, in a routine in which
-// from each place there is only one probe-free route to each other place, and keeps that so: where they are
-// not known it adds probes around the loop, if add is set, or gives it its own.
+// countRounds adds probes until the rounds of all loops without one are known, in a routine in
+// which from each place there is only one probe-free route to each other place, and keeps that so:
+// where they are not known it adds probes around the loop, if add is set, or gives it its own.
 func (s *search) countRounds(add bool) {
 	r, rounds := s.r, &roundSearch{s.r, s}
 	p := newParting(s)
@@ -240,9 +242,9 @@ func (s *search) countRounds(add bool) {
 }
 
 // A parting adds probes to a routine, to which nothing else happens meanwhile but that probes are
-// added. These take probe-free routes away, so that what is sure once stays so. One that parts a switch
-// from the check which told of it opens ways behind the switch; but it is put only where the search
-// has come from the check, and on from it, so that nothing that is sure leads there.
+// added. These take probe-free routes away, so that what is sure once stays so. One that parts a
+// switch from the check which told of it opens ways behind the switch; but it is put only where the
+// search has come from the check, and on from it, so that nothing that is sure leads there.
 type parting struct {
 	search *search
 	sure   []bool // by node + 1: there is one probe-free route from it to each other place
@@ -278,8 +280,8 @@ func (p *parting) part(from []int) (changed bool) {
 	return changed
 }
 
-// separateFrom adds probes until from some nodes on there is only one probe-free route to each place. It
-// reports whether it added any.
+// separateFrom adds probes until from some nodes on there is only one probe-free route to each
+// place. It reports whether it added any.
 func (s *search) separateFrom(from []int) (changed bool) {
 	r := s.r
 	for r.traced() {
@@ -293,8 +295,8 @@ func (s *search) separateFrom(from []int) (changed bool) {
 	return true
 }
 
-// separateWays puts the cheapest probe on a block that is on one of the two ways only, or on a circle.
-// Both ways begin with the node at which they meet.
+// separateWays puts the cheapest probe on a block that is on one of the two ways only, or on a
+// circle. Both ways begin with the node at which they meet.
 func (s *search) separateWays(a, b []int) {
 	r := s.r
 	count := map[int]int{}
@@ -334,7 +336,8 @@ func (s *search) separateWays(a, b []int) {
 	case best != exit:
 		r.probe(best)
 	default:
-		r.leaveOut("two probe-free routes to the block at %x, and no place for a probe on them", r.address(a[0]))
+		r.leaveOut("two probe-free routes to the block at %x, and no place for a probe on them",
+			r.address(a[0]))
 	}
 }
 
@@ -344,7 +347,8 @@ func (s *search) cheapestTable(a, b []int) (table int, price float64) {
 	price = math.Inf(1)
 	for _, way := range [][]int{a, b} {
 		for _, n := range way {
-			if n != exit && r.switches.is[n] && !r.switches.isKnown(n) && r.costs.freq[n]*steppedCost < price {
+			if n != exit && r.switches.is[n] && !r.switches.isKnown(n) &&
+				r.costs.freq[n]*steppedCost < price {
 				table, price = n, r.costs.freq[n]*steppedCost
 			}
 		}

@@ -37,7 +37,8 @@ func (w *switches) captureIndex(b int) {
 	}
 	for i, next := range check.Succ {
 		if w.leadsTo(next, b) {
-			p.capture = &plan.Capture{Kind: plan.SwitchIndex, Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
+			p.capture = &plan.Capture{Kind: plan.SwitchIndex, Table: b, Operand: t.Index,
+				Bias: t.Bias, Taken: i == 0}
 		}
 	}
 }
@@ -72,7 +73,8 @@ func (w *switches) captureTarget(b int) bool {
 	}
 	_, operand, _ := q.Operands(r.Code(q), q.Addr+uint64(q.Len))
 	operand.Size = 8
-	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, capture: &plan.Capture{Kind: plan.SwitchTarget, Table: b, Operand: operand}}
+	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true,
+		capture: &plan.Capture{Kind: plan.SwitchTarget, Table: b, Operand: operand}}
 	return true
 }
 

@@ -87,7 +87,8 @@ func (t *thinning) round() (leftOut bool) {
 	most := max(steppedShare*hits, least)
 	for _, d := range list {
 		tooMany := stepped > most && d.hits >= most/negligible
-		tooDear := (!t.p.measured || stepped > least) && t.isDear(d) // few hits, where they were counted, cost little
+		// few hits, where they were counted, cost little
+		tooDear := (!t.p.measured || stepped > least) && t.isDear(d)
 		if !tooMany && !tooDear {
 			continue
 		}
@@ -103,7 +104,8 @@ func (t *thinning) round() (leftOut bool) {
 
 // isDear reports whether a routine's own single-stepped probes cost more than all that they tell.
 func (t *thinning) isDear(d weight) bool {
-	return d.r.costs.activations >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.r.Routine)
+	return d.r.costs.activations >= dearEntries && d.hits >= dearShare*d.insns &&
+		d.insns <= t.spare && callsNothing(d.r.Routine)
 }
 
 // weigh returns how many hits are expected, how many of them single-stepped, in how many
@@ -122,7 +124,8 @@ func (p *planner) weigh() (hits, stepped, insns float64, list []weight) {
 			list = append(list, d)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b weight) int { return cmp.Compare(b.hits/b.insns, a.hits/a.insns) })
+	slices.SortStableFunc(list,
+		func(a, b weight) int { return cmp.Compare(b.hits/b.insns, a.hits/a.insns) })
 	return hits, stepped, insns, list
 }
 

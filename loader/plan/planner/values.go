@@ -42,8 +42,8 @@ func (s *search) unmark() {
 	}
 }
 
-// stretch finds what may run after the event of block b. Cost: for each jump that is not known, what
-// lies behind it.
+// stretch finds what may run after the event of block b. Cost: for each jump that is not known,
+// what lies behind it.
 func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	r := s.r
 	s.reset()
@@ -73,7 +73,8 @@ func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	for i := 0; i < len(t.nodes); i++ {
 		n := t.nodes[i]
 		next, kept := s.after(n), s.mark(n).kept
-		decided := n != exit && kept && r.conditions[n] != nil && r.conditions[n].Place == place && !r.probed[n].on && !r.probed[n].counted
+		decided := n != exit && kept && r.conditions[n] != nil && r.conditions[n].Place == place &&
+			!r.probed[n].on && !r.probed[n].counted
 		if decided {
 			t.decided = append(t.decided, n)
 		}
@@ -91,7 +92,8 @@ func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	return t
 }
 
-// apartFor reports whether what a probe-free route leads to behind each of some nodes is not behind another.
+// apartFor reports whether what a probe-free route leads to behind each of some nodes is not behind
+// another.
 func (s *search) apartFor(nodes []int) bool {
 	if len(nodes) < 2 {
 		return true
@@ -119,8 +121,8 @@ func (s *search) apartFor(nodes []int) bool {
 	return true
 }
 
-// captureValues takes probes off jumps that the value of a place tells of, the dear ones first, where
-// events of other jumps can capture it. Before, there was one probe-free route from each
+// captureValues takes probes off jumps that the value of a place tells of, the dear ones first,
+// where events of other jumps can capture it. Before, there was one probe-free route from each
 // event to the next.
 func captureValues(r *routine, must []bool) {
 	jumps, prices := map[x86.Operand][]int{}, map[x86.Operand]float64{}
@@ -138,7 +140,8 @@ func captureValues(r *routine, must []bool) {
 	if len(places) == 0 {
 		return
 	}
-	slices.SortStableFunc(places, func(a, b x86.Operand) int { return cmp.Compare(prices[b], prices[a]) })
+	slices.SortStableFunc(places,
+		func(a, b x86.Operand) int { return cmp.Compare(prices[b], prices[a]) })
 	p := newPruner(newSearch(r))
 	for _, place := range places {
 		p.captureValue(place, jumps[place])
@@ -149,12 +152,13 @@ func captureValues(r *routine, must []bool) {
 // mostCaptures is how many events are tried that would be there for a value alone.
 const mostCaptures = 8
 
-// captureDoubt is the part of what probes of jumps are expected to cost, where that is estimated, that
-// an event more must save: what it costs is certain.
+// captureDoubt is the part of what probes of jumps are expected to cost, where that is estimated,
+// that an event more must save: what it costs is certain.
 const captureDoubt = 0.5
 
-// tryCaptures puts probes where their events may capture the value of a place, if that is cheaper. Where
-// frequencies are estimated these are for jumps alone that not all events can tell of without.
+// tryCaptures puts probes where their events may capture the value of a place, if that is cheaper.
+// Where frequencies are estimated these are for jumps alone that not all events can tell of
+// without.
 func (p *pruner) tryCaptures(place x86.Operand, jumps []int) {
 	r := p.s.r
 	left := slices.DeleteFunc(slices.Clone(jumps), func(j int) bool {
@@ -168,7 +172,8 @@ func (p *pruner) tryCaptures(place x86.Operand, jumps []int) {
 		p.was = append(p.was[:0], r.probed...)
 		cost := r.cost()
 		r.probe(b)
-		carriers, some := p.takeOffDecided(place, slices.DeleteFunc(slices.Clone(left), func(j int) bool { return !r.probed[j].on }))
+		carriers, some := p.takeOffDecided(place,
+			slices.DeleteFunc(slices.Clone(left), func(j int) bool { return !r.probed[j].on }))
 		if !some || r.cost() >= cost {
 			copy(r.probed, p.was)
 			continue
@@ -177,8 +182,8 @@ func (p *pruner) tryCaptures(place x86.Operand, jumps []int) {
 	}
 }
 
-// blocksToCaptureIn lists blocks without a probe that are expected to cost less than most, the cheap ones
-// first, whose events might tell of some jumps by the value of a place.
+// blocksToCaptureIn lists blocks without a probe that are expected to cost less than most, the
+// cheap ones first, whose events might tell of some jumps by the value of a place.
 func (p *pruner) blocksToCaptureIn(place x86.Operand, jumps []int, most float64) (list []int) {
 	r, s := p.s.r, p.back
 	s.reset()
@@ -199,22 +204,24 @@ func (p *pruner) blocksToCaptureIn(place x86.Operand, jumps []int, most float64)
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(r.costs.price(a), r.costs.price(b)) })
+	slices.SortStableFunc(list,
+		func(a, b int) int { return cmp.Compare(r.costs.price(a), r.costs.price(b)) })
 	return list[:min(len(list), mostCaptures)]
 }
 
-// captureValue has all events carry the value that can, takes off what probes it may, and leaves the
-// value with the events that are in need of it.
+// captureValue has all events carry the value that can, takes off what probes it may, and leaves
+// the value with the events that are in need of it.
 func (p *pruner) captureValue(place x86.Operand, jumps []int) {
 	carriers, _ := p.takeOffDecided(place, jumps)
 	p.keepValuesInNeed(place, carriers)
 }
 
-// takeOffDecided has all events carry the value that can, which it lists, and takes off what probes it
-// may. It reports whether there were any.
+// takeOffDecided has all events carry the value that can, which it lists, and takes off what probes
+// it may. It reports whether there were any.
 func (p *pruner) takeOffDecided(place x86.Operand, jumps []int) (carriers []int, some bool) {
 	r := p.s.r
-	jumps = slices.DeleteFunc(slices.Clone(jumps), func(j int) bool { return !p.isBehindCaptures(j, place) })
+	jumps = slices.DeleteFunc(slices.Clone(jumps),
+		func(j int) bool { return !p.isBehindCaptures(j, place) })
 	if len(jumps) == 0 {
 		return nil, false
 	}
@@ -228,14 +235,17 @@ func (p *pruner) takeOffDecided(place x86.Operand, jumps []int) (carriers []int,
 	return carriers, p.takeOff(jumps)
 }
 
-// keepValuesInNeed leaves the value with those of some events that are in need of it: without, the ways
-// behind them would meet.
+// keepValuesInNeed leaves the value with those of some events that are in need of it: without, the
+// ways behind them would meet.
 func (p *pruner) keepValuesInNeed(place x86.Operand, carriers []int) {
 	if len(carriers) == 0 {
 		return
 	}
 	r := p.s.r
-	near := p.s.near(func(b int) bool { c := r.conditions[b]; return c != nil && c.Place == place && !r.probed[b].on })
+	near := p.s.near(func(b int) bool {
+		c := r.conditions[b]
+		return c != nil && c.Place == place && !r.probed[b].on
+	})
 	for _, b := range carriers {
 		value := r.probed[b].capture
 		r.probed[b].capture = nil
@@ -245,8 +255,8 @@ func (p *pruner) keepValuesInNeed(place x86.Operand, carriers []int) {
 	}
 }
 
-// isBehindCaptures reports whether a probe-free route leads to the jump of block b from events alone that may
-// carry the value of a place, and that is kept on the way.
+// isBehindCaptures reports whether a probe-free route leads to the jump of block b from events
+// alone that may carry the value of a place, and that is kept on the way.
 func (p *pruner) isBehindCaptures(b int, place x86.Operand) bool {
 	r, s := p.s.r, p.back
 	s.reset()
@@ -270,19 +280,21 @@ func (p *pruner) isBehindCaptures(b int, place x86.Operand) bool {
 	return true
 }
 
-// mayCapture reports whether the event of block b may capture the value of a place, besides which way
-// the jump goes that it sits on.
+// mayCapture reports whether the event of block b may capture the value of a place, besides which
+// way the jump goes that it sits on.
 func (p *pruner) mayCapture(b int, place x86.Operand) bool {
 	r := p.s.r
 	captured := r.capturedPlace(b)
-	return r.probed[b].on && (r.probed[b].capture == nil || captured != nil && *captured == place) && p.couldCapture(b, place)
+	return r.probed[b].on && (r.probed[b].capture == nil ||
+		captured != nil && *captured == place) && p.couldCapture(b, place)
 }
 
 // couldCapture reports whether it might, had the block a probe that tells nothing else.
 func (p *pruner) couldCapture(b int, place x86.Operand) bool {
 	r := p.s.r
 	at, ok := r.costs.point(b)
-	return ok && at.edges && r.Blocks[b].End == cfg.Jcc && r.HasPlace(place, r.Blocks[b].Insns[at.insn].Addr)
+	return ok && at.edges && r.Blocks[b].End == cfg.Jcc && r.HasPlace(place,
+		r.Blocks[b].Insns[at.insn].Addr)
 }
 
 // valueDecides reports whether the event of block b carries a value that tells what it leaves open.

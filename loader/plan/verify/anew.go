@@ -60,7 +60,9 @@ func (v *verifier) checkAnew(r *routine) {
 	if !r.restarted {
 		return
 	}
-	calls := func(n int) bool { return n != cfg.Exit && r.sites[n] == nil && r.callees[n] != nil && r.opens(n) }
+	calls := func(n int) bool {
+		return n != cfg.Exit && r.sites[n] == nil && r.callees[n] != nil && r.opens(n)
+	}
 	if way := r.walker.silentWay(r.entries, calls); way != nil {
 		r.fault("what may leave it from within is called before an event", way)
 		return
@@ -81,7 +83,8 @@ func (v *verifier) checkAnew(r *routine) {
 		}
 	}
 	unsaid := func(n int) bool {
-		return n != cfg.Exit && r.sites[n] == nil && r.kinds[n] == plan.Unknown && r.Blocks[n].IsCall()
+		return n != cfg.Exit && r.sites[n] == nil && r.kinds[n] == plan.Unknown &&
+			r.Blocks[n].IsCall()
 	}
 	r.eachStart(func(s start) {
 		groups := s.outcomes(r)
@@ -96,7 +99,8 @@ func (v *verifier) checkAnew(r *routine) {
 				continue
 			}
 			if way := r.walker.silentWay(nodes, begins); way != nil {
-				r.fault("a new activation may be taken for one that has not come to its call", append(r.way(s.word), way...))
+				r.fault("a new activation may be taken for one that has not come to its call",
+					append(r.way(s.word), way...))
 			}
 		}
 	})

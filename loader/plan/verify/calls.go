@@ -39,7 +39,8 @@ func (v *verifier) classify() {
 					enter(to)
 				}
 			}
-		case len(r.Others) > 0, v.plan.Program.AddressTaken(r.Addr), slices.Contains([]string{"main", "_init", "_fini"}, r.Symbol):
+		case len(r.Others) > 0, v.plan.Program.AddressTaken(r.Addr),
+			slices.Contains([]string{"main", "_init", "_fini"}, r.Symbol):
 			enter(r)
 		}
 	}
@@ -66,7 +67,8 @@ func (v *verifier) callee(r *routine, b int) (plan.Callee, *routine) {
 	switch {
 	case to != nil && v.routines[to.ID].Traced():
 		return plan.Known, v.routines[to.ID]
-	case to != nil && entersNothing(to), v.plan.Imports.IsHarmless(name) && block.End != cfg.NoReturn:
+	case to != nil && entersNothing(to), v.plan.Imports.IsHarmless(name) &&
+		block.End != cfg.NoReturn:
 		return plan.Harmless, nil
 	case block.Insns[len(block.Insns)-1].Kind == x86.CallInd:
 		return plan.Unknown, nil
@@ -83,7 +85,8 @@ func entersNothing(r *cfg.Routine) bool {
 		case cfg.Call, cfg.CallInd, cfg.Tail, cfg.TailInd, cfg.NoReturn, cfg.Trap, cfg.Unresolved:
 			return false
 		}
-		if slices.Contains(block.Succ, -1) || slices.ContainsFunc(block.Insns, func(q cfg.Insn) bool { return q.Kind == x86.Syscall }) {
+		if slices.Contains(block.Succ, -1) || slices.ContainsFunc(block.Insns,
+			func(q cfg.Insn) bool { return q.Kind == x86.Syscall }) {
 			return false
 		}
 	}
@@ -101,7 +104,8 @@ func (v *verifier) checkCallees(r *routine) {
 	for b := range r.Blocks {
 		kind, to := r.Callee(b)
 		if kind != r.kinds[b] || to != nil && v.routines[to.ID] != r.callees[b] {
-			r.fault(fmt.Sprintf("what the block at %x enters is of kind %d, not %d", r.Blocks[b].Lo, r.kinds[b], kind))
+			r.fault(fmt.Sprintf("what the block at %x enters is of kind %d, not %d", r.Blocks[b].Lo,
+				r.kinds[b], kind))
 			break
 		}
 	}
@@ -116,8 +120,8 @@ func (v *verifier) checkCallees(r *routine) {
 	}
 }
 
-// mayFaultFirst reports whether something in the block that the routine is entered by may fault before
-// its event.
+// mayFaultFirst reports whether something in the block that the routine is entered by may fault
+// before its event.
 func mayFaultFirst(r *routine) bool {
 	s := r.sites[r.Entry]
 	return s == nil || slices.ContainsFunc(r.Blocks[r.Entry].Insns[:s.Insn], cfg.Insn.MayFault)
@@ -128,14 +132,16 @@ func mayFaultFirst(r *routine) bool {
 func (v *verifier) checkFirstCalls(r *routine) {
 	for b := range r.Blocks {
 		if r.first[b] && r.sites[b] == nil && r.kinds[b] == plan.Unknown {
-			r.fault("code that may call back is entered before an event", r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
+			r.fault("code that may call back is entered before an event",
+				r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
 			return
 		}
 	}
 }
 
-// findOpen finds the routines around whose end without an event code may be called back that they, or what
-// they call, have entered: they jump to it, or end without an event after a call of it, or fork.
+// findOpen finds the routines around whose end without an event code may be called back that they,
+// or what they call, have entered: they jump to it, or end without an event after a call of it, or
+// fork.
 func (v *verifier) findOpen() {
 	callers := map[*routine][]*routine{}
 	var queue []*routine
@@ -172,8 +178,8 @@ func (v *verifier) findOpen() {
 	}
 }
 
-// backwards marks the nodes from which a probe-free route can come, within one activation, to one that is
-// looked for; those themselves too.
+// backwards marks the nodes from which a probe-free route can come, within one activation, to one
+// that is looked for; those themselves too.
 func (r *routine) backwards(is func(n int) bool) byNode[bool] {
 	mark, before := newByNode[bool](r), newByNode[[]int](r)
 	var queue []int
@@ -212,10 +218,12 @@ func (r *routine) opens(b int) bool {
 // activation that external code may have begun (rule 6: external calls).
 func (v *verifier) checkOpenCalls(r *routine) {
 	if r.open && !r.MayLeaveCallOpen() {
-		r.fault("it may end without an event around a call of external code, and the plan does not say so")
+		r.fault("it may end without an event around a call of external code, and the plan does " +
+			"not say so")
 	}
 	is := func(n int) bool {
-		return n == cfg.Exit && r.returnsOut || n != cfg.Exit && r.kinds[n] == plan.Unknown && r.sites[n] == nil
+		return n == cfg.Exit && r.returnsOut || n != cfg.Exit && r.kinds[n] == plan.Unknown &&
+			r.sites[n] == nil
 	}
 	bad := r.backwards(is)
 	for b := range r.Blocks {
@@ -234,15 +242,18 @@ func (v *verifier) checkOpenCalls(r *routine) {
 }
 
 // checkLandings: after the last event of a traced routine each place in its caller comes either
-// by an exception, or a second return, that it let out, or by ordinary flow (rule 5: other entrances).
+// by an exception, or a second return, that it let out, or by ordinary flow (rule 5: other
+// entrances).
 func (v *verifier) checkLandings(r *routine) {
 	for b := range r.Blocks {
 		if r.enters(b) || !r.opens(b) {
 			continue
 		}
 		if list := r.landings(b); len(list) > 0 {
-			if m := r.walker.walk(start{word: b, nodes: slices.Concat(r.Blocks[b].After(), list), table: none}); m != nil {
-				r.fault("a place may come by an exception, or a second return, or by ordinary flow", m.ways...)
+			if m := r.walker.walk(start{word: b, nodes: slices.Concat(r.Blocks[b].After(), list),
+				table: none}); m != nil {
+				r.fault("a place may come by an exception, or a second return, or by ordinary flow",
+					m.ways...)
 				return
 			}
 		}

@@ -12,8 +12,8 @@ type silentCall struct {
 	block    int
 }
 
-// checkCircles: no circle of calls and tail jumps runs without an event (rule 3: no circles). A circle without an event of
-// tail jumps is not even begun where an activation may end without one.
+// checkCircles: no circle of calls and tail jumps runs without an event (rule 3: no circles). A
+// circle without an event of tail jumps is not even begun where an activation may end without one.
 func (v *verifier) checkCircles() {
 	unspoken := func(r *routine, b int) bool { return r.first[b] && r.sites[b] == nil }
 	if circle := v.circle(unspoken); circle != nil {
@@ -25,19 +25,23 @@ func (v *verifier) checkCircles() {
 	}
 }
 
-// checkRows: a hit need not follow more callers that have made no event than it can, nor the decoder more
-// tail jumps (rule 3: no circles).
+// checkRows: a hit need not follow more callers that have made no event than it can, nor the
+// decoder more tail jumps (rule 3: no circles).
 func (v *verifier) checkRows() {
-	v.checkRow("more callers in a row may have made no event than are followed", plan.MaxProbeFreeCallers, func(r *routine, b int) bool { return r.Blocks[b].IsCall() }, v.jumpOn)
-	v.checkRow("more tail jumps in a row may come without an event than are followed", plan.MaxProbeFreeJumps, func(r *routine, b int) bool { return !r.Blocks[b].IsCall() }, nil)
+	v.checkRow("more callers in a row may have made no event than are followed",
+		plan.MaxProbeFreeCallers, func(r *routine, b int) bool { return r.Blocks[b].IsCall() },
+		v.jumpOn)
+	v.checkRow("more tail jumps in a row may come without an event than are followed",
+		plan.MaxProbeFreeJumps, func(r *routine, b int) bool { return !r.Blocks[b].IsCall() }, nil)
 }
 
 // A level is who may run behind so many silent edges in a row, and what has entered it.
 type level map[*routine]silentCall
 
-// checkRow finds what may run behind too many silent edges of a kind in a row. Behind each of them goOn
-// adds what runs then.
-func (v *verifier) checkRow(what string, most int, is func(r *routine, b int) bool, goOn func(level)) {
+// checkRow finds what may run behind too many silent edges of a kind in a row. Behind each of them
+// goOn adds what runs then.
+func (v *verifier) checkRow(what string, most int, is func(r *routine, b int) bool,
+	goOn func(level)) {
 	last := level{}
 	for _, r := range v.traced {
 		last[r] = silentCall{}
@@ -78,7 +82,8 @@ func (v *verifier) behind(from level, is func(r *routine, b int) bool) level {
 			continue
 		}
 		for b, to := range r.callees {
-			if to != nil && r.kinds[b] == plan.Known && r.first[b] && r.sites[b] == nil && is(r, b) {
+			if to != nil && r.kinds[b] == plan.Known && r.first[b] && r.sites[b] == nil && is(r,
+				b) {
 				found[to] = silentCall{r, to, b}
 			}
 		}
@@ -97,7 +102,8 @@ func (v *verifier) jumpOn(found level) {
 	for ; len(queue) > 0; queue = queue[1:] {
 		r := queue[0]
 		for b, to := range r.callees {
-			if _, known := found[to]; to != nil && r.kinds[b] == plan.Known && !r.Blocks[b].IsCall() && !known {
+			if _, known := found[to]; to != nil && r.kinds[b] == plan.Known &&
+				!r.Blocks[b].IsCall() && !known {
 				found[to] = silentCall{r, to, b}
 				queue = append(queue, to)
 			}

@@ -36,7 +36,8 @@ func (v *verifier) checkRounds(r *routine) {
 		if s == nil || s.Capture == nil || s.Capture.Kind != plan.LoopRegisters {
 			continue
 		}
-		if x := s.Capture.Registers; s.Stepped || x.Reg == x86.RSP || x.Minus == x86.RSP || x.Part != absint.Whole && x.Minus != plan.NoRegister {
+		if x := s.Capture.Registers; s.Stepped || x.Reg == x86.RSP || x.Minus == x86.RSP ||
+			x.Part != absint.Whole && x.Minus != plan.NoRegister {
 			r.fault("an event carries what it cannot", r.way(b))
 			return
 		}
@@ -66,7 +67,8 @@ func (o rounds) through(regs absint.Registers, n int) absint.Registers {
 	return regs
 }
 
-// silentAfter are the nodes of the same activation that a probe-free route may go on to, after some start.
+// silentAfter are the nodes of the same activation that a probe-free route may go on to, after some
+// start.
 func (o rounds) silentAfter(s *start, n int) []int {
 	r := o.r
 	switch {
@@ -78,8 +80,8 @@ func (o rounds) silentAfter(s *start, n int) []int {
 	return r.loopsOnce(n)
 }
 
-// inOrder lists a start's nodes and all that a probe-free route leads to from them, each behind those that lead to
-// it.
+// inOrder lists a start's nodes and all that a probe-free route leads to from them, each behind
+// those that lead to it.
 func (o rounds) inOrder(s *start) (order []int) {
 	r := o.r
 	seen := newByNode[bool](r)
@@ -101,10 +103,11 @@ func (o rounds) inOrder(s *start) (order []int) {
 	return order
 }
 
-// flow calls yield, until it returns false, with each node that a probe-free route leads to from a start, and
-// what registers hold there, if they hold regs at its nodes; nil, where several ways lead to it:
-// what can be said of all of them may be more than can be followed on one.
-func (o rounds) flow(s *start, regs absint.Registers, yield func(n int, regs *absint.Registers) bool) {
+// flow calls yield, until it returns false, with each node that a probe-free route leads to from a
+// start, and what registers hold there, if they hold regs at its nodes; nil, where several ways
+// lead to it: what can be said of all of them may be more than can be followed on one.
+func (o rounds) flow(s *start, regs absint.Registers,
+	yield func(n int, regs *absint.Registers) bool) {
 	r := o.r
 	held, come := newByNode[*absint.Registers](r), newByNode[bool](r)
 	for _, n := range s.nodes {
@@ -133,8 +136,8 @@ func (o rounds) flow(s *start, regs absint.Registers, yield func(n int, regs *ab
 	}
 }
 
-// checkBefore: where a probe-free route leads from a start to a loop, the counter's beginning is known, or what
-// the start's event carries tells it.
+// checkBefore: where a probe-free route leads from a start to a loop, the counter's beginning is
+// known, or what the start's event carries tells it.
 func (o rounds) checkBefore(s start) {
 	r := o.r
 	regs := absint.Unchanged()
@@ -200,31 +203,34 @@ func scaled(l absint.Linear, times int64) absint.Linear {
 	return l
 }
 
-// checkBehind: on each way out of a loop an event carries the counter, before anything is called and
-// before the activation ends, or another loop changes it.
+// checkBehind: on each way out of a loop an event carries the counter, before anything is called
+// and before the activation ends, or another loop changes it.
 func (o rounds) checkBehind(loop int, c *absint.Counter) {
 	r := o.r
-	o.flow(&start{nodes: r.loopsOnce(loop), table: none}, absint.Unchanged(), func(n int, regs *absint.Registers) bool {
-		switch {
-		case n == cfg.Exit, r.sites[n] == nil && (r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0):
-			r.fault("no event tells what a loop ends with", r.way(loop, n))
-			return false
-		case r.sites[n] == nil:
-			return true
-		}
-		s := r.sites[n]
-		x := registersOf(s)
-		ok := regs != nil && x != nil && x.Minus == plan.NoRegister && x.Part == absint.Whole
-		if ok {
-			left := *regs
-			r.Follow(&left, n, 0, s.Insn)
-			ok = isFrom(left.At(x.Reg), c)
-		}
-		if !ok {
-			r.fault(fmt.Sprintf("the event at %x does not tell what a loop ends with", s.Addr), r.way(loop, n))
-		}
-		return ok
-	})
+	o.flow(&start{nodes: r.loopsOnce(loop), table: none}, absint.Unchanged(),
+		func(n int, regs *absint.Registers) bool {
+			switch {
+			case n == cfg.Exit, r.sites[n] == nil &&
+				(r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0):
+				r.fault("no event tells what a loop ends with", r.way(loop, n))
+				return false
+			case r.sites[n] == nil:
+				return true
+			}
+			s := r.sites[n]
+			x := registersOf(s)
+			ok := regs != nil && x != nil && x.Minus == plan.NoRegister && x.Part == absint.Whole
+			if ok {
+				left := *regs
+				r.Follow(&left, n, 0, s.Insn)
+				ok = isFrom(left.At(x.Reg), c)
+			}
+			if !ok {
+				r.fault(fmt.Sprintf("the event at %x does not tell what a loop ends with", s.Addr),
+					r.way(loop, n))
+			}
+			return ok
+		})
 }
 
 // isFrom reports whether a value is that of a counter, as the loop left it, and a constant.

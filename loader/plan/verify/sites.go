@@ -28,8 +28,10 @@ func (v *verifier) checkSites(r *routine) {
 		case s.Stepped != (class == x86.Stepped):
 			what = fmt.Sprintf("is taken to be single-stepped: %v", s.Stepped)
 		case !sameFrame(s, rule):
-			what = fmt.Sprintf("looks for the frame address at %d%+d, slot %v, and the rule there is %+v", s.Base, s.Offset, s.Slot, rule)
-		case (q.Kind == x86.Jcc) != (s.Condition < plan.NoCondition) || q.Kind == x86.Jcc && s.Condition != q.Condition():
+			what = fmt.Sprintf("looks for the frame address at %d%+d, slot %v, and the rule "+
+				"there is %+v", s.Base, s.Offset, s.Slot, rule)
+		case (q.Kind == x86.Jcc) != (s.Condition < plan.NoCondition) ||
+			q.Kind == x86.Jcc && s.Condition != q.Condition():
 			what = fmt.Sprintf("asks for condition %d", s.Condition)
 		case s.First != r.first[b]:
 			what = fmt.Sprintf("is taken for a possible first event: %v", s.First)
@@ -43,11 +45,12 @@ func (v *verifier) checkSites(r *routine) {
 	}
 }
 
-// checkSameActivation: where an event is taken to be followed by another of its activation, nothing calls or
-// ends the activation before that.
+// checkSameActivation: where an event is taken to be followed by another of its activation, nothing
+// calls or ends the activation before that.
 func (v *verifier) checkSameActivation(r *routine) {
 	parts := func(n int) bool {
-		return n == cfg.Exit || r.sites[n] == nil && (r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0)
+		return n == cfg.Exit ||
+			r.sites[n] == nil && (r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0)
 	}
 	for b, s := range r.sites {
 		if s == nil {
@@ -62,8 +65,10 @@ func (v *verifier) checkSameActivation(r *routine) {
 			if s.Condition < plan.NoCondition && block.End == cfg.Jcc {
 				next = block.Succ[1-outcome : 2-outcome]
 			}
-			if way := r.walker.silentWay(next, parts); way != nil || block.IsCall() || len(next) == 0 {
-				r.fault("an event is taken to be followed by another of its activation", append(r.way(b), way...))
+			if way := r.walker.silentWay(next, parts); way != nil || block.IsCall() ||
+				len(next) == 0 {
+				r.fault("an event is taken to be followed by another of its activation",
+					append(r.way(b), way...))
 				return
 			}
 		}
@@ -95,19 +100,23 @@ func (v *verifier) captures(r *routine, s *plan.Site) bool {
 	case plan.LoopRegisters: // see checkRounds
 		return true
 	case plan.JumpPlace:
-		return s.Condition < plan.NoCondition && s.Insn == len(r.Blocks[s.Block].Insns)-1 && r.HasPlace(c.Operand, s.Addr)
+		return s.Condition < plan.NoCondition && s.Insn == len(r.Blocks[s.Block].Insns)-1 &&
+			r.HasPlace(c.Operand, s.Addr)
 	}
-	if c.Table < 0 || c.Table >= len(r.Blocks) || r.Blocks[c.Table].End != cfg.Table || s.Insn != len(r.Blocks[s.Block].Insns)-1 {
+	if c.Table < 0 || c.Table >= len(r.Blocks) || r.Blocks[c.Table].End != cfg.Table ||
+		s.Insn != len(r.Blocks[s.Block].Insns)-1 {
 		return false
 	}
 	if c.Kind == plan.SwitchTarget {
 		q := r.Blocks[s.Block].Insns[s.Insn]
-		_, operand, _ := q.Operands(v.plan.Program.Image.Bytes(q.Addr, q.Addr+uint64(q.Len)), q.Addr+uint64(q.Len))
+		_, operand, _ := q.Operands(v.plan.Program.Image.Bytes(q.Addr, q.Addr+uint64(q.Len)),
+			q.Addr+uint64(q.Len))
 		operand.Size = 8
 		return s.Block == c.Table && c.Operand == operand
 	}
 	t := r.Blocks[c.Table].Table
-	return c.Kind == plan.SwitchIndex && t != nil && len(t.Targets) > 0 && s.Block == t.Check && s.Condition < plan.NoCondition && c.Operand == t.Index && c.Bias == t.Bias
+	return c.Kind == plan.SwitchIndex && t != nil && len(t.Targets) > 0 && s.Block == t.Check &&
+		s.Condition < plan.NoCondition && c.Operand == t.Index && c.Bias == t.Bias
 }
 
 // checkWitnesses: what no other event can stand for makes an event itself (rules 1 and 5).
@@ -150,16 +159,21 @@ func (v *verifier) checkCalls(r *routine) {
 		c, ok := v.plan.Calls[block.Hi]
 		switch {
 		case block.Depth < 0 && unspoken && r.kinds[b] == plan.Known:
-			r.fault("a call may come before an event, from a frame of unknown size", r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
+			r.fault("a call may come before an event, from a frame of unknown size",
+				r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
 		case ok != (block.Depth >= 0):
-			r.fault(fmt.Sprintf("the call before %x is in the table of calls: %v; its frame is %d bytes", block.Hi, ok, block.Depth))
+			r.fault(fmt.Sprintf("the call before %x is in the table of calls: %v; its frame is "+
+				"%d bytes", block.Hi, ok, block.Depth))
 		case ok && c.Depth != block.Depth:
-			r.fault(fmt.Sprintf("the frame at the call before %x is %d bytes, not %d", block.Hi, block.Depth, c.Depth))
+			r.fault(fmt.Sprintf("the frame at the call before %x is %d bytes, not %d", block.Hi,
+				block.Depth, c.Depth))
 		case ok && c.AfterEvent && unspoken:
-			r.fault(fmt.Sprintf("the call before %x may come before an event, and callers are followed no further", block.Hi),
+			r.fault(fmt.Sprintf("the call before %x may come before an event, and callers are "+
+				"followed no further", block.Hi),
 				r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
 		case ok && !c.AfterEvent && !unspoken:
-			r.fault(fmt.Sprintf("the call before %x comes after an event, and is taken not to", block.Hi))
+			r.fault(fmt.Sprintf("the call before %x comes after an event, and is taken not to",
+				block.Hi))
 		default:
 			continue
 		}
@@ -172,13 +186,15 @@ func (v *verifier) checkCalls(r *routine) {
 // 4).
 func (v *verifier) checkShifting(r *routine) {
 	is := func(n int) bool {
-		return n != cfg.Exit && r.sites[n] == nil && r.kinds[n] == plan.Known && r.Blocks[n].IsCall() && r.Blocks[n].Depth < 0
+		return n != cfg.Exit && r.sites[n] == nil && r.kinds[n] == plan.Known &&
+			r.Blocks[n].IsCall() && r.Blocks[n].Depth < 0
 	}
 	bad := r.backwards(is)
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
 		if block.CallReturns() && *bad.at(block.Succ[0]) && v.mayEnterAgain(r, b) {
-			r.fault("a call from a frame of unknown size may be that of another activation", append(r.way(b), r.walker.silentWay(block.Succ[:1], is)...))
+			r.fault("a call from a frame of unknown size may be that of another activation",
+				append(r.way(b), r.walker.silentWay(block.Succ[:1], is)...))
 			return
 		}
 	}
@@ -218,6 +234,7 @@ func (v *verifier) checkTable() {
 		}
 	}
 	if extra := len(v.plan.Calls) - known; extra != 0 {
-		v.faults = append(v.faults, Fault{What: fmt.Sprintf("%d entries of the table of calls are of no call", extra)})
+		v.faults = append(v.faults, Fault{What: fmt.Sprintf("%d entries of the table of calls "+
+			"are of no call", extra)})
 	}
 }

@@ -18,7 +18,8 @@ import (
 func (v *verifier) checkUnseen() {
 	for _, r := range v.plan.Routines {
 		if r.Routine.LeftOut != "" {
-			v.eachTransfer(r.Routine, func(in *x86.Inst, from uint64) { v.checkEntered(r.Routine, in, from) })
+			v.eachTransfer(r.Routine,
+				func(in *x86.Inst, from uint64) { v.checkEntered(r.Routine, in, from) })
 		}
 	}
 	for _, r := range v.traced {
@@ -30,9 +31,9 @@ func (v *verifier) checkUnseen() {
 	}
 }
 
-// eachTransfer calls back for each direct call and jump in a routine's bytes, whether or not control
-// flow reaches it, with its address. Where it is not known to, an instruction may begin at any byte;
-// but a jump of few bytes is believed only where the instructions before it lead to it.
+// eachTransfer calls back for each direct call and jump in a routine's bytes, whether or not
+// control flow reaches it, with its address. Where it is not known to, an instruction may begin at
+// any byte; but a jump of few bytes is believed only where the instructions before it lead to it.
 func (v *verifier) eachTransfer(r *cfg.Routine, visit func(in *x86.Inst, from uint64)) {
 	for _, x := range r.Ranges {
 		next := x[0]
@@ -56,7 +57,8 @@ func (v *verifier) eachTransfer(r *cfg.Routine, visit func(in *x86.Inst, from ui
 // isWithin reports whether an instruction that is reached covers an address and begins before it.
 func isWithin(r *cfg.Routine, at uint64) bool {
 	b := sort.Search(len(r.Blocks), func(b int) bool { return r.Blocks[b].Hi > at })
-	return b < len(r.Blocks) && slices.ContainsFunc(r.Blocks[b].Insns, func(q cfg.Insn) bool { return q.Addr < at && at < q.Addr+uint64(q.Len) })
+	return b < len(r.Blocks) && slices.ContainsFunc(r.Blocks[b].Insns,
+		func(q cfg.Insn) bool { return q.Addr < at && at < q.Addr+uint64(q.Len) })
 }
 
 // checkEntered checks what a direct call or jump out of a routine of which not all is known enters.
@@ -67,25 +69,30 @@ func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
 		return
 	}
 	switch r := v.routines[holder.ID]; {
-	case v.plan.Program.At(to) != holder && in.Kind != x86.Call && contradict(by.CFA(from), holder.CFA(to)) && (v.isEmptied(by, to) || goesBack(holder, to)):
+	case v.plan.Program.At(to) != holder && in.Kind != x86.Call && contradict(by.CFA(from),
+		holder.CFA(to)) && (v.isEmptied(by, to) || goesBack(holder, to)):
 		// never: of a part in which nothing is left the jump to it remains.
 	case v.plan.Program.At(to) != holder:
-		r.fault(fmt.Sprintf("%s, which is left out, enters it in its middle at %x from %x", by.Name, to, from))
+		r.fault(fmt.Sprintf("%s, which is left out, enters it in its middle at %x from %x", by.Name,
+			to, from))
 	case r.silent:
-		r.fault(fmt.Sprintf("it may end without an event, and %s, which is left out, enters it from %x", by.Name, from))
+		r.fault(fmt.Sprintf("it may end without an event, and %s, which is left out, enters it "+
+			"from %x", by.Name, from))
 	}
 }
 
-// isEmptied reports whether a symbol tells that a part of the routine without any code is at an address,
-// where another's lies.
+// isEmptied reports whether a symbol tells that a part of the routine without any code is at an
+// address, where another's lies.
 func (v *verifier) isEmptied(r *cfg.Routine, at uint64) bool {
 	empty, others := false, false
 	symbols := v.plan.Program.Image.Symbols()
-	i, _ := slices.BinarySearchFunc(symbols, at, func(s image.Symbol, addr uint64) int { return cmp.Compare(s.Addr, addr) })
+	i, _ := slices.BinarySearchFunc(symbols, at,
+		func(s image.Symbol, addr uint64) int { return cmp.Compare(s.Addr, addr) })
 	for ; i < len(symbols) && symbols[i].Addr == at; i++ {
 		s := &symbols[i]
 		of, own := strings.CutPrefix(s.Name, r.Symbol)
-		switch own = own && r.Symbol != "" && (strings.HasPrefix(of, ".cold") || strings.HasPrefix(of, ".__part.")); {
+		switch own = own && r.Symbol != "" &&
+			(strings.HasPrefix(of, ".cold") || strings.HasPrefix(of, ".__part.")); {
 		case own && s.Size > 0:
 			return false
 		case own:
@@ -98,7 +105,8 @@ func (v *verifier) isEmptied(r *cfg.Routine, at uint64) bool {
 }
 
 // goesBack reports whether what begins at an address, where a part of the routine does, returns, or
-// jumps to the rest of the routine: it has one frame then, and is not the part of another with another.
+// jumps to the rest of the routine: it has one frame then, and is not the part of another with
+// another.
 func goesBack(r *cfg.Routine, at uint64) bool {
 	i := slices.IndexFunc(r.Ranges, func(x [2]uint64) bool { return x[0] == at })
 	first := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.Lo == at })

@@ -22,44 +22,51 @@ type valueCheck struct {
 }
 
 // check: a value tells jumps that ask for nothing else, and that no probe-free route leads to on
-// which it may be overwritten. Whichever ways it tells, there is one probe-free route to each place: two
-// would part where nothing tells, and then each of both comes to it from another side of the same
-// parting (rule 10: captured places).
+// which it may be overwritten. Whichever ways it tells, there is one probe-free route to each
+// place: two would part where nothing tells, and then each of both comes to it from another side of
+// the same parting (rule 10: captured places).
 func (x valueCheck) check() {
 	r, s := x.r, x.s
-	reached, spoiled := x.reach(s.nodes, nil), x.reach(s.nodes, func(n int) bool { return !r.Keeps(n, s.values.Operand) })
+	reached, spoiled := x.reach(s.nodes, nil), x.reach(s.nodes,
+		func(n int) bool { return !r.Keeps(n, s.values.Operand) })
 	conditions := r.Conditions()
 	tells := newByNode[bool](r)
 	if len(s.values.Jumps) > mostTold {
-		r.fault("a value is said to tell of more jumps than the decoder can tell apart", r.way(s.word))
+		r.fault("a value is said to tell of more jumps than the decoder can tell apart",
+			r.way(s.word))
 		return
 	}
 	for _, j := range s.values.Jumps {
 		switch {
-		case j < 0 || j >= len(r.Blocks) || conditions[j] == nil || conditions[j].Place != s.values.Operand:
-			r.fault(fmt.Sprintf("the event of the block at %x is said to tell of a jump that its value does not", r.Blocks[s.word].Lo))
+		case j < 0 || j >= len(r.Blocks) || conditions[j] == nil ||
+			conditions[j].Place != s.values.Operand:
+			r.fault(fmt.Sprintf("the event of the block at %x is said to tell of a jump that its "+
+				"value does not", r.Blocks[s.word].Lo))
 			return
 		case r.Counts(j) != nil:
-			r.fault("a value is said to tell of a loop that it tells of one round of", r.way(s.word, j))
+			r.fault("a value is said to tell of a loop that it tells of one round of",
+				r.way(s.word, j))
 			return
 		case *spoiled.at(j):
-			r.fault("a value tells of a jump that comes after it may be overwritten", r.way(s.word, j))
+			r.fault("a value tells of a jump that comes after it may be overwritten",
+				r.way(s.word, j))
 			return
 		}
 		*tells.at(j) = true
 	}
 	for n := range r.Blocks {
 		if *reached.at(n) && r.kinds[n] == plan.Unknown && r.sites[n] == nil {
-			r.fault("code that may call back is entered after an event that tells by a value", r.way(s.word, n))
+			r.fault("code that may call back is entered after an event that tells by a value",
+				r.way(s.word, n))
 			return
 		}
 	}
 	x.checkSides(tells)
 }
 
-// reach marks what a probe-free route may come to from some nodes, be it in the next activation; with behind,
-// only what comes after a block, within the same activation, for which that holds, or in a later
-// one.
+// reach marks what a probe-free route may come to from some nodes, be it in the next activation;
+// with behind, only what comes after a block, within the same activation, for which that holds, or
+// in a later one.
 func (x valueCheck) reach(from []int, behind func(n int) bool) byNode[bool] {
 	r := x.r
 	type arrival struct {
@@ -133,7 +140,8 @@ func (x valueCheck) checkSides(tells byNode[bool]) {
 				apart = add(parting{n, to}) && apart
 			}
 			if !apart {
-				r.fault("ways part and meet again without an event, whatever a value tells", r.way(s.word, to))
+				r.fault("ways part and meet again without an event, whatever a value tells",
+					r.way(s.word, to))
 				return
 			}
 			for _, b := range append(slices.Collect(maps.Keys(*before.at(n))), n) {

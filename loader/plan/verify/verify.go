@@ -10,8 +10,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A Way is a sequence of blocks, by their addresses, that runs without an event of those between the
-// first and the last; RoutineEnd stands for the end of an activation.
+// A Way is a sequence of blocks, by their addresses, that runs without an event of those between
+// the first and the last; RoutineEnd stands for the end of an activation.
 type Way []uint64
 
 // RoutineEnd is the place in a Way where the routine is left.
@@ -46,8 +46,8 @@ func (f Fault) String() string {
 }
 
 // Plan returns what is wrong with a plan, by the addresses of routines: nil if it is sound. Of each
-// kind of fault it names one a routine. Cost: the sum of what can run without an event after each event, in
-// a sound plan nearly linear in the program's size.
+// kind of fault it names one a routine. Cost: the sum of what can run without an event after each
+// event, in a sound plan nearly linear in the program's size.
 func Plan(p *plan.Plan) []Fault {
 	v := &verifier{plan: p}
 	v.prepare()
@@ -101,10 +101,15 @@ type routine struct {
 
 	entered    bool // external code may enter it
 	returnsOut bool // it may return there: that has entered it, or what jumps to it
-	ambiguous  bool // after some event code may be called back from it, or, once it has ended without another, from its callers
-	open       bool // what is called back around its end without an event may come from it or from what it was called by
-	external   bool // external code may run in its course
-	restarted  bool // external code may enter it, or those by way of which a probe-free route leads to it
+	// after some event code may be called back from it, or, once it has ended without another, from
+	// its callers
+	ambiguous bool
+	// what is called back around its end without an event may come from it or from what it was
+	// called by
+	open     bool
+	external bool // external code may run in its course
+	// external code may enter it, or those by way of which a probe-free route leads to it
+	restarted bool
 
 	walker walker
 }
@@ -114,14 +119,16 @@ func (v *verifier) prepare() {
 	v.routines = make([]*routine, len(v.plan.Routines))
 	for i, pr := range v.plan.Routines {
 		n := len(pr.Blocks)
-		r := &routine{Routine: pr, v: v, kinds: make([]plan.Callee, n), callees: make([]*routine, n)}
+		r := &routine{Routine: pr, v: v, kinds: make([]plan.Callee, n),
+			callees: make([]*routine, n)}
 		v.routines[i] = r
 		if !pr.Traced() {
 			continue
 		}
 		v.traced = append(v.traced, r)
 		r.entries = append([]int{pr.Entry}, pr.Others...)
-		r.sites, r.silent, r.walker = make([]*plan.Site, n), pr.ProbeFree, walker{r: r, seen: newByNode[int](r)}
+		r.sites, r.silent, r.walker = make([]*plan.Site, n), pr.ProbeFree, walker{r: r,
+			seen: newByNode[int](r)}
 	}
 	for i := range v.plan.Sites {
 		v.placeSite(i)
@@ -135,7 +142,8 @@ func (v *verifier) prepare() {
 func (v *verifier) placeSite(i int) {
 	s := &v.plan.Sites[i]
 	if s.Routine < 0 || s.Routine >= len(v.routines) {
-		v.faults = append(v.faults, Fault{What: fmt.Sprintf("the probe at %x is of routine %d, and there are %d", s.Addr, s.Routine, len(v.routines))})
+		v.faults = append(v.faults, Fault{What: fmt.Sprintf("the probe at %x is of routine %d, "+
+			"and there are %d", s.Addr, s.Routine, len(v.routines))})
 		return
 	}
 	r := v.routines[s.Routine]
@@ -143,13 +151,15 @@ func (v *verifier) placeSite(i int) {
 	case !r.Traced():
 		r.fault(fmt.Sprintf("it is not traced and has a probe at %x", s.Addr))
 		return
-	case s.Block < 0 || s.Block >= len(r.Blocks) || s.Insn < 0 || s.Insn >= len(r.Blocks[s.Block].Insns):
+	case s.Block < 0 || s.Block >= len(r.Blocks) || s.Insn < 0 ||
+		s.Insn >= len(r.Blocks[s.Block].Insns):
 		r.fault(fmt.Sprintf("the probe at %x is of no instruction", s.Addr))
 		return
 	case r.sites[s.Block] != nil:
 		r.fault(fmt.Sprintf("a block has probes at %x and %x", r.sites[s.Block].Addr, s.Addr))
 	case i > 0 && v.plan.Sites[i-1].Addr >= s.Addr:
-		r.fault(fmt.Sprintf("the probe at %x comes after that at %x", s.Addr, v.plan.Sites[i-1].Addr))
+		r.fault(fmt.Sprintf("the probe at %x comes after that at %x", s.Addr,
+			v.plan.Sites[i-1].Addr))
 	case r.Site(s.Block) != s:
 		r.fault(fmt.Sprintf("the probe at %x is not that of its block", s.Addr))
 	}

@@ -53,7 +53,8 @@ func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
 	case s.Condition < plan.NoCondition && block.End == cfg.Jcc:
 		for i := range block.Succ {
 			next := block.Succ[i : i+1]
-			if c == nil || c.Kind != plan.SwitchIndex || c.Taken != (i == 0) || c.Table < 0 || c.Table >= len(r.Blocks) || r.Blocks[c.Table].Table == nil {
+			if c == nil || c.Kind != plan.SwitchIndex || c.Taken != (i == 0) || c.Table < 0 ||
+				c.Table >= len(r.Blocks) || r.Blocks[c.Table].Table == nil {
 				yield(start{word: b, nodes: next, table: none})
 				continue
 			}
@@ -86,7 +87,8 @@ func (r *routine) onwards(b int) []int {
 	return next
 }
 
-// throws are the places in the routine that external code, which block b enters, may come to by an exception or by returning once more from an earlier call.
+// throws are the places in the routine that external code, which block b enters, may come to by an
+// exception or by returning once more from an earlier call.
 func (r *routine) throws(b int) []int {
 	if r.enters(b) && r.Blocks[b].IsCall() {
 		return r.landings(b)
@@ -106,9 +108,9 @@ func (r *routine) landings(b int) []int {
 	return list
 }
 
-// checkWays: from an event, and all that it may say, there is one probe-free route to each place at most,
-// be it within one activation or with its end and the beginning of the next; and what is called
-// back by external code on that way can come from one place alone.
+// checkWays: from an event, and all that it may say, there is one probe-free route to each place at
+// most, be it within one activation or with its end and the beginning of the next; and what is
+// called back by external code on that way can come from one place alone.
 func (v *verifier) checkWays(r *routine) {
 	var twice, circle, sources bool
 	r.eachStart(func(s start) {
@@ -128,7 +130,8 @@ func (v *verifier) checkWays(r *routine) {
 		}
 		if from := r.walker.sources(); len(from) > 1 && !sources {
 			sources = true
-			r.fault(fmt.Sprintf("what is called back%s may come from two calls", s.since(r)), r.walker.wayTo(s, from[0]), r.walker.wayTo(s, from[1]))
+			r.fault(fmt.Sprintf("what is called back%s may come from two calls", s.since(r)),
+				r.walker.wayTo(s, from[0]), r.walker.wayTo(s, from[1]))
 		} else if len(from) == 1 && r.walker.endsUnopened() != none {
 			r.ambiguousAt(s, from[0])
 		}
@@ -157,8 +160,8 @@ type walker struct {
 	walks int
 }
 
-// walk visits what a probe-free route can come to from a start, and leaves the steps in r.steps. It stops at
-// the first node that it comes to a second time.
+// walk visits what a probe-free route can come to from a start, and leaves the steps in r.steps. It
+// stops at the first node that it comes to a second time.
 func (w *walker) walk(s start) *meeting {
 	r := w.r
 	w.walks++
@@ -206,7 +209,9 @@ func (w *walker) come(s start, next step) *meeting {
 	before := slices.IndexFunc(w.steps, func(a step) bool { return a.node == n })
 	for i := next.parent; i != none; i = w.steps[i].parent {
 		if i == before {
-			return &meeting{circle: true, ways: []Way{w.stepsTo(s, before), append(w.between(before, next.parent), r.way(n)...)}}
+			return &meeting{circle: true,
+				ways: []Way{w.stepsTo(s, before),
+					append(w.between(before, next.parent), r.way(n)...)}}
 		}
 	}
 	second := append(w.stepsTo(s, next.parent), r.way(n)...)
@@ -247,7 +252,8 @@ func (w *walker) wayTo(s start, node int) Way {
 func (w *walker) sources() (blocks []int) {
 	r := w.r
 	for _, a := range w.steps {
-		if !a.later && a.node != cfg.Exit && r.kinds[a.node] == plan.Unknown && r.sites[a.node] == nil {
+		if !a.later && a.node != cfg.Exit && r.kinds[a.node] == plan.Unknown &&
+			r.sites[a.node] == nil {
 			blocks = append(blocks, a.node)
 		}
 	}
@@ -257,21 +263,23 @@ func (w *walker) sources() (blocks []int) {
 // endsUnopened is the step of the last walk with which the activation ends, if nothing has been
 // entered on the way that may call back.
 func (w *walker) endsUnopened() int {
-	return slices.IndexFunc(w.steps, func(a step) bool { return a.node == cfg.Exit && !a.later && !a.opened })
+	return slices.IndexFunc(w.steps,
+		func(a step) bool { return a.node == cfg.Exit && !a.later && !a.opened })
 }
 
-// ambiguousAt takes it that code may be called back from a block, or once the routine has ended, and
-// nothing tells which.
+// ambiguousAt takes it that code may be called back from a block, or once the routine has ended,
+// and nothing tells which.
 func (r *routine) ambiguousAt(s start, source int) {
 	if r.returnsOut && !r.ambiguous {
-		r.fault(fmt.Sprintf("what is called back%s may come from a call, or from the caller after its end", s.since(r)),
+		r.fault(fmt.Sprintf("what is called back%s may come from a call, or from the caller "+
+			"after its end", s.since(r)),
 			r.walker.wayTo(s, source), r.walker.wayTo(s, cfg.Exit))
 	}
 	r.ambiguous = true
 }
 
-// silentWay is a probe-free route within one activation to a node that is looked for, nil if there is
-// none.
+// silentWay is a probe-free route within one activation to a node that is looked for, nil if there
+// is none.
 func (w *walker) silentWay(from []int, is func(n int) bool) Way {
 	r := w.r
 	w.walks++

@@ -19,7 +19,8 @@ type Cursor struct {
 	grammar  *wpp.Grammar
 	ends     Ends
 	position uint64
-	way      []rung // at is the symbol behind the cursor; of the rungs above, the one that the cursor is in
+	// at is the symbol behind the cursor; of the rungs above, the one that the cursor is in
+	way []rung
 }
 
 // New makes a cursor that stands before the first symbol. It takes time and memory in

@@ -35,13 +35,16 @@ func TestCursorEqualsExpansion(t *testing.T) {
 				}
 			}
 		}
-		from, to := rapid.IntRange(0, len(text)).Draw(t, "from"), rapid.IntRange(0, len(text)+2).Draw(t, "to")
+		from, to := rapid.IntRange(0, len(text)).Draw(t, "from"), rapid.IntRange(0,
+			len(text)+2).Draw(t, "to")
 		want := slices.Clone(text[from:max(from, min(to, len(text)))])
-		if got := slices.Collect(Range(g, uint64(from), uint64(to), false)); !slices.Equal(got, want) {
+		if got := slices.Collect(Range(g, uint64(from), uint64(to), false)); !slices.Equal(got,
+			want) {
 			t.Fatalf("%d to %d: %v, want %v", from, to, got, want)
 		}
 		slices.Reverse(want)
-		if got := slices.Collect(Range(g, uint64(from), uint64(to), true)); !slices.Equal(got, want) {
+		if got := slices.Collect(Range(g, uint64(from), uint64(to), true)); !slices.Equal(got,
+			want) {
 			t.Fatalf("%d to %d backward: %v, want %v", from, to, got, want)
 		}
 	})

@@ -21,10 +21,12 @@ func TestSteptrace(t *testing.T) {
 	}
 	w.Close()
 	var out, errs bytes.Buffer
-	if err := steptrace(t.Context(), r, &out, &errs, []string{"--", "/bin/sh", "-c", "read line; echo got $line; exit 4"}); err != nil {
+	if err := steptrace(t.Context(), r, &out, &errs,
+		[]string{"--", "/bin/sh", "-c", "read line; echo got $line; exit 4"}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(errs.String(), "got input\n") || !strings.Contains(errs.String(), "exit 4, signal 0") {
+	if !strings.HasPrefix(errs.String(), "got input\n") || !strings.Contains(errs.String(),
+		"exit 4, signal 0") {
 		t.Errorf("standard error %q", errs.String())
 	}
 	if !regexp.MustCompile(`\A(0 [0-9a-f]+\n){100,}\z`).Match(out.Bytes()) {

@@ -29,7 +29,8 @@ func main() {
 // start makes of the machine what programs expect, and opens the line on which the command is
 // heard.
 func start() (out *os.File, err error) {
-	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tracefs", "/sys/kernel/tracing"}, {"bpf", "/sys/fs/bpf"}} {
+	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"},
+		{"tracefs", "/sys/kernel/tracing"}, {"bpf", "/sys/fs/bpf"}} {
 		if err := unix.Mount(m[0], m[1], m[0], 0, ""); err != nil {
 			return nil, fmt.Errorf("mount %s: %w", m[1], err)
 		}
@@ -51,7 +52,8 @@ func run(out *os.File) error {
 	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return err
 	}
-	if _, err := io.WriteString(out, fmt.Sprintf("\n%s%d\n", vm.Ended, cmd.ProcessState.ExitCode())); err != nil {
+	if _, err := io.WriteString(out,
+		fmt.Sprintf("\n%s%d\n", vm.Ended, cmd.ProcessState.ExitCode())); err != nil {
 		return err
 	}
 	const drain = 1 // what TCSBRK is to do when all is sent: nothing

@@ -30,8 +30,8 @@ type flow struct {
 	weights []float64
 }
 
-// Estimate returns how often each block is expected to run for one activation. Cost: nearly linear in the
-// routine's size.
+// Estimate returns how often each block is expected to run for one activation. Cost: nearly linear
+// in the routine's size.
 func Estimate(r *cfg.Routine) []float64 {
 	f := &flow{r: r, loops: newNest(r)}
 	f.findCold()
@@ -125,5 +125,6 @@ func repeatsIfEqual(r *cfg.Routine, b int) bool {
 		return false
 	}
 	condition := block.Insns[len(block.Insns)-1].Condition()
-	return condition == x86.Equal && block.Succ[0] == b || condition == x86.NotEqual && block.Succ[1] == b
+	return condition == x86.Equal && block.Succ[0] == b || condition == x86.NotEqual &&
+		block.Succ[1] == b
 }

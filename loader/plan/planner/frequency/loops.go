@@ -22,9 +22,10 @@ type nest struct {
 	outer  []int32 // by block: the header of the innermost loop that it is in, but its own; none
 
 	// Of a routine that has loops.
-	depth []int32           // by header: the loops that it is in
-	preds grouped.Lists     // by block
-	in    []int32           // by block: the header of the largest loop found so far that it is in, by way of others; itself
+	depth []int32       // by header: the loops that it is in
+	preds grouped.Lists // by block
+	// by block: the header of the largest loop found so far that it is in, by way of others; itself
+	in    []int32
 	body  []int32           // of the loop that is being gathered, loops within as their headers
 	mark  []int32           // by block: the header of the loop that it was last gathered into
 	late  map[int32][]int32 // by header: blocks that enter its loop in the middle
@@ -37,7 +38,8 @@ const none = -1
 func newNest(r *cfg.Routine) *nest {
 	size := len(r.Blocks)
 	numbers := rooms(6, size)
-	n := &nest{r: r, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(), tree: numbers(), outer: numbers(), header: make([]bool, size)}
+	n := &nest{r: r, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(),
+		tree: numbers(), outer: numbers(), header: make([]bool, size)}
 	for b := range n.place {
 		n.place[b], n.outer[b] = none, none
 	}
@@ -77,7 +79,8 @@ func (n *nest) gatherAll() {
 		}
 	})
 	numbers := rooms(4, size)
-	n.depth, n.in, n.mark, n.noted, n.late = numbers(), numbers(), numbers(), numbers(), map[int32][]int32{}
+	n.depth, n.in, n.mark, n.noted, n.late = numbers(), numbers(), numbers(), numbers(),
+		map[int32][]int32{}
 	for b := range n.in {
 		n.mark[b], n.noted[b], n.in[b] = none, none, int32(b)
 	}
