@@ -102,7 +102,7 @@ func (b *builder) reach(d *draft) {
 			if site.Pad == 0 {
 				continue
 			}
-			if pad := b.file.inside(d, b.code.find(site.Pad)); pad >= 0 {
+			if pad := b.file.inside(d.id, b.code.find(site.Pad)); pad >= 0 {
 				b.lead(d, pad)
 				b.marks[pad] |= landing
 			}
@@ -130,10 +130,10 @@ func (b *builder) lead(d *draft, i int) {
 func (b *builder) goOn(d *draft, i int) int {
 	switch b.code.insns[i].Kind {
 	case x86.Jcc, x86.Loop:
-		b.lead(d, b.file.inside(d, int(b.code.target[i])))
-		b.lead(d, b.file.next(d, i))
+		b.lead(d, b.file.inside(d.id, int(b.code.target[i])))
+		b.lead(d, b.file.next(d.id, i))
 	case x86.Jmp:
-		b.lead(d, b.file.inside(d, int(b.code.target[i])))
+		b.lead(d, b.file.inside(d.id, int(b.code.target[i])))
 	case x86.JmpInd:
 		if t := d.tables[i]; t != nil {
 			for _, to := range t.Targets {
@@ -143,10 +143,10 @@ func (b *builder) goOn(d *draft, i int) int {
 	case x86.Ret, x86.Trap:
 	case x86.Call, x86.CallInd:
 		if !b.r.neverReturns(i) {
-			b.lead(d, b.file.next(d, i))
+			b.lead(d, b.file.next(d.id, i))
 		}
 	default:
-		next := b.file.next(d, i)
+		next := b.file.next(d.id, i)
 		if !b.file.overlapped(i) {
 			return next
 		}
@@ -155,9 +155,9 @@ func (b *builder) goOn(d *draft, i int) int {
 	return -1
 }
 
-// inside returns i if that instruction belongs to the routine, else -1.
-func (f *file) inside(d *draft, i int) int {
-	if i < 0 || f.code.pieces[f.code.pieceOf[i]].routine != d.id {
+// inside returns i if that instruction belongs to a routine, else -1.
+func (f *file) inside(routine, i int) int {
+	if i < 0 || f.code.pieces[f.code.pieceOf[i]].routine != routine {
 		return -1
 	}
 	return i
@@ -170,7 +170,7 @@ func (f *file) overlapped(i int) bool {
 }
 
 // next returns the instruction that follows i in the routine, or -1.
-func (f *file) next(d *draft, i int) int {
+func (f *file) next(routine, i int) int {
 	n := i + 1
 	if n < len(f.code.insns) && f.code.insns[n].Addr < f.code.insns[i].end() {
 		n++ // the same without its lock prefix
@@ -178,7 +178,7 @@ func (f *file) next(d *draft, i int) int {
 	if n >= len(f.code.insns) || f.code.insns[n].Addr != f.code.insns[i].end() {
 		return -1
 	}
-	return f.inside(d, n)
+	return f.inside(routine, n)
 }
 
 // cut makes blocks of the instructions reached: one ends before each leader and after each transfer
@@ -254,18 +254,18 @@ func (bd *builder) end(d *draft, b int, room []int) []int {
 	bl := &d.blocks[b]
 	i := d.last(b)
 	q := &bd.code.insns[i]
-	next := bd.blockOf(d, bd.file.next(d, i))
-	if isRelative(q.Kind) {
+	next := bd.blockOf(bd.file.next(d.id, i))
+	if q.Kind.IsRelative() {
 		bl.Target = q.target()
 	}
 	switch q.Kind {
 	case x86.Jcc, x86.Loop:
 		bl.End = Jcc
-		if bd.file.neverTaken(d, i) {
-			next = bd.file.orRunsOff(d, next, i)
+		if d.neverTaken(bd.file, i) {
+			next = d.orRunsOff(bd.file, next, i)
 			return append(room, next, next)
 		}
-		return append(room, bd.jumpTarget(d, i), bd.file.orRunsOff(d, next, i))
+		return append(room, bd.jumpTarget(d, i), d.orRunsOff(bd.file, next, i))
 	case x86.Jmp:
 		to := bd.jumpTarget(d, i)
 		bl.End = Jmp
@@ -293,7 +293,7 @@ func (bd *builder) end(d *draft, b int, room []int) []int {
 		bl.End = Trap
 		return room
 	}
-	return append(room, bd.file.orRunsOff(d, next, i))
+	return append(room, d.orRunsOff(bd.file, next, i))
 }
 
 // endCall ends block b at a call, which next follows.
@@ -320,9 +320,9 @@ func (bd *builder) takesException(d *draft, b int) bool {
 	if bd.marks[d.first[b]]&landing == 0 {
 		return false
 	}
-	if k := d.blocks[b].begins(); d.blocks[b].Insns[k].Kind == x86.Jmp {
+	if k := begins(&d.blocks[b]); d.blocks[b].Insns[k].Kind == x86.Jmp {
 		// what several pads begin with is there once
-		if b = bd.blockOf(d, bd.file.inside(d, int(bd.code.target[int(d.first[b])+k]))); b < 0 {
+		if b = bd.blockOf(bd.file.inside(d.id, int(bd.code.target[int(d.first[b])+k]))); b < 0 {
 			return false
 		}
 	}
@@ -352,18 +352,11 @@ func comparesByte(e *x86.Effects) bool {
 
 // begins is the index of the first instruction of a block that does anything: what may be jumped to
 // by a pointer can be marked so.
-func (b *Block) begins() int {
+func begins(b *Block) int {
 	if len(b.Insns) > 1 && b.Insns[0].IsEndbr64() {
 		return 1
 	}
 	return 0
-}
-
-func (f *file) orRunsOff(d *draft, next, i int) int {
-	if next < 0 {
-		d.leave("runs into unknown code at %x", f.code.insns[i].end())
-	}
-	return next
 }
 
 // endTable ends block b at an indirect jump, resolved or not.
@@ -388,7 +381,7 @@ func (bd *builder) endTable(d *draft, b int, room []int) []int {
 }
 
 // blockOf returns the block that instruction i begins, or -1.
-func (b *builder) blockOf(d *draft, i int) int {
+func (b *builder) blockOf(i int) int {
 	if i < 0 {
 		return -1
 	}
@@ -407,7 +400,7 @@ func (bd *builder) jumpTarget(d *draft, i int) int {
 		}
 		return -1
 	}
-	if b := bd.blockOf(d, bd.file.inside(d, t)); b >= 0 {
+	if b := bd.blockOf(bd.file.inside(d.id, t)); b >= 0 {
 		return b
 	}
 	if bd.r.routineAt(t) < 0 {
@@ -426,7 +419,7 @@ func (b *builder) checkCall(d *draft, i int) {
 	case t < 0 && b.code.findPiece(b.code.insns[i].target()) >= 0:
 		d.leave("calls into the middle of an instruction at %x", b.code.insns[i].Addr)
 	case t < 0:
-	case b.file.inside(d, t) >= 0 && b.r.routineAt(t) < 0:
+	case b.file.inside(d.id, t) >= 0 && b.r.routineAt(t) < 0:
 		d.thunk = true
 		d.leave("calls into its own middle at %x", b.code.insns[i].Addr)
 	case b.r.routineAt(t) < 0:
@@ -440,13 +433,13 @@ func (b *builder) linkPads(d *draft, sites []image.CallSite) {
 	for _, site := range sites {
 		pad := -1
 		if site.Pad != 0 {
-			pad = b.blockOf(d, b.file.inside(d, b.code.find(site.Pad)))
+			pad = b.blockOf(b.file.inside(d.id, b.code.find(site.Pad)))
 			if pad < 0 || site.Lo < end {
 				d.leave("call sites with a landing pad at %x make no sense", site.Pad)
 				return
 			}
 			end = site.Hi
-			if d.blocks[pad].Insns[d.blocks[pad].begins()].Kind == x86.Trap {
+			if d.blocks[pad].Insns[begins(&d.blocks[pad])].Kind == x86.Trap {
 				continue // nothing of it ever runs
 			}
 			d.pads = append(d.pads, pad)
@@ -507,4 +500,11 @@ func (d *draft) linkPreds() {
 			}
 		}
 	}
+}
+
+func (d *draft) orRunsOff(f *file, next, i int) int {
+	if next < 0 {
+		d.leave("runs into unknown code at %x", f.code.insns[i].end())
+	}
+	return next
 }

@@ -11,7 +11,7 @@ import (
 // findTaken finds the routines that may be entered through a pointer. What a file says of an
 // address is what a linker can: the address itself and a few bytes more (a pointer with a tag), or
 // its distance from something else.
-func (r *recovery) findTaken() *distances {
+func findTaken(r *recovery) *distances {
 	taken := make([]bool, len(r.drafts))
 	for _, d := range r.drafts {
 		_, taken[d.id] = r.file.references.next(d.addr,
@@ -21,7 +21,7 @@ func (r *recovery) findTaken() *distances {
 		size: r.code.pieces[len(r.code.pieces)-1].Hi - r.code.pieces[0].Lo, left: mostLookUps}
 	byRoutine := make([]mentioned, len(r.drafts))
 	parallel.Both(f.searchSections, func() {
-		parallel.Each(len(byRoutine), func(i int) { byRoutine[i] = r.file.namedBy(r.drafts[i]) })
+		parallel.Each(len(byRoutine), func(i int) { byRoutine[i] = namedBy(r.file, r.drafts[i]) })
 	})
 	f.fromOffsetTable(byRoutine)
 	f.fromLabels(byRoutine)
@@ -202,7 +202,7 @@ type mentioned struct {
 	numbers        []uint64 // of 64 bits
 }
 
-func (f *file) namedBy(d *draft) (by mentioned) {
+func namedBy(f *file, d *draft) (by mentioned) {
 	note := func(addr uint64) {
 		s := f.im.SectionAt(addr)
 		if i := f.code.findPiece(addr); s == nil || s.Exec && isStubs(s) ||

@@ -38,7 +38,7 @@ func (f *frame) correct(b int) bool {
 			return false
 		}
 	}
-	if end := w.insn().end(); f.d.blocks[b].End == Fall && !compare(rowAt(p.Rows, end), end,
+	if end := w.insn().end(); f.d.blocks[b].End == Fall && !compare(image.RowAt(p.Rows, end), end,
 		w.after()) {
 		return false
 	}

@@ -30,12 +30,12 @@ const (
 
 // analyseFrame fills in the blocks' depths and leaves the routine out when its frame is not
 // understood. It says whether the routine keeps its return address somewhere, as setjmp does.
-func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
+func analyseFrame(r *recovery, d *draft) (savesReturn bool) {
 	f := &frame{r: r, code: r.code, d: d, depthIn: make([]int, len(d.blocks))}
 	for b := range f.depthIn {
 		f.depthIn[b] = depthUnset
 	}
-	if r.file.hasFramePointer(d) {
+	if f.hasFramePointer() {
 		f.flow()
 	}
 	f.realigned = f.inSlot() && f.followsSlot()
@@ -54,20 +54,12 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 	return false
 }
 
-// hasFramePointer says whether some rule needs rbp. Otherwise the rows give the depth everywhere.
-func (f *file) hasFramePointer(d *draft) bool {
-	return slices.ContainsFunc(d.pieces, func(i int) bool {
-		return slices.ContainsFunc(f.code.pieces[i].Rows,
-			func(row image.Row) bool { return row.CFA.Reg == x86.DwarfRBP })
-	})
-}
-
 // flow finds the depth before each block, to a fixpoint.
 func (f *frame) flow() {
 	type arrival struct{ block, depth int }
-	work := []arrival{{int(f.r.blocks.blockAt[f.d.entry]), 8}}
+	work := []arrival{{f.r.blocks.blockOf(f.d.entry), 8}}
 	for _, i := range f.d.others {
-		work = append(work, arrival{int(f.r.blocks.blockAt[i]), 8})
+		work = append(work, arrival{f.r.blocks.blockOf(i), 8})
 	}
 	for len(work) > 0 {
 		a := work[len(work)-1]
@@ -124,7 +116,7 @@ func (w *walk) next() bool {
 	w.k++
 	pc := w.insn().Addr
 	if w.k == 0 {
-		w.row = rowAt(w.rows, pc)
+		w.row = image.RowAt(w.rows, pc)
 		for len(w.rows) > 0 && w.rows[0].PC <= pc {
 			at := 1
 			for at < len(w.rows) && w.rows[at].PC <= pc {
@@ -264,14 +256,14 @@ func (f *frame) restores(w *walk, e *x86.Effects) bool {
 	if e.Operation != x86.Mov || e.Src.Reg < 0 || e.Dst.Mem {
 		return false
 	}
-	next := cfaAt(f.code.pieces[f.code.pieceOf[w.first]].Rows, w.insn().end())
+	next := image.RowAt(f.code.pieces[f.code.pieceOf[w.first]].Rows, w.insn().end()).CFA
 	if next.Reg != x86.DwarfRSP {
 		return false
 	}
 	if f.values == nil {
 		f.values = jumptable.New(f.r.input(f.d))
 	}
-	return f.values.Origins(e.Src.Reg, int(f.r.blocks.blockAt[w.first]), w.k,
+	return f.values.Origins(e.Src.Reg, f.r.blocks.blockOf(w.first), w.k,
 		func(v absint.Value, own bool) bool {
 			return own && v == absint.Value{Sym: absint.FrameSymbol, Bits: 64,
 				Off: -int64(next.Off)}
@@ -309,4 +301,12 @@ func (f *frame) readsReturn(w *walk) bool {
 // isLoad says whether the instruction moves what memory holds to a register, more than a byte.
 func isLoad(e *x86.Effects) bool {
 	return e.Operation == x86.Mov && e.Src.Mem && e.Src.Size > 1
+}
+
+// hasFramePointer says whether some rule needs rbp. Otherwise the rows give the depth everywhere.
+func (f *frame) hasFramePointer() bool {
+	return slices.ContainsFunc(f.d.pieces, func(i int) bool {
+		return slices.ContainsFunc(f.code.pieces[i].Rows,
+			func(row image.Row) bool { return row.CFA.Reg == x86.DwarfRBP })
+	})
 }

@@ -81,7 +81,7 @@ func contradict(from, to image.CFA) bool {
 
 // frameAt returns the rule that holds before instruction i.
 func (c *code) frameAt(i int) image.CFA {
-	return cfaAt(c.pieces[c.pieceOf[i]].Rows, c.insns[i].Addr)
+	return image.RowAt(c.pieces[c.pieceOf[i]].Rows, c.insns[i].Addr).CFA
 }
 
 // isColdPart distinguishes a part that the compiler moved away from a routine that is called as the
@@ -127,7 +127,7 @@ func (c *code) entryOf(group []int, m *references) int {
 	for _, i := range group {
 		p := &c.pieces[i]
 		score := 0
-		if cfaAt(p.Rows, p.Lo) == absint.EntryCFA {
+		if image.RowAt(p.Rows, p.Lo).CFA == absint.EntryCFA {
 			score += 4
 		}
 		if p.called || p.entered || m.has(p.Lo) {
@@ -144,24 +144,6 @@ func (c *code) entryOf(group []int, m *references) int {
 	return best
 }
 
-// cfaAt returns the rule that holds before the instruction at pc.
-func cfaAt(rows []image.Row, pc uint64) image.CFA { return rowAt(rows, pc).CFA }
-
-func rowAt(rows []image.Row, pc uint64) image.Row {
-	i, j := 0, len(rows)
-	for i < j {
-		if half := (i + j) / 2; rows[half].PC <= pc {
-			i = half + 1
-		} else {
-			j = half
-		}
-	}
-	if i == 0 {
-		return image.Row{CFA: image.CFA{Reg: image.Undefined}}
-	}
-	return rows[i-1]
-}
-
 // isOrphan says whether instruction i is in a piece that nothing but a table can lead to: the cold
 // parts of cases.
 func (r *recovery) isOrphan(i int) bool {
@@ -172,13 +154,13 @@ func (r *recovery) isOrphan(i int) bool {
 // isTables says whether nothing but a table can lead to a piece, which may be part of a routine by
 // that.
 func (f *file) isTables(p *piece) bool {
-	return !p.called && len(p.jumpers) == 0 && isCold(p)
+	return !p.called && len(p.jumpers) == 0 && p.isCold()
 }
 
 // isCold says whether a piece is a cold part, by its name or, if it has none, by a frame that is
 // there when it begins.
-func isCold(p *piece) bool {
-	return isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != absint.EntryCFA
+func (p *piece) isCold() bool {
+	return isPart(p.symbol) || p.symbol == "" && image.RowAt(p.Rows, p.Lo).CFA != absint.EntryCFA
 }
 
 // isUnexplained says whether instruction i is in what may be a cold part: nothing is known to lead
@@ -186,7 +168,7 @@ func isCold(p *piece) bool {
 func (f *file) isUnexplained(i int) bool {
 	p := &f.code.pieces[f.code.pieceOf[i]]
 	switch {
-	case isCold(p):
+	case p.isCold():
 		return true
 	case p.called:
 		return false

@@ -4,22 +4,23 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
-// leaveOutRestarts leaves out restartable sequences (rseq), which the kernel leaves, for a place
+// checkRestarts leaves out restartable sequences (rseq), which the kernel leaves, for a place
 // that data names, where another thread gets the processor.
-func (r *recovery) leaveOutRestarts() {
-	for _, at := range r.file.restarts() {
-		if p := r.code.findPiece(at); p >= 0 {
-			r.drafts[r.code.pieces[p].routine].leave("has a restartable sequence at %x", at)
+func (s *soundness) checkRestarts() {
+	for _, at := range restarts(s.r.file.im) {
+		if p := s.r.code.findPiece(at); p >= 0 {
+			s.r.drafts[s.r.code.pieces[p].routine].leave("has a restartable sequence at %x", at)
 		}
 	}
 }
 
 // leaveOutTransactions leaves out what may run in hardware transactions: whatever traps ends these.
 // mayBeCalled says of a routine whether what is called by a pointer within one may be that.
-func (r *recovery) leaveOutTransactions(kept []*draft, mayBeCalled func(d *draft) bool) {
+func leaveOutTransactions(r *recovery, kept []*draft, mayBeCalled func(d *draft) bool) {
 	if !slices.ContainsFunc(r.code.insns, isXbegin) {
 		return
 	}
@@ -36,7 +37,7 @@ func (r *recovery) leaveOutTransactions(kept []*draft, mayBeCalled func(d *draft
 	t.followAll()
 	for _, d := range kept {
 		if t.calls && d.entry >= 0 && mayBeCalled(d) {
-			t.reach(d, int(r.blocks.blockAt[d.entry]))
+			t.reach(d, r.blocks.blockOf(d.entry))
 		}
 	}
 	t.followAll()
@@ -44,16 +45,16 @@ func (r *recovery) leaveOutTransactions(kept []*draft, mayBeCalled func(d *draft
 
 // restarts lists where restartable sequences begin, and where they are left for: struct rseq_cs, in
 // the section that the kernel's documentation gives it.
-func (f *file) restarts() (places []uint64) {
+func restarts(im *image.Image) (places []uint64) {
 	const size, start, abort = 32, 8, 24
-	for i := range f.im.Sections {
-		s := &f.im.Sections[i]
+	for i := range im.Sections {
+		s := &im.Sections[i]
 		if s.Name != "__rseq_cs" {
 			continue
 		}
 		for at := 0; at+size <= len(s.Data); at += size {
 			for _, field := range []int{start, abort} {
-				to, ok := f.im.Relocations()[s.Addr+uint64(at+field)]
+				to, ok := im.Relocations()[s.Addr+uint64(at+field)]
 				if !ok {
 					to = binary.LittleEndian.Uint64(s.Data[at+field:])
 				}
@@ -176,12 +177,12 @@ func (t *transactions) follow(d *draft, block int) {
 		t.reach(d, next)
 	}
 	to, known := int(t.code.target[d.last(block)]), -1
-	if isRelative(t.code.insns[d.last(block)].Kind) {
+	if t.code.insns[d.last(block)].Kind.IsRelative() {
 		known = t.r.routineAt(to)
 	}
 	switch {
 	case known >= 0:
-		t.reach(t.r.drafts[known], t.r.blocks.blockOf(t.r.drafts[known], to))
+		t.reach(t.r.drafts[known], t.r.blocks.blockOf(to))
 	case bl.CallReturns() || bl.End == Tail || bl.End == TailInd:
 		t.calls = true
 	}

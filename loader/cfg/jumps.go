@@ -31,10 +31,10 @@ func (r *recovery) input(d *draft) jumptable.Input {
 	in := jumptable.Input{
 		Code: &jumpCode{r, d}, Image: r.file.im, Blocks: make([]jumptable.Block, len(d.blocks)),
 		Pads: d.pads, Steps: &r.steps,
-		Entries: []int{int(r.blocks.blockAt[d.entry])},
+		Entries: []int{r.blocks.blockOf(d.entry)},
 	}
 	for _, i := range d.others {
-		in.Entries = append(in.Entries, int(r.blocks.blockAt[i]))
+		in.Entries = append(in.Entries, r.blocks.blockOf(i))
 	}
 	for b := range d.blocks {
 		bl := &d.blocks[b]
@@ -61,13 +61,13 @@ func (c *jumpCode) CFA(i int) image.CFA       { return c.r.code.frameAt(i) }
 func (c *jumpCode) IsFrameless(i int) bool    { return c.r.file.isFrameless(i) }
 func (c *jumpCode) Clobbers(i int) x86.Set    { return c.r.clobbered.clobbers(i) }
 func (c *jumpCode) Entry() int                { return c.d.entry }
-func (c *jumpCode) Inside(i int) int          { return c.r.file.inside(c.d, i) }
+func (c *jumpCode) Inside(i int) int          { return c.r.file.inside(c.d.id, i) }
 func (c *jumpCode) Joins(i int) bool          { return c.r.isOrphan(i) }
 func (c *jumpCode) IsEntry(i int) bool        { return c.r.routineAt(i) >= 0 }
 func (c *jumpCode) IsLabel(i int) bool        { return slices.Contains(c.d.labels, i) }
 func (c *jumpCode) Contest(i int)             { c.d.contested = append(c.d.contested, i) }
 func (c *jumpCode) TakenAddress(i int) uint64 { return c.r.file.takenAddress(i) }
-func (c *jumpCode) NeverTaken(i int) bool     { return c.r.file.neverTaken(c.d, i) }
+func (c *jumpCode) NeverTaken(i int) bool     { return c.d.neverTaken(c.r.file, i) }
 func (c *jumpCode) IsNamed(addr uint64) bool  { return c.r.file.references.has(addr) }
 func (c *jumpCode) IsTaken(addr uint64) bool  { return c.r.file.insnReferences.has(addr) }
 func (c *jumpCode) piece(i int) *piece        { return &c.r.code.pieces[c.r.code.pieceOf[i]] }
@@ -77,7 +77,7 @@ func (c *jumpCode) EachLabel(visit func(i int) bool) (int, bool) {
 }
 
 func (c *jumpCode) IsEnd(frame image.CFA, addr uint64) bool {
-	return c.r.file.isEnd(c.d, frame, addr)
+	return c.d.isEnd(c.r.file, frame, addr)
 }
 
 // IsDoubtful: linkers fold equal parts.
@@ -104,7 +104,7 @@ func (c *jumpCode) HasOwnLabels() bool {
 func (c *jumpCode) HidesFrame() bool {
 	hides := hidesFrame(c.d.blocks,
 		func(addr uint64) image.CFA {
-			return cfaAt(c.r.code.pieces[c.r.code.findPiece(addr)].Rows, addr)
+			return image.RowAt(c.r.code.pieces[c.r.code.findPiece(addr)].Rows, addr).CFA
 		},
 		func(q *Insn) []byte { return c.r.code.bytes(c.r.code.find(q.Addr)) })
 	return hides && !c.r.mayCallWhatReturnsTwice(c.d)

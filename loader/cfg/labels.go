@@ -59,7 +59,7 @@ func (bd *builder) linkLabels(d *draft) {
 	}
 	labels := make([]int, len(d.labels))
 	for k, i := range d.labels {
-		labels[k] = bd.blockOf(d, i)
+		labels[k] = bd.blockOf(i)
 	}
 	d.pads = append(d.pads, labels...)
 	for b := range d.blocks {
@@ -79,7 +79,7 @@ func (bd *builder) linkLabels(d *draft) {
 // routines, so that they may be those of others, too.
 func (f *file) findPointedParts() {
 	for k := range f.code.pieces {
-		if p := &f.code.pieces[k]; isCold(p) && !p.back {
+		if p := &f.code.pieces[k]; p.isCold() && !p.back {
 			if _, ok := f.dataReferences.next(p.Lo, p.Hi); ok {
 				f.pointedParts = append(f.pointedParts, k)
 			}

@@ -15,6 +15,7 @@ type linkage struct {
 	r        *recovery
 	code     *code
 	program  *Program
+	facts    *Facts
 	pointers *distances // by which routines are taken
 	// instructions: direct calls, jumps that leave their routine, both through a slot
 	transfers []int32
@@ -28,20 +29,20 @@ type linkage struct {
 
 // newLinkage begins with the ways between the routines, and what these do with their return
 // addresses.
-func newLinkage(p *Program, taken *distances, ways []int32) *linkage {
-	l := &linkage{r: taken.r, code: taken.code, program: p, pointers: taken, transfers: ways,
+func newLinkage(p *Program, facts *Facts, taken *distances, ways []int32) *linkage {
+	l := &linkage{r: taken.r, code: taken.code, program: p, facts: facts, pointers: taken, transfers: ways,
 		changesReturn: map[uint64]bool{}, searched: map[*draft]bool{}}
 	l.findUses()
 	return l
 }
 
-// findWays finds the ways between the routines, once all are built.
-func (r *recovery) findTransfers() (ways []int32) {
+// findTransfers finds the ways between the routines, once all are built.
+func findTransfers(r *recovery) (ways []int32) {
 	for i := range r.code.insns {
 		switch q := &r.code.insns[i]; {
 		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) &&
 			q.IsRIPRelative():
-		case !isRelative(q.Kind) || r.file.inside(r.from(i), int(r.code.target[i])) >= 0:
+		case !q.Kind.IsRelative() || r.file.inside(r.routineOf(i).id, int(r.code.target[i])) >= 0:
 			continue
 		}
 		ways = append(ways, int32(i))
@@ -49,13 +50,13 @@ func (r *recovery) findTransfers() (ways []int32) {
 	return ways
 }
 
-// from returns the routine that instruction i belongs to.
-func (r *recovery) from(i int) *draft { return r.drafts[r.code.pieces[r.code.pieceOf[i]].routine] }
+// routineOf returns the routine that instruction i belongs to.
+func (r *recovery) routineOf(i int) *draft { return r.drafts[r.code.pieces[r.code.pieceOf[i]].routine] }
 
 // to returns the routine that the call or jump i enters, also in its middle, or nil.
-func (r *recovery) to(i int) *draft {
-	if t := r.code.target[i]; t >= 0 {
-		return r.from(int(t))
+func (l *linkage) to(i int) *draft {
+	if t := l.code.target[i]; t >= 0 {
+		return l.r.routineOf(int(t))
 	}
 	return nil
 }
@@ -63,7 +64,7 @@ func (r *recovery) to(i int) *draft {
 func (b *builder) isReached(i int) bool { return b.marks[i]&reached != 0 }
 
 // mayRun says whether instruction i is known to be reached, or its routine is left out.
-func (l *linkage) mayRun(i int) bool { return l.r.blocks.isReached(i) || l.isUnknown(l.r.from(i)) }
+func (l *linkage) mayRun(i int) bool { return l.r.blocks.isReached(i) || l.isUnknown(l.r.routineOf(i)) }
 
 // isUnknown says whether any code of a routine may run.
 func (l *linkage) isUnknown(d *draft) bool { return d.leftOut != "" || l.allRuns }
@@ -79,12 +80,12 @@ func (l *linkage) findUses() {
 	for _, i := range l.transfers {
 		q := &l.code.insns[i]
 		to := q.target()
-		if !isRelative(q.Kind) || l.code.target[i] >= 0 || l.r.file.isStub(to) {
+		if !q.Kind.IsRelative() || l.code.target[i] >= 0 || l.r.file.isStub(to) {
 			continue
 		}
 		use := l.r.returns.returnUse(to)
 		if use.saves {
-			l.program.twice[to] = true
+			l.facts.Twice[to] = true
 		}
 		if use.moves || use.drops && (q.Kind == x86.Call || l.r.file.isFrameless(int(i))) {
 			l.changesReturn[to] = true
@@ -122,7 +123,7 @@ func (l *linkage) countLeftOut() (n int) {
 // leaveOutThunkUsers leaves out the routines that jump to a thunk: it may return in their place.
 func (l *linkage) leaveOutThunkUsers() {
 	for _, i := range l.transfers {
-		if from, to := l.r.from(int(i)), l.r.to(int(i)); l.code.insns[i].Kind != x86.Call &&
+		if from, to := l.r.routineOf(int(i)), l.to(int(i)); l.code.insns[i].Kind != x86.Call &&
 			to != nil && from != to && to.thunk && l.r.blocks.isReached(int(i)) {
 			from.leave("jumps to a thunk at %x", l.code.insns[i].Addr)
 		}
@@ -143,7 +144,7 @@ func (l *linkage) leaveOutMovers() {
 		}
 		l.eachLead(int(i), func(addr uint64) {
 			if l.changesReturn[addr] {
-				l.r.from(int(i)).leave("calls what may return elsewhere at %x",
+				l.r.routineOf(int(i)).leave("calls what may return elsewhere at %x",
 					l.code.insns[i].Addr)
 			}
 		})
@@ -163,19 +164,19 @@ func (l *linkage) leaveOutMiddles() {
 		t := int(l.code.target[i])
 		isEntry := l.r.routineAt(t) >= 0
 		switch {
-		case !isRelative(l.code.insns[i].Kind) || !l.mayRun(i) ||
+		case !l.code.insns[i].Kind.IsRelative() || !l.mayRun(i) ||
 			isEntry && l.r.blocks.isReached(i):
 		case !isEntry && t >= 0 && l.code.insns[i].Kind != x86.Call &&
-			l.code.pieces[l.code.pieceOf[t]].first == t && l.r.from(i).entry >= 0 &&
-			l.r.file.isAbsent(l.r.from(i), l.code.frameAt(i), l.code.insns[t].Addr, t):
+			l.code.pieces[l.code.pieceOf[t]].first == t && l.r.routineOf(i).entry >= 0 &&
+			l.r.routineOf(i).isAbsent(l.r.file, l.code.frameAt(i), l.code.insns[t].Addr, t):
 			// Never taken: what lies there is a part of another routine.
 		default:
-			l.enter(&l.code.insns[i], l.r.from(i))
+			l.enter(&l.code.insns[i], l.r.routineOf(i))
 		}
 	}
 	for _, d := range l.r.drafts {
 		for _, i := range d.contested {
-			if to := l.r.from(i); d.leftOut != "" && to != d {
+			if to := l.r.routineOf(i); d.leftOut != "" && to != d {
 				to.leave("jumped to in its middle at %x", l.code.insns[i].Addr)
 			}
 		}
@@ -194,7 +195,7 @@ func (l *linkage) leaveOutShared() {
 		own := jumptable.Targets(d.tables)
 		for _, k := range d.pieces {
 			p := &l.code.pieces[k]
-			if p.back || !isCold(p) {
+			if p.back || !p.isCold() {
 				continue
 			}
 			for at, ok := l.r.file.dataReferences.next(p.Lo,
@@ -274,8 +275,8 @@ func (l *linkage) searchCode(code []byte, addr uint64, from *draft) {
 		if !ok || in.Len < shortest {
 			continue
 		}
-		q := Insn{addr, in}
-		if isRelative(q.Kind) {
+		q := Insn{Addr: addr, Inst: in}
+		if q.Kind.IsRelative() {
 			l.enter(&q, from)
 		}
 		eachOperand(&q, code[:in.Len], !l.r.file.im.PIE, l.pointers.note)
@@ -301,7 +302,7 @@ func (l *linkage) eachSequence(lo, hi uint64, visit func(lo, hi uint64)) {
 func (l *linkage) followCode(code []byte, addr uint64) {
 	for len(code) > 0 {
 		in, ok := x86.Decode(code)
-		if q := (Insn{addr, in}); ok && isRelative(q.Kind) {
+		if q := (Insn{Addr: addr, Inst: in}); ok && q.Kind.IsRelative() {
 			l.enter(&q, nil)
 		}
 		n := max(int(in.Len), 1)
@@ -319,7 +320,7 @@ func (l *linkage) tailJumps() tailJumps {
 		if kind := l.code.insns[i].Kind; kind != x86.Call && kind != x86.CallInd &&
 			l.mayRun(int(i)) {
 			l.eachLead(int(i),
-				func(addr uint64) { jumps[addr] = append(jumps[addr], l.r.from(int(i))) })
+				func(addr uint64) { jumps[addr] = append(jumps[addr], l.r.routineOf(int(i))) })
 		}
 	}
 	for _, d := range l.r.drafts {
@@ -333,7 +334,7 @@ func (l *linkage) tailJumps() tailJumps {
 // eachLead calls back with where a call or jump goes, directly or through a slot. A routine has its
 // address, though it has other entries.
 func (l *linkage) eachLead(way int, visit func(addr uint64)) {
-	if !isRelative(l.code.insns[way].Kind) {
+	if !l.code.insns[way].Kind.IsRelative() {
 		_, slot, _ := l.code.operands(way)
 		l.eachNamed(uint64(slot.Disp), visit)
 	} else if id := l.r.routineAt(int(l.code.target[way])); id >= 0 {
@@ -347,7 +348,7 @@ func (l *linkage) eachLead(way int, visit func(addr uint64)) {
 // holds.
 func (l *linkage) eachNamed(addr uint64, visit func(addr uint64)) {
 	visit(addr)
-	if r := l.program.inSlot(addr); r != nil {
+	if r := l.program.InSlot(addr); r != nil {
 		visit(r.Addr)
 	}
 }

@@ -30,7 +30,7 @@ func (f *frame) inSlot() bool {
 // entry on.
 func (f *frame) followsSlot() bool {
 	for _, i := range append([]int{f.d.entry}, f.d.others...) {
-		if f.cfaOf(int(f.r.blocks.blockAt[i])) != absint.EntryCFA {
+		if f.cfaOf(f.r.blocks.blockOf(i)) != absint.EntryCFA {
 			return false
 		}
 	}
@@ -45,7 +45,7 @@ func (f *frame) followsSlot() bool {
 
 // cfaOf returns the rule before block b.
 func (f *frame) cfaOf(b int) image.CFA {
-	return cfaAt(f.code.pieces[f.code.pieceOf[f.d.first[b]]].Rows, f.d.blocks[b].Lo)
+	return image.RowAt(f.code.pieces[f.code.pieceOf[f.d.first[b]]].Rows, f.d.blocks[b].Lo).CFA
 }
 
 // rowsFollow says whether the rows within block b, and those of the blocks behind it, follow from
@@ -154,9 +154,9 @@ func (f *frame) framePointers() []int {
 		below[b] = depthUnset
 	}
 	type arrival struct{ block, below int }
-	work := []arrival{{int(f.r.blocks.blockAt[f.d.entry]), depthUnknown}}
+	work := []arrival{{f.r.blocks.blockOf(f.d.entry), depthUnknown}}
 	for _, i := range f.d.others {
-		work = append(work, arrival{int(f.r.blocks.blockAt[i]), depthUnknown})
+		work = append(work, arrival{f.r.blocks.blockOf(i), depthUnknown})
 	}
 	for len(work) > 0 {
 		a := work[len(work)-1]
@@ -215,7 +215,7 @@ func (f *frame) realigns(w *walk, e *x86.Effects) bool {
 	case from.Reg == image.Slot:
 		return allocates(e)
 	case isBase(from):
-		next := cfaAt(f.code.pieces[f.code.pieceOf[w.first]].Rows, w.insn().end())
+		next := image.RowAt(f.code.pieces[f.code.pieceOf[w.first]].Rows, w.insn().end()).CFA
 		return next.Reg == x86.DwarfRSP && turns(e, from, next, depthUnknown) ||
 			e.Operation != x86.Mov && allocates(e)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -62,73 +61,34 @@ func Recover(im *image.Image) (*Program, error) {
 	if len(c.pieces) == 0 {
 		return nil, fmt.Errorf("recover routines of %s: %w", im.Name, NoUnwind(im))
 	}
-	r := &recovery{code: c, file: readFile(im, c)}
-	r.blocks, r.clobbered, r.returns = newBuilder(r), &clobbers{r: r, code: c}, &returns{r: r,
-		code: c, file: r.file}
+	drafts := New(readFile(im, c))
+	for {
+		drafts.build(int64(baseSteps + stepsPerInsn*len(c.insns)))
+		if p := Check(drafts); !drafts.distrust() {
+			return p, nil
+		}
+	}
+}
+
+// New begins the routines of a file. Cost: a few passes over its instructions.
+func New(f *file) *recovery {
+	r := &recovery{code: f.code, file: f}
+	r.blocks, r.clobbered = newBuilder(r), &clobbers{r: r, code: f.code}
+	r.returns = &returns{r: r, code: f.code, file: f}
 	r.namesTwice = sync.OnceValue(r.findNamesTwice)
-	r.holdsTwice = sync.OnceValue(r.file.findHoldsTwice)
-	names := r.file.nameSymbols()
+	r.holdsTwice = sync.OnceValue(f.findHoldsTwice)
 	r.makeDrafts()
 	r.distrusted = make([]bool, len(r.drafts))
 	r.findLabels()
-	p := r.attempt(names)
-	for r.distrust() {
-		p = r.attempt(names)
-	}
-	r.numberPieces()
-	return p, nil
+	return r
 }
 
-// attempt builds all routines and the program of them.
-func (r *recovery) attempt(names map[uint64]string) *Program {
-	r.steps.Store(int64(baseSteps + stepsPerInsn*len(r.code.insns)))
+// build builds all routines, once more after some were found to be distrusted. The search for jump
+// tables may execute so many instructions.
+func (r *recovery) build(steps int64) {
+	r.steps.Store(steps)
 	r.returns.forget() // found without ways that were taken never to return, and now are not
 	r.solve()
-	return r.program(names)
-}
-
-// nameSymbols gives each piece its symbol and returns all of them by address, and notes the parts
-// that are empty by theirs. Of several functions' symbols that one wins by which programs call it.
-func (f *file) nameSymbols() map[uint64]string {
-	names := map[uint64]string{}
-	for _, s := range f.im.Symbols() {
-		if isPart(s.Name) {
-			f.parts[s.Addr] = append(f.parts[s.Addr], s)
-			if s.Size == 0 {
-				continue
-			}
-		}
-		if old, ok := names[s.Addr]; !ok || byCallersName(s.Name, old) < 0 {
-			names[s.Addr] = s.Name
-			f.local[s.Addr] = s.Local
-		}
-	}
-	for i := range f.code.pieces {
-		at := f.code.pieces[i].Lo
-		if _, ok := names[at]; !ok && len(f.parts[at]) > 0 {
-			// assemblers give a part no size, though it has code
-			names[at] = f.parts[at][0].Name
-			delete(f.parts, at)
-		}
-		f.code.pieces[i].symbol = names[at]
-	}
-	return names
-}
-
-// byCallersName orders the names of one function, what programs call it first: libraries have
-// others for their own use, which begin with underscores or are longer.
-func byCallersName(a, b string) int {
-	underscores := func(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
-	part := func(name string) int {
-		if isPart(name) {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(
-		cmp.Compare(min(len(b), 1), min(len(a), 1)), // any before none
-		cmp.Compare(part(a), part(b)), cmp.Compare(underscores(a), underscores(b)),
-		cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // makeDrafts groups the pieces into routines, sorted by entry.
@@ -167,8 +127,8 @@ func (r *recovery) makeDrafts() {
 func (f *file) isEntryToo(p *piece) bool {
 	entered := p.called || p.entered || p.symbol != "" && !isPart(p.symbol) ||
 		f.references.has(p.Lo)
-	return entered && p.first < p.last && f.code.insns[p.first].Addr == p.Lo && cfaAt(p.Rows,
-		p.Lo) == absint.EntryCFA
+	return entered && p.first < p.last && f.code.insns[p.first].Addr == p.Lo && image.RowAt(p.Rows,
+		p.Lo).CFA == absint.EntryCFA
 }
 
 // routineAt returns the routine that instruction i is the entry of, or -1.
@@ -189,7 +149,7 @@ func (r *recovery) solve() {
 	r.noReturn = make([]bool, len(r.drafts))
 	r.clobbered.forget(len(r.drafts))
 	for _, d := range r.drafts {
-		r.noReturn[d.id] = r.file.isNamedNoReturn(d)
+		r.noReturn[d.id] = d.isNamedNoReturn(r.file)
 	}
 	var callers *callLists
 	parallel.Both(r.clobbered.findClobbers, func() { callers = r.callers() })
@@ -236,7 +196,7 @@ func (r *recovery) resolveMost() (built []bool) {
 	built = make([]bool, len(r.drafts))
 	bySize := slices.Clone(r.drafts)
 	slices.SortStableFunc(bySize,
-		func(a, b *draft) int { return cmp.Compare(r.file.size(b), r.file.size(a)) })
+		func(a, b *draft) int { return cmp.Compare(b.size(r.file), a.size(r.file)) })
 	parallel.Each(len(bySize), func(i int) {
 		d := bySize[i]
 		built[d.id] = d.entry >= 0 && r.resolveAll(d, false)
@@ -245,7 +205,7 @@ func (r *recovery) resolveMost() (built []bool) {
 }
 
 // size is how many instructions the pieces of a routine have.
-func (f *file) size(d *draft) (insns int) {
+func (d *draft) size(f *file) (insns int) {
 	for _, i := range d.pieces {
 		insns += f.code.pieces[i].last - f.code.pieces[i].first
 	}
@@ -261,7 +221,7 @@ const maxAttempts = 5
 func (r *recovery) distrust() (found bool) {
 	r.attempts++
 	for _, d := range r.drafts {
-		if r.noReturn[d.id] && d.leftOut != "" && !r.file.isNamedNoReturn(d) {
+		if r.noReturn[d.id] && d.leftOut != "" && !d.isNamedNoReturn(r.file) {
 			r.distrusted[d.id], found = true, true
 		}
 	}
@@ -274,7 +234,7 @@ func (r *recovery) distrust() (found bool) {
 }
 
 // isNamedNoReturn says whether a routine is known by its name never to return.
-func (f *file) isNamedNoReturn(d *draft) bool {
+func (d *draft) isNamedNoReturn(f *file) bool {
 	return d.entry >= 0 && f.isNoReturnSymbol(f.code.pieces[f.code.pieceOf[d.entry]].symbol, d.addr)
 }
 
@@ -307,7 +267,7 @@ func (r *recovery) resolveAll(d *draft, adopts bool) bool {
 		d.tables = found
 		if adopts {
 			r.adoptTargets(d)
-		} else if r.file.leadsToOthers(d) {
+		} else if d.leadsToOthers(r.file) {
 			return false
 		}
 	}
@@ -327,7 +287,7 @@ func (r *recovery) refuseGiven(d *draft) (refused bool) {
 		}
 		if !refused && !isLeft {
 			r.blocks.eachUnreached(d,
-				func(code []byte, _ uint64) { isLeft = isLeft || withoutPadding(code) > 0 })
+				func(code []byte, _ uint64) { isLeft = isLeft || x86.SizeWithoutPadding(code) > 0 })
 		}
 		if !isLeft {
 			return false
@@ -339,9 +299,9 @@ func (r *recovery) refuseGiven(d *draft) (refused bool) {
 }
 
 // leadsToOthers says whether a table leads to code of other routines.
-func (f *file) leadsToOthers(d *draft) bool {
+func (d *draft) leadsToOthers(f *file) bool {
 	for _, t := range d.tables {
-		if slices.ContainsFunc(t.Targets, func(i int) bool { return f.inside(d, i) < 0 }) {
+		if slices.ContainsFunc(t.Targets, func(i int) bool { return f.inside(d.id, i) < 0 }) {
 			return true
 		}
 	}
@@ -388,7 +348,7 @@ func (r *recovery) callers() *callLists {
 
 // neverReturns says whether the call or tail jump i is known never to return.
 func (r *recovery) neverReturns(i int) bool {
-	if q := &r.code.insns[i]; isRelative(q.Kind) {
+	if q := &r.code.insns[i]; q.Kind.IsRelative() {
 		return r.endsIn(int(r.code.target[i]), q.target())
 	}
 	return isNoReturnImport(r.file.imported(i))
@@ -401,22 +361,4 @@ func (r *recovery) endsIn(i int, addr uint64) bool {
 		return r.noReturn[id]
 	}
 	return isNoReturnImport(r.file.imports[addr])
-}
-
-// imported returns the imported function that the call i enters, or "".
-func (f *file) imported(i int) string {
-	if q := &f.code.insns[i]; isRelative(q.Kind) {
-		return f.imports[q.target()]
-	}
-	return f.importThroughSlot(i)
-}
-
-// importThroughSlot returns the imported function that the indirect call or jump i reaches through
-// its slot of the global offset table, or "".
-func (f *file) importThroughSlot(i int) string {
-	if q := &f.code.insns[i]; !q.IsRIPRelative() || q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
-		return ""
-	}
-	_, rm, _ := f.code.operands(i)
-	return f.imports[uint64(rm.Disp)]
 }

@@ -24,7 +24,7 @@ func isReturnsTwiceSymbol(name string) bool {
 // ReturnsTwice says whether the routine may return more than once for one call, as setjmp and vfork
 // do: it stores its return address, is known by name, or ends by a jump to one that does. So may
 // code in no routine. Imported functions are not the program's to know.
-func (p *Program) ReturnsTwice(entry uint64) bool { return p.twice[entry] }
+func (p *Program) ReturnsTwice(entry uint64) bool { return p.facts.Twice[entry] }
 
 // CallReturnsTwice says whether the call that ends a block may return more than once. A call
 // through a register or a pointer may, if anything names such a function otherwise than by calling
@@ -38,24 +38,24 @@ func (p *Program) CallReturnsTwice(r *Routine, block int) bool {
 	case name != "":
 		return isReturnsTwiceSymbol(name)
 	case callee != nil:
-		return p.twice[callee.Addr]
+		return p.facts.Twice[callee.Addr]
 	case end == Call: // of what is in no routine
-		return p.twice[r.Blocks[block].Target]
+		return p.facts.Twice[r.Blocks[block].Target]
 	}
-	return p.twicePointed || p.loadsTwice[r.ID]
+	return p.facts.TwicePointed || p.facts.LoadsTwice[r.ID]
 }
 
 // findTwice finds what may return twice besides those known by name or by what they do with their
 // return address, and whether anything names one.
 func (l *linkage) findTwice() {
-	twice := l.program.twice
+	twice := l.facts.Twice
 	for addr, name := range l.r.file.imports {
 		if isReturnsTwiceSymbol(name) {
 			twice[addr] = true
 		}
 	}
-	l.program.twicePointed = l.r.holdsTwice()
-	if len(twice) == 0 && !l.program.twicePointed {
+	l.facts.TwicePointed = l.r.holdsTwice()
+	if len(twice) == 0 && !l.facts.TwicePointed {
 		return
 	}
 	jumps := l.tailJumps()
@@ -66,15 +66,15 @@ func (l *linkage) findTwice() {
 			own[i] = l.loadsForCalls(l.r.drafts[i], twice)
 		}
 	})
-	pointed := l.program.twicePointed || l.r.file.holdsAny(maps.Keys(twice))
+	pointed := l.facts.TwicePointed || l.r.file.holdsAny(maps.Keys(twice))
 	for i, d := range l.r.drafts {
 		if own[i] {
-			l.program.loadsTwice[d.made.ID] = true
+			l.facts.LoadsTwice[d.made.ID] = true
 		}
 		pointed = pointed || names[i] && !own[i] || twice[d.addr] && l.pointers.isTaken(d)
 	}
 	if pointed {
-		l.program.twicePointed = true
+		l.facts.TwicePointed = true
 		l.addIndirectJumps(twice)
 		jumps.spread(twice)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -198,7 +199,7 @@ func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 // rbp where it holds the CFA from then on.
 func (w *walk) makesFrame(reg int8) bool {
 	return reg == x86.RSP || reg == x86.RBP &&
-		cfaAt(w.f.code.pieces[w.f.code.pieceOf[w.first]].Rows, w.insn().end()).Reg == x86.DwarfRBP
+		image.RowAt(w.f.code.pieces[w.f.code.pieceOf[w.first]].Rows, w.insn().end()).CFA.Reg == x86.DwarfRBP
 }
 
 // isArgument says whether nothing but the call of a routine of the program, which ends the block,
@@ -215,7 +216,7 @@ func (w *walk) isArgument(reg int8) bool {
 		isMove := e.Operation == x86.Mov && e.Dst.Reg >= 0 && e.Src.Reg >= 0 && e.Dst.Size == 8
 		switch {
 		case e.Kind == x86.Call:
-			return w.f.r.passes(i, holding)
+			return passes(w.f.r, i, holding)
 		case isMove && holding.Has(e.Src.Reg):
 			holding |= x86.SetOf(e.Dst.Reg)
 		case !fillsArgument(&e) || holding&(e.Named()|x86.SetOf(at.Base, at.Index)) != 0:
@@ -227,7 +228,7 @@ func (w *walk) isArgument(reg int8) bool {
 
 // passes says whether the call i passes what some registers hold to a routine of the program that
 // does not copy memory, and leaves it in none of them.
-func (r *recovery) passes(i int, holding x86.Set) bool {
+func passes(r *recovery, i int, holding x86.Set) bool {
 	to := int(r.code.target[i])
 	if r.routineAt(to) < 0 || holding&^r.clobbered.clobbers(i) != 0 {
 		return false

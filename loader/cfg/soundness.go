@@ -1,12 +1,14 @@
 package cfg
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/cfg/jumptable"
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -29,10 +31,10 @@ var routineChecks = []routineCheck{
 	{"outermost", (*soundness).checkOutermost},
 	{"frame at the entry", (*soundness).checkEntryFrame},
 	{"indirect jumps", (*soundness).checkIndirectJumps},
-	{"parts", func(s *soundness, d *draft) bool { s.r.blocks.checkParts(d); return true }},
+	{"parts", (*soundness).checkParts},
 	{"second entries", (*soundness).checkEntries},
 	{"middles", (*soundness).checkMiddles},
-	{"frame", func(s *soundness, d *draft) bool { d.saves = s.r.analyseFrame(d); return true }},
+	{"frame", func(s *soundness, d *draft) bool { d.saves = analyseFrame(s.r, d); return true }},
 }
 
 // A programCheck looks at all routines. One that leaves out none finds what later ones ask for.
@@ -43,7 +45,7 @@ type programCheck struct {
 
 var programChecks = []programCheck{
 	{"routines", (*soundness).checkRoutines},
-	{"restartable sequences", func(s *soundness) { s.r.leaveOutRestarts() }},
+	{"restartable sequences", (*soundness).checkRestarts},
 	{"numbers", (*soundness).number},
 	{"linkage", (*soundness).checkLinkage},
 	{"returns twice", func(s *soundness) { s.linkage.findTwice() }},
@@ -87,16 +89,34 @@ type soundness struct {
 	r         *recovery
 	kept      []*draft
 	program   *Program
-	names     map[uint64]string
+	facts     *Facts
 	taken     *distances
 	transfers []int32
 	linkage   *linkage
 }
 
+// Check makes the program of routines that are built, and leaves out those that cannot be traced:
+// each has its reason, also in its draft. Cost: about a third of what building them takes.
+func Check(r *recovery) *Program {
+	s := &soundness{r: r, facts: &Facts{
+		Entries: map[uint64]*Routine{}, Twice: map[uint64]bool{}, LoadsTwice: map[int]bool{},
+		Imports: r.file.imports,
+	}}
+	s.kept = slices.DeleteFunc(slices.Clone(r.drafts),
+		func(d *draft) bool { return d.adopter != nil })
+	for _, c := range programChecks {
+		c.run(s)
+	}
+	for _, d := range s.kept {
+		d.made.LeftOut, d.made.Cause = d.leftOut, d.cause
+	}
+	return s.program
+}
+
 // checkRoutines makes the final routines, too.
 func (s *soundness) checkRoutines() {
-	parallel.Both(func() { s.taken = s.r.findTaken() },
-		func() { s.transfers = s.r.findTransfers() })
+	parallel.Both(func() { s.taken = findTaken(s.r) },
+		func() { s.transfers = findTransfers(s.r) })
 	parallel.Each(len(s.kept), func(i int) {
 		d := s.kept[i]
 		d.saves = false
@@ -105,45 +125,44 @@ func (s *soundness) checkRoutines() {
 				break
 			}
 		}
-		d.made = s.r.routine(d, s.names[d.addr])
+		d.made = s.routine(d)
 	})
 }
 
-// number gives the routines, and those of which only a symbol is known, their numbers, by address.
+// number puts the routines, and those of which only a symbol is known, into a program, by address.
 func (s *soundness) number() {
-	p, bare := s.program, s.r.file.uncovered(s.names)
+	bare := s.r.file.uncovered()
+	routines := make([]*Routine, 0, len(s.kept)+len(bare))
 	for _, d := range s.kept {
 		if d.saves {
-			p.twice[d.addr] = true
+			s.facts.Twice[d.addr] = true
 		}
 		for ; len(bare) > 0 && bare[0].Addr < d.addr; bare = bare[1:] {
-			p.add(bare[0])
+			routines = append(routines, bare[0])
 		}
 		for _, at := range d.others {
-			p.others[s.r.code.insns[at].Addr] = d.made
+			s.facts.Entries[s.r.code.insns[at].Addr] = d.made
 		}
-		p.add(d.made)
+		routines = append(routines, d.made)
 	}
-	for _, b := range bare {
-		p.add(b)
-	}
+	s.program = NewProgram(s.r.file.im, append(routines, bare...), s.facts)
 }
 
 func (s *soundness) checkLinkage() {
-	s.linkage = newLinkage(s.program, s.taken, s.transfers)
+	s.linkage = newLinkage(s.program, s.facts, s.taken, s.transfers)
 	s.linkage.leaveOut()
 }
 
 func (s *soundness) findPointers() {
 	for _, d := range s.kept {
-		s.program.addressTaken[d.made.ID] = s.taken.isTaken(d)
+		s.facts.AddressTaken[d.made.ID] = s.taken.isTaken(d)
 	}
 }
 
 func (s *soundness) checkTransactions() {
 	main := s.program.Main()
-	s.r.leaveOutTransactions(s.kept, func(d *draft) bool {
-		return s.program.addressTaken[d.made.ID] && d.made != main && d.addr != s.r.file.im.Entry
+	leaveOutTransactions(s.r, s.kept, func(d *draft) bool {
+		return s.facts.AddressTaken[d.made.ID] && d.made != main && d.addr != s.r.file.im.Entry
 	})
 }
 
@@ -168,11 +187,11 @@ func (s *soundness) checkFaults(d *draft) bool {
 }
 
 func (s *soundness) checkOutermost(d *draft) bool {
-	if !s.r.file.isOutermost(d) {
+	if !s.isOutermost(d) {
 		return true
 	}
 	if d.addr == s.r.file.im.Entry && !d.returns {
-		s.r.blocks.checkParts(d)
+		s.checkParts(d)
 		return false // it is entered once, and its frame is nobody's caller
 	}
 	d.leave("outermost frame (no caller)")
@@ -195,25 +214,14 @@ func (s *soundness) checkIndirectJumps(d *draft) bool {
 	return true
 }
 
-// checkParts leaves the routine out when nothing leads to one of its parts.
-func (bd *builder) checkParts(d *draft) {
-	for _, i := range d.pieces {
-		p := &bd.code.pieces[i]
-		isReached := func(m uint8) bool { return m&reached != 0 }
-		if p.first < p.last && !slices.ContainsFunc(bd.marks[p.first:p.last], isReached) {
-			d.leave("nothing leads to its part at %x", p.Lo)
-		}
-	}
-}
-
 func (s *soundness) checkEntries(d *draft) bool {
 	for _, i := range d.pieces {
 		p := &s.r.code.pieces[i]
-		if p.first != d.entry && !slices.Contains(d.others, p.first) && s.r.file.isEntered(d, p) {
+		if p.first != d.entry && !slices.Contains(d.others, p.first) && s.isEntered(d, p) {
 			d.leave("has a second entry at %x", p.Lo)
 		}
 	}
-	if at, ok := s.r.file.secondSymbol(d); ok {
+	if at, ok := s.secondSymbol(d); ok {
 		d.leave("has a second entry at %x", at)
 	}
 	return true
@@ -238,7 +246,7 @@ func (s *soundness) checkMiddles(d *draft) bool {
 // is large, calls __morestack in any case.
 func (s *soundness) splitsStack(d *draft) bool {
 	const limit = 0x70 // in fs
-	entry := s.r.blocks.blockAt[d.entry]
+	entry := s.r.blocks.blockOf(d.entry)
 	for i := range d.blocks[entry].Insns {
 		e := s.r.code.effects(int(d.first[entry]) + i)
 		if at := e.Src; e.Operation == x86.Cmp && e.Elsewhere() && at.Mem && !at.RIP &&
@@ -283,4 +291,99 @@ func (s *soundness) startsThread(d *draft) (insn int, found bool) {
 		}
 	}
 	return 0, false
+}
+
+// isOutermost says whether the routine has no caller by its unwind rows.
+func (s *soundness) isOutermost(d *draft) bool {
+	return slices.ContainsFunc(d.pieces, func(i int) bool {
+		rows := s.r.code.pieces[i].Rows
+		return len(rows) > 0 && rows[0].RA == image.RAUndefined
+	})
+}
+
+// isEntered says whether a part of a routine may be entered from outside. A mention of a part that
+// is entered with a frame already, or by a table of the routine's, is no pointer to a function; a
+// table of another routine may lead to it.
+func (s *soundness) isEntered(d *draft, p *piece) bool {
+	if p.called || p.entered || p.symbol != "" && !isPart(p.symbol) {
+		return true
+	}
+	if !p.inTable && (!s.r.file.references.has(p.Lo) || image.RowAt(p.Rows, p.Lo).CFA != absint.EntryCFA) {
+		return false
+	}
+	for _, t := range d.tables {
+		if slices.Contains(t.Targets, p.first) {
+			return false
+		}
+	}
+	return true
+}
+
+// secondSymbol returns where a function begins amidst the routine, by its symbol: hand-written ones
+// may run into another.
+func (s *soundness) secondSymbol(d *draft) (addr uint64, ok bool) {
+	symbols := s.r.file.im.Symbols()
+	for _, i := range d.pieces {
+		p := &s.r.code.pieces[i]
+		at, _ := slices.BinarySearchFunc(symbols, p.Lo+1,
+			func(s image.Symbol, addr uint64) int { return cmp.Compare(s.Addr, addr) })
+		for ; at < len(symbols) && symbols[at].Addr < p.Hi; at++ {
+			if s.r.code.find(symbols[at].Addr) >= 0 {
+				return symbols[at].Addr, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// checkParts leaves the routine out when nothing leads to one of its parts.
+func (s *soundness) checkParts(d *draft) bool {
+	for _, i := range d.pieces {
+		p := &s.r.code.pieces[i]
+		isReached := p.first == p.last // what does not decode is another check's
+		for k := p.first; k < p.last && !isReached; k++ {
+			isReached = s.r.blocks.isReached(k)
+		}
+		if !isReached {
+			d.leave("nothing leads to its part at %x", p.Lo)
+		}
+	}
+	return true
+}
+
+// routine makes the final routine of a draft.
+func (s *soundness) routine(d *draft) *Routine {
+	var ranges []*image.Range
+	var code [][]byte
+	for _, i := range d.pieces {
+		ranges = append(ranges, s.r.code.pieces[i].Range)
+		code = append(code, s.r.code.pieces[i].code)
+	}
+	out := NewRoutine(ranges, code)
+	out.Addr, out.Symbol, out.Blocks, out.Pads = d.addr, s.r.file.names[d.addr], d.blocks, d.pads
+	out.Faulty = d.faulty && len(d.pads) > 0
+	if d.entry >= 0 {
+		out.Entry = s.r.blocks.blockOf(d.entry)
+		for _, i := range d.others {
+			out.Others = append(out.Others, s.r.blocks.blockOf(i))
+		}
+	}
+	for b := range out.Blocks {
+		if out.Blocks[b].End == Table {
+			out.Blocks[b].Table = s.finish(d.tables[d.last(b)])
+		}
+	}
+	return out
+}
+
+// finish translates a table into block indices.
+func (s *soundness) finish(t *jumptable.Table) *JumpTable {
+	out := &JumpTable{Check: t.Check.Block, Index: t.Check.Index, Bias: t.Check.Bias}
+	if t.Indexed {
+		out.Targets = make([]int, len(t.Targets))
+		for i, to := range t.Targets {
+			out.Targets[i] = s.r.blocks.blockOf(to)
+		}
+	}
+	return out
 }

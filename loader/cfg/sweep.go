@@ -77,7 +77,7 @@ func sweep(im *image.Image) (*code, error) {
 	parallel.Each(len(c.pieces), func(p int) {
 		for i := c.pieces[p].first; i < c.pieces[p].last; i++ {
 			c.target[i], c.pieceOf[i] = -1, int32(p)
-			if isRelative(c.insns[i].Kind) {
+			if c.insns[i].Kind.IsRelative() {
 				c.target[i] = int32(c.findFrom(&c.pieces[p], c.insns[i].target()))
 			}
 		}
@@ -157,10 +157,10 @@ func (p *piece) decode(list []Insn, total *atomic.Int64) []Insn {
 			at++
 			continue
 		}
-		list = append(list, Insn{p.Lo + uint64(at), in})
+		list = append(list, Insn{Addr: p.Lo + uint64(at), Inst: in})
 		if bare, ok := x86.Unlocked(p.code[at:]); ok {
 			// programs jump over the lock prefix where they know that they have one thread
-			list = append(list, Insn{p.Lo + uint64(at+1), bare})
+			list = append(list, Insn{Addr: p.Lo + uint64(at+1), Inst: bare})
 		}
 		at += int(in.Len)
 	}
@@ -230,7 +230,3 @@ func (c *code) operands(i int) (reg int8, rm x86.Operand, imm int) {
 
 func (q *Insn) end() uint64    { return q.Addr + uint64(q.Len) }
 func (q *Insn) target() uint64 { return q.end() + uint64(q.Rel) }
-
-func isRelative(k x86.Kind) bool {
-	return k == x86.Jcc || k == x86.Jmp || k == x86.Call || k == x86.Loop
-}

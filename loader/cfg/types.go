@@ -76,12 +76,21 @@ type Routine struct {
 	Pads   []int // all landing pads, block indices
 	// faults may lead to its landing pads as well as calls do (-fnon-call-exceptions)
 	Faulty  bool
-	Ranges  [][2]uint64 // link-time addresses, ends exclusive, sorted
-	LeftOut string      // why the routine cannot be traced; "" if its CFG is exact
-	Cause   string      // of LeftOut, see FormatReason
-	program *Program
+	Ranges  [][2]uint64    // link-time addresses, ends exclusive, sorted
+	LeftOut string         // why the routine cannot be traced; "" if its CFG is exact
+	Cause   string         // of LeftOut, see FormatReason
 	rows    []*image.Range // of Ranges
 	code    [][]byte       // of Ranges
+}
+
+// NewRoutine begins a routine: its parts, each with its code. It keeps both, and nothing else is
+// filled in but Ranges.
+func NewRoutine(parts []*image.Range, code [][]byte) *Routine {
+	r := &Routine{rows: parts, code: code}
+	for _, part := range parts {
+		r.Ranges = append(r.Ranges, [2]uint64{part.Lo, part.Hi})
+	}
+	return r
 }
 
 // Code returns the bytes of an instruction of the routine, shared; nil, if it is in none of Ranges.
@@ -105,7 +114,7 @@ func FormatReason(format string, args ...any) (reason, cause string) {
 func (r *Routine) CFA(pc uint64) image.CFA {
 	for _, part := range r.rows {
 		if part.Lo <= pc && pc < part.Hi {
-			return cfaAt(part.Rows, pc)
+			return image.RowAt(part.Rows, pc).CFA
 		}
 	}
 	return image.CFA{Reg: image.Undefined}

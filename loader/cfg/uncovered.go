@@ -19,7 +19,7 @@ var startup = map[string]bool{"_init": true, "_fini": true, "frame_dummy": true,
 // uncovered lists, by address, the functions that symbols name and no frame description entry
 // covers, as hand-written assembly. Such a function goes on to the next one, but no further than
 // its size, if that is known.
-func (f *file) uncovered(names map[uint64]string) (list []*Routine) {
+func (f *file) uncovered() (list []*Routine) {
 	symbols := f.im.Symbols()
 	for i := 0; i < len(symbols); {
 		addr, size := symbols[i].Addr, uint64(0)
@@ -27,7 +27,7 @@ func (f *file) uncovered(names map[uint64]string) (list []*Routine) {
 			size = max(size, symbols[i].Size)
 		}
 		s := f.im.SectionAt(addr)
-		if s == nil || !s.Exec || startup[names[addr]] || f.isStub(addr) ||
+		if s == nil || !s.Exec || startup[f.names[addr]] || f.isStub(addr) ||
 			f.code.findPiece(addr) >= 0 {
 			continue
 		}
@@ -38,7 +38,7 @@ func (f *file) uncovered(names map[uint64]string) (list []*Routine) {
 		if size > 0 && size < end-addr {
 			end = addr + size
 		}
-		list = append(list, &Routine{Addr: addr, Symbol: names[addr],
+		list = append(list, &Routine{Addr: addr, Symbol: f.names[addr],
 			Ranges: [][2]uint64{{addr, end}}, LeftOut: noUnwind, Cause: noUnwind})
 	}
 	return list
@@ -116,7 +116,7 @@ func eachNamedIn(code []byte, addr uint64, absolute bool, visit func(addr uint64
 			continue
 		}
 		q := Insn{Addr: addr + uint64(at), Inst: in}
-		if isRelative(q.Kind) {
+		if q.Kind.IsRelative() {
 			visit(q.target())
 		}
 		eachOperand(&q, code[at:at+int(in.Len)], absolute, visit)
@@ -140,28 +140,11 @@ func (p *Program) Unlisted() (bytes int) {
 		at, end := s.Addr, s.Addr+uint64(len(s.Data))
 		for _, x := range listed {
 			if x[1] > at && x[0] < end {
-				bytes += withoutPadding(s.Data[at-s.Addr : max(at, x[0])-s.Addr])
+				bytes += x86.SizeWithoutPadding(s.Data[at-s.Addr : max(at, x[0])-s.Addr])
 				at = min(x[1], end)
 			}
 		}
-		bytes += withoutPadding(s.Data[at-s.Addr:])
-	}
-	return bytes
-}
-
-// withoutPadding is the size of code without what stands between functions: nops, int3 and zeros.
-func withoutPadding(code []byte) (bytes int) {
-	for len(code) > 0 {
-		in, ok := x86.Decode(code)
-		n := max(int(in.Len), 1)
-		isPadding := in.IsBreakpoint() || in.IsLongNoOp() || in.Operation() == x86.NoOp &&
-			in.Map == 0
-		if code[0] == 0 {
-			n = 1
-		} else if !ok || !isPadding {
-			bytes += n
-		}
-		code = code[n:]
+		bytes += x86.SizeWithoutPadding(s.Data[at-s.Addr:])
 	}
 	return bytes
 }

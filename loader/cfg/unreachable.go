@@ -22,22 +22,22 @@ func (f *file) isUnreachable(i int) bool {
 }
 
 // neverTaken says whether the conditional jump i leads to such an end.
-func (f *file) neverTaken(d *draft, i int) bool {
+func (d *draft) neverTaken(f *file, i int) bool {
 	q := &f.code.insns[i]
-	return q.Kind == x86.Jcc && f.isEnd(d, f.code.frameAt(i), q.target())
+	return q.Kind == x86.Jcc && d.isEnd(f, f.code.frameAt(i), q.target())
 }
 
 // isEnd says whether what leads to an address with a frame leads to where a part of the routine
 // ends: what lies there, behind padding if there is any, is nothing, another's without a frame, or
 // a part of another with another frame that is not its own, too. Where its rows say that less lies
 // on the stack than a return address they are made by hand.
-func (f *file) isEnd(d *draft, frame image.CFA, addr uint64) bool {
+func (d *draft) isEnd(f *file, frame image.CFA, addr uint64) bool {
 	endsPart := slices.ContainsFunc(d.pieces,
 		func(p int) bool { return f.code.pieces[p].Hi == addr })
 	if frame == absint.EntryCFA || !endsPart && len(f.parts[addr]) == 0 {
 		return false
 	}
-	named, full := f.partAt(d, addr)
+	named, full := d.partAt(f, addr)
 	if full || !endsPart && !named {
 		return false
 	}
@@ -45,14 +45,14 @@ func (f *file) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	if i < 0 {
 		return ok
 	}
-	return f.inside(d, i) < 0 && (f.isFrameless(i) || f.isAbsent(d, frame, addr, i))
+	return f.inside(d.id, i) < 0 && (f.isFrameless(i) || d.isAbsent(f, frame, addr, i))
 }
 
 // isAbsent says whether none of the routine's code is at an address that it leads to with a frame,
 // where, or behind padding there, a part of another with another frame begins with instruction i: a
 // symbol says that nothing is left in its own, or no linker can have made one of the two.
-func (f *file) isAbsent(d *draft, frame image.CFA, addr uint64, i int) bool {
-	named, full := f.partAt(d, addr)
+func (d *draft) isAbsent(f *file, frame image.CFA, addr uint64, i int) bool {
+	named, full := d.partAt(f, addr)
 	begins := f.code.frameAt(i)
 	return !full && frame != absint.EntryCFA && contradict(frame, begins) &&
 		begins.Off > absint.EntryCFA.Off && (named || f.goesBack(i) || f.hasPads(i))
@@ -103,7 +103,7 @@ func (f *file) goesBack(i int) bool {
 // partAt says whether symbols say that a part of the routine is at an address, and whether that has
 // code. That another routine's part with another frame begins there says nothing: linkers fold
 // parts that are the same but for their frames.
-func (f *file) partAt(d *draft, addr uint64) (named, full bool) {
+func (d *draft) partAt(f *file, addr uint64) (named, full bool) {
 	if d.entry < 0 || f.code.pieces[f.code.pieceOf[d.entry]].symbol == "" {
 		return false, false
 	}
@@ -133,7 +133,7 @@ func (f *file) behindPadding(addr uint64) (i int, ok bool) {
 	}
 	end := s.Addr + uint64(len(s.Data))
 	next := f.code.nextPiece(addr, end)
-	if withoutPadding(s.Data[addr-s.Addr:next-s.Addr]) > 0 {
+	if x86.SizeWithoutPadding(s.Data[addr-s.Addr:next-s.Addr]) > 0 {
 		return -1, false
 	}
 	i = f.code.find(next)

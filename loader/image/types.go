@@ -75,3 +75,20 @@ type Segment struct {
 	FileLen uint64 // bytes of it in the file
 	MemLen  uint64 // bytes of it in memory
 }
+
+// RowAt returns the row of a range's that holds before the instruction at pc; one whose CFA is
+// Undefined, if none does.
+func RowAt(rows []Row, pc uint64) Row {
+	i, j := 0, len(rows)
+	for i < j {
+		if half := (i + j) / 2; rows[half].PC <= pc {
+			i = half + 1
+		} else {
+			j = half
+		}
+	}
+	if i == 0 {
+		return Row{CFA: CFA{Reg: Undefined}}
+	}
+	return rows[i-1]
+}

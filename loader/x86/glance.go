@@ -137,3 +137,23 @@ func (in *Inst) AddressImmediate(code []byte) (value uint64, size int) {
 	n, _ := signed(code[int(in.Len)-size : in.Len])
 	return uint64(n), size
 }
+
+// IsRelative reports whether an instruction of the kind has its target in itself, as a distance.
+func (k Kind) IsRelative() bool { return k == Jcc || k == Jmp || k == Call || k == Loop }
+
+// SizeWithoutPadding is the size of code without what stands between functions: nops, int3 and
+// zeros. Bytes that do not decode count.
+func SizeWithoutPadding(code []byte) (bytes int) {
+	for len(code) > 0 {
+		in, ok := Decode(code)
+		n := max(int(in.Len), 1)
+		isPadding := in.IsBreakpoint() || in.IsLongNoOp() || in.Operation() == NoOp && in.Map == 0
+		if code[0] == 0 {
+			n = 1
+		} else if !ok || !isPadding {
+			bytes += n
+		}
+		code = code[n:]
+	}
+	return bytes
+}
