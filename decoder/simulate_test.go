@@ -21,7 +21,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/decoder"
 	"wpptrace/kernel-tests/zoo"
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
@@ -181,7 +181,7 @@ func makePlan(path string, o planner.Options) (*plan.Plan, error) {
 		return nil, err
 	}
 	defer im.Close()
-	c, err := cfg.Recover(im)
+	c, err := recovery.Recover(im)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
@@ -185,7 +185,7 @@ func makePlan(t testing.TB, path string) (*image.Image, *plan.Plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := cfg.Recover(im)
+	program, err := recovery.Recover(im)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"wpptrace/decoder/route"
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
@@ -69,7 +69,7 @@ var program = sync.OnceValues(func() (*route.Program, error) {
 		return nil, err
 	}
 	defer im.Close()
-	c, err := cfg.Recover(im)
+	c, err := recovery.Recover(im)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/loader/attach"
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
@@ -133,7 +134,7 @@ func readProgram(
 	if err != nil {
 		return nil, err
 	}
-	c, err := cfg.Recover(im)
+	c, err := recovery.Recover(im)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"wpptrace/loader/attach"
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
@@ -27,7 +27,7 @@ func countHits(path string) (hits uint64, err error) {
 		return 0, err
 	}
 	defer im.Close()
-	program, err := cfg.Recover(im)
+	program, err := recovery.Recover(im)
 	if err != nil {
 		return 0, err
 	}

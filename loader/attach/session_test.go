@@ -17,7 +17,7 @@ import (
 	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
 	"wpptrace/internal/testenv"
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -89,7 +89,7 @@ func planOf(t testing.TB, path string) planned {
 		t.Fatal(err)
 	}
 	defer im.Close()
-	program, err := cfg.Recover(im)
+	program, err := recovery.Recover(im)
 	if err != nil {
 		t.Fatal(err)
 	}

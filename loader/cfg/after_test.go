@@ -30,10 +30,12 @@ func TestAfter(t *testing.T) {
 	} {
 		b := Block{End: test.end, Succ: test.succ}
 		if after := b.After(); !slices.Equal(after, test.after) {
-			t.Errorf("end %d, successors %d: after it come %d, want %d", test.end, test.succ, after, test.after)
+			t.Errorf("end %d, successors %d: after it come %d, want %d", test.end, test.succ, after,
+				test.after)
 		}
 		if b.IsCall() != test.call || b.CallReturns() != test.returns {
-			t.Errorf("end %d: is a call: %t, which returns: %t; want %t, %t", test.end, b.IsCall(), b.CallReturns(), test.call, test.returns)
+			t.Errorf("end %d: is a call: %t, which returns: %t; want %t, %t", test.end, b.IsCall(),
+				b.CallReturns(), test.call, test.returns)
 		}
 	}
 }

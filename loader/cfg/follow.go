@@ -6,7 +6,7 @@ import (
 )
 
 // effects are what an instruction of the routine does.
-func (r *Routine) effects(q *Insn) x86.Effects { return q.Effects(r.Code(q), q.end()) }
+func (r *Routine) effects(q *Insn) x86.Effects { return q.Effects(r.Code(q), q.End()) }
 
 // Effects returns what the instructions of block b do to registers from one up to another, not
 // including, for those who follow it again and again. Cost: ten times that of applying them.

@@ -34,11 +34,11 @@ func (r *Routine) HasPlace(place x86.Operand, pc uint64) bool {
 }
 
 // hidesFrame reports whether the routine takes no address in its frame.
-func (r *Routine) hidesFrame() bool { return hidesFrame(r.Blocks, r.CFA, r.Code) }
+func (r *Routine) hidesFrame() bool { return HidesFrame(r.Blocks, r.CFA, r.Code) }
 
-// hidesFrame reports whether blocks take no address in their frame: rsp, and rbp where it is the
+// HidesFrame reports whether blocks take no address in their frame: rsp, and rbp where it is the
 // frame pointer, are used for memory operands only, and to make the frame and to undo it.
-func hidesFrame(blocks []Block, cfa func(addr uint64) image.CFA, code func(q *Insn) []byte) bool {
+func HidesFrame(blocks []Block, cfa func(addr uint64) image.CFA, code func(q *Insn) []byte) bool {
 	pointer := false
 	for b := range blocks {
 		reg := cfa(blocks[b].Lo).Reg
@@ -50,7 +50,7 @@ func hidesFrame(blocks []Block, cfa func(addr uint64) image.CFA, code func(q *In
 	for b := range blocks {
 		for i := range blocks[b].Insns {
 			q := &blocks[b].Insns[i]
-			e := q.Effects(code(q), q.end())
+			e := q.Effects(code(q), q.End())
 			// it is not the frame pointer yet
 			saves := e.Operation == x86.Push && e.Src.Reg == x86.RBP &&
 				cfa(q.Addr).Reg == x86.DwarfRSP

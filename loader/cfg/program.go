@@ -40,8 +40,8 @@ type Facts struct {
 }
 
 // NewProgram makes a program of routines in the order of their addresses: it gives them their
-// numbers and names, and all of them are taken for mentioned until the facts say otherwise. It keeps
-// the facts.
+// numbers and names, and all of them are taken for mentioned until the facts say otherwise. It
+// keeps the facts.
 func NewProgram(im *image.Image, routines []*Routine, facts *Facts) *Program {
 	p := &Program{Image: im, Routines: routines, facts: facts}
 	facts.AddressTaken = make([]bool, len(routines))
@@ -50,7 +50,7 @@ func NewProgram(im *image.Image, routines []*Routine, facts *Facts) *Program {
 		if r.Symbol != "" {
 			r.Name = image.Demangle(r.Symbol)
 		}
-		if isReturnsTwiceSymbol(r.Symbol) {
+		if IsReturnsTwiceSymbol(r.Symbol) {
 			facts.Twice[r.Addr] = true
 		}
 		for _, part := range r.rows {
@@ -100,7 +100,7 @@ func (p *Program) Callee(r *Routine, block int) (*Routine, string) {
 	switch q.Kind {
 	case x86.CallInd, x86.JmpInd:
 		if q.IsRIPRelative() {
-			_, rm, _ := q.Operands(r.Code(q), q.end())
+			_, rm, _ := q.Operands(r.Code(q), q.End())
 			if name := p.facts.Imports[uint64(rm.Disp)]; name != "" {
 				return nil, name
 			}

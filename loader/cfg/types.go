@@ -119,3 +119,9 @@ func (r *Routine) CFA(pc uint64) image.CFA {
 	}
 	return image.CFA{Reg: image.Undefined}
 }
+
+// End is the address behind the instruction.
+func (q *Insn) End() uint64 { return q.Addr + uint64(q.Len) }
+
+// Target is where an instruction leads that has its target in itself, as a distance.
+func (q *Insn) Target() uint64 { return q.End() + uint64(q.Rel) }

@@ -13,6 +13,7 @@ import (
 
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 )
 
@@ -377,7 +378,7 @@ func TestRealPrograms(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer im.Close()
-			program, err := cfg.Recover(im)
+			program, err := recovery.Recover(im)
 			if err != nil {
 				t.Fatal(err)
 			}

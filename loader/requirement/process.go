@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"wpptrace/loader/attach"
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 )
@@ -87,7 +87,7 @@ func findUnwind(im *image.Image) (string, error) {
 		bytes += r.Hi - r.Lo
 	}
 	if bytes == 0 {
-		return "", cfg.NoUnwind(im)
+		return "", recovery.NoUnwind(im)
 	}
 	return fmt.Sprintf("of %d bytes of code", bytes), nil
 }

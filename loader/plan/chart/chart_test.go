@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"wpptrace/internal/testenv"
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/chart"
@@ -30,7 +30,7 @@ func planned(t testing.TB, path string) (*plan.Plan, *image.Lines) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { im.Close() })
-	program, err := cfg.Recover(im)
+	program, err := recovery.Recover(im)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func ExampleOf() {
 		return
 	}
 	defer im.Close()
-	program, err := cfg.Recover(im)
+	program, err := recovery.Recover(im)
 	if err != nil {
 		fmt.Println(err)
 		return

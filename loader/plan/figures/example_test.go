@@ -5,7 +5,7 @@ import (
 	"log"
 	"os"
 
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan/figures"
 	"wpptrace/loader/plan/planner"
@@ -25,7 +25,7 @@ func ExampleOf() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	program, err := cfg.Recover(im)
+	program, err := recovery.Recover(im)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
@@ -55,7 +56,7 @@ func recovered(t testing.TB, path string) *cfg.Program {
 		t.Fatal(err)
 	}
 	defer im.Close()
-	p, err := cfg.Recover(im)
+	p, err := recovery.Recover(im)
 	if err != nil {
 		t.Fatal(err)
 	}

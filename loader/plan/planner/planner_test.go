@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
@@ -324,7 +325,7 @@ func ExampleMake() {
 		return
 	}
 	defer im.Close()
-	program, err := cfg.Recover(im)
+	program, err := recovery.Recover(im)
 	if err != nil {
 		fmt.Println(err)
 		return

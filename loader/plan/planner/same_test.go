@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 )
@@ -86,7 +87,7 @@ func recoverFile(t *testing.T, path string) *cfg.Program {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { im.Close() })
-	program, err := cfg.Recover(im)
+	program, err := recovery.Recover(im)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package verify_test
 import (
 	"fmt"
 
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
@@ -16,7 +16,7 @@ func ExamplePlan() {
 		return
 	}
 	defer im.Close()
-	program, err := cfg.Recover(im)
+	program, err := recovery.Recover(im)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"wpptrace/kernel-tests/zoo"
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
@@ -38,7 +38,7 @@ func proveFile(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer im.Close()
-	c, err := cfg.Recover(im)
+	c, err := recovery.Recover(im)
 	if err != nil {
 		t.Fatal(err)
 	}

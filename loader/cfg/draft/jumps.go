@@ -1,0 +1,140 @@
+package draft
+
+import (
+	"slices"
+	"sort"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/jumptable"
+	"wpptrace/loader/cfg/sweep"
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// resolveTables resolves the indirect jumps of a routine whose blocks are built, and returns what
+// it finds by the jumps' instructions. A jump that d.refused holds stays unresolved.
+func (r *Program) resolveTables(d *Routine) map[int]*jumptable.Table {
+	jumps := make([]int, 0, 8)
+	for b := range d.Blocks {
+		if i := d.Last(b); r.Code.Insns[i].Kind == x86.JmpInd && !d.refused[i] {
+			jumps = append(jumps, b)
+		}
+	}
+	if len(jumps) == 0 {
+		return nil
+	}
+	return jumptable.Resolve(r.Input(d), jumps)
+}
+
+// Input is a routine whose blocks are built, as the search for jump tables takes it.
+func (r *Program) Input(d *Routine) jumptable.Input {
+	d.linkPreds()
+	in := jumptable.Input{
+		Code: &jumpCode{r, d}, Image: r.File.Image, Blocks: make([]jumptable.Block, len(d.Blocks)),
+		Pads: d.Pads, Steps: &r.Steps,
+		Entries: []int{r.Blocks.BlockOf(d.Entry)},
+	}
+	for _, i := range d.Others {
+		in.Entries = append(in.Entries, r.Blocks.BlockOf(i))
+	}
+	for b := range d.Blocks {
+		bl := &d.Blocks[b]
+		in.Blocks[b] = jumptable.Block{
+			First: int(d.First[b]), Count: len(bl.Insns), Lo: bl.Lo, Hi: bl.Hi, Succ: bl.Succ,
+			Pads: bl.Pads, Preds: d.preds[b],
+			Returns: bl.CallReturns(), Conditional: bl.End == cfg.Jcc,
+		}
+	}
+	return in
+}
+
+// A jumpCode answers what the search for a routine's jump tables asks.
+type jumpCode struct {
+	r *Program
+	d *Routine
+}
+
+func (c *jumpCode) Find(addr uint64) int      { return c.r.Code.Find(addr) }
+func (c *jumpCode) Addr(i int) uint64         { return c.r.Code.Insns[i].Addr }
+func (c *jumpCode) Kind(i int) x86.Kind       { return c.r.Code.Insns[i].Kind }
+func (c *jumpCode) Effects(i int) x86.Effects { return c.r.Code.Effects(i) }
+func (c *jumpCode) CFA(i int) image.CFA       { return c.r.Code.FrameAt(i) }
+func (c *jumpCode) IsFrameless(i int) bool    { return c.r.File.IsFrameless(i) }
+func (c *jumpCode) Clobbers(i int) x86.Set    { return c.r.Clobbered.Clobbers(i) }
+func (c *jumpCode) Entry() int                { return c.d.Entry }
+func (c *jumpCode) Inside(i int) int          { return c.r.File.Inside(c.d.ID, i) }
+func (c *jumpCode) Joins(i int) bool          { return c.r.isOrphan(i) }
+func (c *jumpCode) IsEntry(i int) bool        { return c.r.RoutineAt(i) >= 0 }
+func (c *jumpCode) IsLabel(i int) bool        { return slices.Contains(c.d.labels, i) }
+func (c *jumpCode) Contest(i int)             { c.d.Contested = append(c.d.Contested, i) }
+func (c *jumpCode) TakenAddress(i int) uint64 { return c.r.File.TakenAddress(i) }
+func (c *jumpCode) NeverTaken(i int) bool     { return c.d.neverTaken(c.r.File, i) }
+func (c *jumpCode) IsNamed(addr uint64) bool  { return c.r.File.References.Has(addr) }
+func (c *jumpCode) IsTaken(addr uint64) bool  { return c.r.File.InsnReferences.Has(addr) }
+func (c *jumpCode) piece(i int) *sweep.Piece  { return &c.r.Code.Pieces[c.r.Code.PieceOf[i]] }
+
+func (c *jumpCode) EachLabel(visit func(i int) bool) (int, bool) {
+	return c.r.eachLabel(c.d, visit)
+}
+
+func (c *jumpCode) IsEnd(frame image.CFA, addr uint64) bool {
+	return c.d.isEnd(c.r.File, frame, addr)
+}
+
+// IsDoubtful: linkers fold equal parts.
+func (c *jumpCode) IsDoubtful(i int) bool {
+	return i >= 0 && c.Inside(i) < 0 && c.r.File.IsUnexplained(i) && !c.piece(i).Back
+}
+
+func (c *jumpCode) IsAmidFunction(i int) bool {
+	p := c.piece(i)
+	return p.First != i && !sweep.IsPart(p.Symbol) &&
+		(p.Called || p.Symbol != "" || c.r.File.References.Has(p.Lo))
+}
+
+func (c *jumpCode) MayBePart(i int, near bool) bool {
+	symbol := c.piece(i).Symbol
+	return c.r.File.IsUnexplained(i) && (near || symbol == "" || sweep.IsPart(symbol))
+}
+
+func (c *jumpCode) HasOwnLabels() bool {
+	isElsewhere := func(k int) bool { return c.r.Code.Pieces[k].Routine != c.d.ID }
+	return !slices.ContainsFunc(c.r.File.PointedParts, isElsewhere)
+}
+
+func (c *jumpCode) HidesFrame() bool {
+	hides := cfg.HidesFrame(c.d.Blocks,
+		func(addr uint64) image.CFA {
+			return image.RowAt(c.r.Code.Pieces[c.r.Code.FindPiece(addr)].Rows, addr).CFA
+		},
+		func(q *cfg.Insn) []byte { return c.r.Code.Bytes(c.r.Code.Find(q.Addr)) })
+	return hides && !c.r.mayCallWhatReturnsTwice(c.d)
+}
+
+func (c *jumpCode) EndsPart(addr uint64) bool {
+	return slices.ContainsFunc(c.d.Pieces,
+		func(p int) bool { return c.r.Code.Pieces[p].Hi == addr })
+}
+
+func (c *jumpCode) IsBoundary(addr uint64) bool {
+	at, before := c.r.Code.FindPiece(addr), c.r.Code.FindPiece(addr-1)
+	return at >= 0 && c.r.Code.Pieces[at].Lo == addr ||
+		before >= 0 && c.r.Code.Pieces[before].Hi == addr
+}
+
+func (c *jumpCode) IsPointedTo(addr uint64) bool {
+	return c.r.File.InsnReferences.Has(addr) || c.r.File.DataReferences.Has(addr) ||
+		c.isExported(addr)
+}
+
+// isExported says whether other images may know an address by a symbol.
+func (c *jumpCode) isExported(addr uint64) bool {
+	symbols := c.r.File.Image.Symbols()
+	i := sort.Search(len(symbols), func(i int) bool { return symbols[i].Addr >= addr })
+	for ; i < len(symbols) && symbols[i].Addr == addr; i++ {
+		if symbols[i].Dynamic {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,230 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"sync/atomic"
+
+	"wpptrace/internal/parallel"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// A Piece is one contiguous range of code, a frame description entry. Some pieces together make a
+// routine.
+type Piece struct {
+	*image.Range
+	Code        []byte
+	First, Last int // instructions [First, Last) of Code.Insns
+	parent      int // in the union-find forest of pieces (group.go)
+	Routine     int // index of the routine that the piece is part of
+	Symbol      string
+	Called      bool // by a direct call of its first instruction
+	Entered     bool // by a jump to its first instruction from another routine
+	InTable     bool // a table of distances leads to it, as it seems
+	// it jumps into another part of its routine: no linker has made it another's as well
+	Back    bool
+	jumpers []int // other pieces that jump to it, at most two
+}
+
+// Code is all that the linear sweep over the pieces finds. The slices after Insns run parallel to
+// it. Only who makes routines of the pieces writes to these.
+type Code struct {
+	Pieces  []Piece
+	ends    []uint64 // of the pieces
+	Insns   []cfg.Insn
+	Target  []int32 // of a relative jump or call: the instruction that it goes to, or -1
+	PieceOf []int32
+}
+
+// Limits of what is recovered, which takes about 200 bytes of memory for each instruction: a file
+// with holes claims any number at no cost. They are variables for tests.
+var (
+	maxCode  = uint64(256 << 20) // bytes
+	maxInsns = 1 << 25
+)
+
+// Decode decodes every piece from its start to its end. Bytes that do not decode are skipped:
+// control flow that arrives there is noticed when blocks are built. Decoding depends on nothing but
+// the address, so an instruction that control flow reaches is right whatever lies around it.
+func Decode(im *image.Image) (*Code, error) {
+	c := &Code{Pieces: make([]Piece, 0, len(im.Ranges)), ends: make([]uint64, 0, len(im.Ranges))}
+	size := uint64(0)
+	for i := range im.Ranges {
+		r := &im.Ranges[i]
+		b := im.Bytes(r.Lo, r.Hi)
+		if r.Hi <= r.Lo || uint64(len(b)) < r.Hi-r.Lo {
+			continue
+		}
+		if n := len(c.Pieces); n > 0 && r.Lo < c.Pieces[n-1].Hi {
+			return nil, fmt.Errorf("code range %x-%x overlaps %x-%x", r.Lo, r.Hi, c.Pieces[n-1].Lo,
+				c.Pieces[n-1].Hi)
+		}
+		c.Pieces, c.ends = append(c.Pieces,
+			Piece{Range: r, Code: b, parent: len(c.Pieces)}), append(c.ends, r.Hi)
+		size += r.Hi - r.Lo
+	}
+	if size > maxCode {
+		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20,
+			maxCode>>20)
+	}
+	c.Insns = make([]cfg.Insn, 0, size/bytesPerInsn)
+	if !c.decode() {
+		return nil, fmt.Errorf("more than %d instructions take too much memory", maxInsns)
+	}
+	c.Target, c.PieceOf = make([]int32, len(c.Insns)), make([]int32, len(c.Insns))
+	parallel.Each(len(c.Pieces), func(p int) {
+		for i := c.Pieces[p].First; i < c.Pieces[p].Last; i++ {
+			c.Target[i], c.PieceOf[i] = -1, int32(p)
+			if c.Insns[i].Kind.IsRelative() {
+				c.Target[i] = int32(c.findFrom(&c.Pieces[p], c.Insns[i].Target()))
+			}
+		}
+	})
+	return c, nil
+}
+
+// bytesPerInsn is a little below what compilers emit.
+const bytesPerInsn = 4
+
+// decode decodes all pieces, on all CPUs. It reports whether there are not too many instructions.
+func (c *Code) decode() bool {
+	const (
+		stretch = 64 // pieces that one CPU decodes at a time
+		most    = 32 // stretches whose instructions are kept apart until they are put together
+	)
+	var total atomic.Int64
+	buffers := make([][]cfg.Insn, most)
+	for stretches := range slices.Chunk(slices.Collect(slices.Chunk(c.Pieces, stretch)), most) {
+		parallel.Each(len(stretches),
+			func(i int) { buffers[i] = decodeAll(stretches[i], buffers[i][:0], &total) })
+		if total.Load() > int64(maxInsns) {
+			return false
+		}
+		c.add(stretches, buffers)
+	}
+	return true
+}
+
+// decodeAll decodes some pieces, the first of whose instructions is to be number 0 of the list that
+// it appends to.
+func decodeAll(pieces []Piece, list []cfg.Insn, total *atomic.Int64) []cfg.Insn {
+	size := 0
+	for i := range pieces {
+		size += len(pieces[i].Code)
+	}
+	list = slices.Grow(list, size/bytesPerInsn)
+	for i := range pieces {
+		p := &pieces[i]
+		p.First = len(list)
+		list = p.decode(list, total)
+		p.Last = len(list)
+	}
+	return list
+}
+
+// add adds the instructions of some stretches of pieces, each of which counts its own.
+func (c *Code) add(stretches [][]Piece, decoded [][]cfg.Insn) {
+	before := make([]int, len(stretches)+1)
+	before[0] = len(c.Insns)
+	for i := range stretches {
+		before[i+1] = before[i] + len(decoded[i])
+	}
+	all := before[len(stretches)]
+	c.Insns = slices.Grow(c.Insns, all-before[0])[:all]
+	parallel.Each(len(stretches), func(i int) {
+		copy(c.Insns[before[i]:], decoded[i])
+		for k := range stretches[i] {
+			p := &stretches[i][k]
+			p.First, p.Last = before[i]+p.First, before[i]+p.Last
+		}
+	})
+}
+
+// decode appends the piece's instructions to a list, unless there are more than maxInsns in all.
+func (p *Piece) decode(list []cfg.Insn, total *atomic.Int64) []cfg.Insn {
+	counted := len(list)
+	for at := 0; at < len(p.Code); {
+		if n := len(list) - counted; n >= 4096 {
+			counted += n
+			if total.Add(int64(n)) > int64(maxInsns) {
+				return list
+			}
+		}
+		in, ok := x86.Decode(p.Code[at:])
+		if !ok {
+			at++
+			continue
+		}
+		list = append(list, cfg.Insn{Addr: p.Lo + uint64(at), Inst: in})
+		if bare, ok := x86.Unlocked(p.Code[at:]); ok {
+			// programs jump over the lock prefix where they know that they have one thread
+			list = append(list, cfg.Insn{Addr: p.Lo + uint64(at+1), Inst: bare})
+		}
+		at += int(in.Len)
+	}
+	total.Add(int64(len(list) - counted))
+	return list
+}
+
+// Bytes returns the bytes of instruction i.
+func (c *Code) Bytes(i int) []byte {
+	p := &c.Pieces[c.PieceOf[i]]
+	at := c.Insns[i].Addr - p.Lo
+	return p.Code[at : at+uint64(c.Insns[i].Len)]
+}
+
+// FindPiece returns the piece that covers addr, or -1.
+func (c *Code) FindPiece(addr uint64) int {
+	i := sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > addr })
+	if i < len(c.Pieces) && c.Pieces[i].Lo <= addr {
+		return i
+	}
+	return -1
+}
+
+// Find returns the instruction that begins at addr, or -1.
+func (c *Code) Find(addr uint64) int {
+	i := c.FindPiece(addr)
+	if i < 0 {
+		return -1
+	}
+	return c.findIn(&c.Pieces[i], addr)
+}
+
+// findFrom is find, at less cost where addr is in the piece that it is looked for from.
+func (c *Code) findFrom(p *Piece, addr uint64) int {
+	if p.Lo <= addr && addr < p.Hi {
+		return c.findIn(p, addr)
+	}
+	return c.Find(addr)
+}
+
+func (c *Code) findIn(p *Piece, addr uint64) int {
+	// by hand: calls of a function that compares take half of the time that finding all jumps'
+	// targets takes
+	from, to := p.First, p.Last
+	for from < to {
+		if middle := (from + to) / 2; c.Insns[middle].Addr < addr {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	if from == p.Last || c.Insns[from].Addr != addr {
+		return -1
+	}
+	return from
+}
+
+// Effects are what instruction i does.
+func (c *Code) Effects(i int) x86.Effects {
+	return c.Insns[i].Effects(c.Bytes(i), c.Insns[i].End())
+}
+
+// Operands decodes the ModRM operands of instruction i.
+func (c *Code) Operands(i int) (reg int8, rm x86.Operand, imm int) {
+	return c.Insns[i].Operands(c.Bytes(i), c.Insns[i].End())
+}
