@@ -48,7 +48,8 @@ func TestComparedIsNotTheIndex(t *testing.T) {
 // A difference of a byte wraps around: a bound on what is subtracted from is none on it.
 func TestDifferenceWrapsAround(t *testing.T) {
 	r := routine(t, recoverFile(t, compileFile(t, "switches/wraps.c", "-O1")), "wraps")
-	if ways := switchWays(r); !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") && !slices.Equal(ways, []int{4}) {
+	if ways := switchWays(r); !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") &&
+		!slices.Equal(ways, []int{4}) {
 		t.Errorf("switches of %d ways, want 4; left out: %q", ways, r.LeftOut)
 	}
 }
@@ -56,8 +57,11 @@ func TestDifferenceWrapsAround(t *testing.T) {
 // A table may have more entries than are read of one without a bound.
 func TestLongTables(t *testing.T) {
 	for bound, want := range map[string]int{"cmp $4999,%eax\\nja 2f\\n": 2, "": 0} {
-		r := routine(t, recoverFile(t, compileFile(t, "switches/long-table.c", "-O1", `-DBOUND="`+bound+`"`)), "long_table")
-		if ways := switchWays(r); want > 0 && (r.LeftOut != "" || !slices.Equal(ways, []int{want})) || want == 0 && !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") {
+		r := routine(t, recoverFile(t,
+			compileFile(t, "switches/long-table.c", "-O1", `-DBOUND="`+bound+`"`)), "long_table")
+		if ways := switchWays(r); want > 0 &&
+			(r.LeftOut != "" || !slices.Equal(ways, []int{want})) ||
+			want == 0 && !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") {
 			t.Errorf("bound by %q: switches of %d ways; left out: %q", bound, ways, r.LeftOut)
 		}
 	}
@@ -75,8 +79,8 @@ func TestTablesNamedByOthers(t *testing.T) {
 	covered.check(t, "named-by-others.golden")
 }
 
-// A table of no known length is read through entries that other code names, be they holes, as far as they lead into the
-// routine: what lies behind may begin with an index of its own.
+// A table of no known length is read through entries that other code names, be they holes, as far
+// as they lead into the routine: what lies behind may begin with an index of its own.
 func TestNamedEntries(t *testing.T) {
 	p := recoverFile(t, compileFile(t, "switches/named-entries.c", "-O1"))
 	for _, symbol := range []string{"last", "middle", "hole", "own_last", "own_hole"} {
@@ -87,13 +91,14 @@ func TestNamedEntries(t *testing.T) {
 	}
 }
 
-// Clang gives each state of a machine a copy of the switch, on a number then, and reads the table by its distance from a
-// base that other blocks have loaded.
+// Clang gives each state of a machine a copy of the switch, on a number then, and reads the table
+// by its distance from a base that other blocks have loaded.
 func TestSwitchOnNumber(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-no-pie"}} {
 		r := routine(t, recoverFile(t, compileFile(t, "switches/on-number.c", flags...)), "states")
 		if ways := switchWays(r); r.LeftOut != "" || !slices.Equal(ways, []int{3, 3, 3, 3}) {
-			t.Errorf("%q: switches of %d ways, want 3 four times; left out: %q", flags, ways, r.LeftOut)
+			t.Errorf("%q: switches of %d ways, want 3 four times; left out: %q", flags, ways,
+				r.LeftOut)
 		}
 	}
 }
@@ -106,8 +111,8 @@ func TestColdPartOfTwoCases(t *testing.T) {
 	}
 }
 
-// The least index of a table may be negative, so that code names a place in its middle, or more than nought, where what
-// lies before it is of no table.
+// The least index of a table may be negative, so that code names a place in its middle, or more
+// than nought, where what lies before it is of no table.
 func TestLeastIndex(t *testing.T) {
 	builds := [][]string{{"-O1"}, {"-O2"}, {"-Os"}}
 	covered := coverage{}
@@ -117,31 +122,39 @@ func TestLeastIndex(t *testing.T) {
 	covered.check(t, "least-index.golden")
 }
 
-// Who cannot tell where a table ends, or where it lies, leaves the routine out: its jump is none out of the routine.
+// Who cannot tell where a table ends, or where it lies, leaves the routine out: its jump is none
+// out of the routine.
 func TestTablesOfUnknownExtent(t *testing.T) {
-	for _, flags := range [][]string{{"-O1"}, {"-Os"}, {"-O1", "-no-pie", "-fno-pie"}, {"-Os", "-no-pie", "-fno-pie"}} {
+	for _, flags := range [][]string{{"-O1"}, {"-Os"}, {"-O1", "-no-pie", "-fno-pie"},
+		{"-Os", "-no-pie", "-fno-pie"}} {
 		p := recoverFile(t, compileFile(t, "switches/unknown-extent.c", flags...))
 		for symbol, want := range map[string][]int{"distances": {8}, "from_sixty": {6, 8}} {
 			r := routine(t, p, symbol)
 			ways := switchWays(r)
-			short := len(ways) < len(want) || slices.ContainsFunc(ways, func(n int) bool { return n < want[0] })
-			if r.LeftOut == "" && short || r.LeftOut != "" && !strings.Contains(r.LeftOut, "unresolved indirect jump") && !strings.Contains(r.LeftOut, "address taken") {
-				t.Errorf("%s, %q: switches of %d ways, want %d; left out: %q", symbol, flags, ways, want, r.LeftOut)
+			short := len(ways) < len(want) || slices.ContainsFunc(ways,
+				func(n int) bool { return n < want[0] })
+			if r.LeftOut == "" && short || r.LeftOut != "" && !strings.Contains(r.LeftOut,
+				"unresolved indirect jump") && !strings.Contains(r.LeftOut, "address taken") {
+				t.Errorf("%s, %q: switches of %d ways, want %d; left out: %q", symbol, flags, ways,
+					want, r.LeftOut)
 			}
 		}
 	}
 }
 
-// A place in memory that was compared holds something else when what may lie there has been written, or when another
-// place has its name by then. Other code names the table's third entry, as if another object began there.
+// A place in memory that was compared holds something else when what may lie there has been
+// written, or when another place has its name by then. Other code names the table's third entry, as
+// if another object began there.
 func TestComparedPlaceIsWritten(t *testing.T) {
 	p := recoverFile(t, compileFile(t, "switches/place-written.c", "-O1"))
 	for symbol, want := range map[string]int{
-		"nothing": 2, "call": 5, "pointer": 5, "beneath": 5, "element": 5, "byte_element": 5, "masked_move": 5, "bit": 5, "wide": 5, "push": 5, "flags": 5,
+		"nothing": 2, "call": 5, "pointer": 5, "beneath": 5, "element": 5, "byte_element": 5,
+		"masked_move": 5, "bit": 5, "wide": 5, "push": 5, "flags": 5,
 	} {
 		r := routine(t, p, symbol)
 		if ways := switchWays(r); r.LeftOut != "" || !slices.Equal(ways, []int{want}) {
-			t.Errorf("%s: switches of %d ways, want %d; left out: %q", symbol, ways, want, r.LeftOut)
+			t.Errorf("%s: switches of %d ways, want %d; left out: %q", symbol, ways, want,
+				r.LeftOut)
 		}
 	}
 }

@@ -13,10 +13,14 @@ func TestDistancesAreReferences(t *testing.T) {
 	}{
 		{[]string{"-O1", "-pie", "-fPIE"}, map[string]bool{"called": false}},
 		{[]string{"-O1", "-no-pie", "-fno-pie"}, map[string]bool{"called": false}},
-		{[]string{"-O1", "-pie", "-fPIE", "-mcmodel=large"}, map[string]bool{"called": true}}, // every call is by a distance
+		// every call is by a distance
+		{[]string{"-O1", "-pie", "-fPIE", "-mcmodel=large"}, map[string]bool{"called": true}},
 	} {
 		p := recoverFile(t, compileFile(t, "shapes/distances.c", c.flags...))
-		want := map[string]bool{"in_table": true, "last_in_table": true, "from_itself": true, "far_from_itself": true, "tagged": true, "packed": true, "behind_others": true, "amidst_code": true, "among_others": true, "from_label": true, "from_label_in_code": true, "main": true}
+		want := map[string]bool{"in_table": true, "last_in_table": true, "from_itself": true,
+			"far_from_itself": true, "tagged": true, "packed": true, "behind_others": true,
+			"amidst_code": true, "among_others": true, "from_label": true,
+			"from_label_in_code": true, "main": true}
 		for symbol, taken := range c.taken {
 			want[symbol] = taken
 		}
@@ -28,8 +32,8 @@ func TestDistancesAreReferences(t *testing.T) {
 	}
 }
 
-// A part of a routine is entered by a table that leads to it, but not by a word of another table behind
-// that one.
+// A part of a routine is entered by a table that leads to it, but not by a word of another table
+// behind that one.
 func TestPartsInTables(t *testing.T) {
 	const source = `
 		#define PARTED(name) __asm__( \
@@ -45,7 +49,8 @@ func TestPartsInTables(t *testing.T) {
 		int main(int c, char **v) { return apart(c) + led_to(c) + table_apart[c] + next_apart[c] + table_led_to[c]; }`
 	p := recoverFile(t, compile(t, source, "-O1", "-fvisibility=hidden", "-pie", "-fPIE"))
 	for symbol, leftOut := range map[string]string{"apart": "", "led_to": "has a second entry at"} {
-		if r := routine(t, p, symbol); leftOut == "" && r.LeftOut != "" || !strings.HasPrefix(r.LeftOut, leftOut) {
+		if r := routine(t, p, symbol); leftOut == "" && r.LeftOut != "" ||
+			!strings.HasPrefix(r.LeftOut, leftOut) {
 			t.Errorf("%s: left out: %q, want %q", symbol, r.LeftOut, leftOut)
 		}
 	}

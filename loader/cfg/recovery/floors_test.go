@@ -40,9 +40,11 @@ func (c coverage) check(t *testing.T, golden string) {
 		case !ok:
 			t.Errorf("%s has no floor in %s: run the test with -update", name, path)
 		case got < floor:
-			t.Errorf("%s: in %d builds, the routine is not left out, want %d or more", name, got, floor)
+			t.Errorf("%s: in %d builds, the routine is not left out, want %d or more", name, got,
+				floor)
 		case got > floor:
-			t.Logf("%s: in %d builds, the routine is not left out, more than the floor of %d", name, got, floor)
+			t.Logf("%s: in %d builds, the routine is not left out, more than the floor of %d", name,
+				got, floor)
 		}
 		delete(floors, name)
 	}

@@ -71,18 +71,20 @@ func TestStoredLabels(t *testing.T) {
 	covered.check(t, "stored.golden")
 }
 
-// What a jump's register holds where it leads is its target's address, and says nothing of a table that
-// another register names.
+// What a jump's register holds where it leads is its target's address, and says nothing of a table
+// that another register names.
 func TestTableAmidCode(t *testing.T) {
-	r := routine(t, recoverFile(t, compileFile(t, "labels/amid-code.c", "-fno-pie", "-no-pie")), "amid")
+	r := routine(t, recoverFile(t, compileFile(t, "labels/amid-code.c", "-fno-pie", "-no-pie")),
+		"amid")
 	if ways := switchWays(r); r.LeftOut != "" || len(ways) != 2 || ways[1] < 4 {
-		t.Errorf("switches of %d ways, want two, one of them of four or more; left out: %q", ways, r.LeftOut)
+		t.Errorf("switches of %d ways, want two, one of them of four or more; left out: %q", ways,
+			r.LeftOut)
 	}
 }
 
-// A table of labels may go on where another seems to begin, which leads into a part to which nothing else does, whatever
-// its name: linkers fold parts that are the same. It ends before one that leads into a part which jumps back into another
-// routine.
+// A table of labels may go on where another seems to begin, which leads into a part to which
+// nothing else does, whatever its name: linkers fold parts that are the same. It ends before one
+// that leads into a part which jumps back into another routine.
 func TestLabelsBeforeAnothersPart(t *testing.T) {
 	for _, test := range []struct {
 		part, leftOut  string
@@ -98,7 +100,8 @@ func TestLabelsBeforeAnothersPart(t *testing.T) {
 		if test.back {
 			end = "jmp g_back"
 		}
-		path := compileFile(t, "labels/before-part.c", "-O1", `-DPART="`+test.part+`"`, `-DENDS="`+end+`"`)
+		path := compileFile(t, "labels/before-part.c", "-O1", `-DPART="`+test.part+`"`,
+			`-DENDS="`+end+`"`)
 		p := recoverFile(t, path)
 		r := routine(t, p, "f")
 		if test.stripped {
@@ -107,14 +110,16 @@ func TestLabelsBeforeAnothersPart(t *testing.T) {
 			}
 			r = recoverFile(t, path).At(r.Addr)
 		}
-		if !strings.HasPrefix(r.LeftOut, test.leftOut) || test.leftOut == "" && (r.LeftOut != "" || fewest(r) != 3) {
-			t.Errorf("before %s, stripped %v, back %v: left out: %q, want %q; the jump has %d targets", test.part, test.stripped, test.back, r.LeftOut, test.leftOut, fewest(r))
+		if !strings.HasPrefix(r.LeftOut, test.leftOut) ||
+			test.leftOut == "" && (r.LeftOut != "" || fewest(r) != 3) {
+			t.Errorf("before %s, stripped %v, back %v: left out: %q, want %q; the jump has %d "+
+				"targets", test.part, test.stripped, test.back, r.LeftOut, test.leftOut, fewest(r))
 		}
 	}
 }
 
-// What a table of which it is not known where it ends may lead to, or a jump of which nothing is known, is left out with the
-// routine that has it, though its own routine jumps there, too.
+// What a table of which it is not known where it ends may lead to, or a jump of which nothing is
+// known, is left out with the routine that has it, though its own routine jumps there, too.
 func TestPartOfTwo(t *testing.T) {
 	for _, table := range []string{"lea of_f(%rip),%rdx", "mov table(%rip),%rdx"} {
 		path := compileFile(t, "labels/part-of-two.c", "-O1", `-DTABLE="`+table+`"`)
@@ -123,10 +128,13 @@ func TestPartOfTwo(t *testing.T) {
 			t.Fatalf("strip: %v\n%s", err, b)
 		}
 		stripped := recoverFile(t, path)
-		for symbol, leftOut := range map[string]string{"f": "unresolved indirect jump", "g": "jumped to in its middle"} {
+		for symbol, leftOut := range map[string]string{"f": "unresolved indirect jump",
+			"g": "jumped to in its middle"} {
 			r := routine(t, named, symbol)
-			if s := stripped.At(r.Addr); !strings.HasPrefix(r.LeftOut, leftOut) || !strings.HasPrefix(s.LeftOut, leftOut) {
-				t.Errorf("%s: %s: left out: %q, stripped: %q, want %q", table, symbol, r.LeftOut, s.LeftOut, leftOut)
+			if s := stripped.At(r.Addr); !strings.HasPrefix(r.LeftOut, leftOut) ||
+				!strings.HasPrefix(s.LeftOut, leftOut) {
+				t.Errorf("%s: %s: left out: %q, stripped: %q, want %q", table, symbol, r.LeftOut,
+					s.LeftOut, leftOut)
 			}
 		}
 	}

@@ -11,11 +11,14 @@ import (
 
 // What is left out, and what is in no routine, may enter others from any of its bytes.
 func TestWaysOutOfSight(t *testing.T) {
-	for _, flags := range [][]string{{"-O1", "-fPIE", "-pie", "-Wl,--no-relax"}, {"-O1", "-fno-pie", "-no-pie", "-Wl,--no-relax"}} {
+	for _, flags := range [][]string{{"-O1", "-fPIE", "-pie", "-Wl,--no-relax"},
+		{"-O1", "-fno-pie", "-no-pie", "-Wl,--no-relax"}} {
 		p := recoverFile(t, compileFile(t, "shapes/out-of-sight.c", flags...))
-		for symbol, want := range map[string]bool{"nobodys": false, "behind_data": true, "near_data": true, "amid_data": true, "named_amid_data": true, "behind_pointer": true} {
+		for symbol, want := range map[string]bool{"nobodys": false, "behind_data": true,
+			"near_data": true, "amid_data": true, "named_amid_data": true, "behind_pointer": true} {
 			if r := routine(t, p, symbol); p.AddressTaken(r.Addr) != want || r.LeftOut != "" {
-				t.Errorf("%v: the address of %s is taken: %v; left out: %q", flags, symbol, !want, r.LeftOut)
+				t.Errorf("%v: the address of %s is taken: %v; left out: %q", flags, symbol, !want,
+					r.LeftOut)
 			}
 		}
 		for symbol, want := range map[string]string{
@@ -48,7 +51,9 @@ func TestLeftOutMayReturn(t *testing.T) {
 // A routine that jumps to setjmp returns twice, too, however it jumps.
 func TestJumpsToSetjmp(t *testing.T) {
 	p := recoverFile(t, compileFile(t, "shapes/out-of-sight.c", "-O1"))
-	for symbol, want := range map[string]bool{"plain": false, "sets_directly": true, "sets_by_slot": true, "sets_by_register": true, "sets_by_two": true, "sets_by_hidden_register": true, "sets_out_of_sight": true} {
+	for symbol, want := range map[string]bool{"plain": false, "sets_directly": true,
+		"sets_by_slot": true, "sets_by_register": true, "sets_by_two": true,
+		"sets_by_hidden_register": true, "sets_out_of_sight": true} {
 		r := routine(t, p, "calls_"+symbol)
 		for b := range r.Blocks {
 			if got := p.CallReturnsTwice(r, b); r.Blocks[b].End == cfg.Call && got != want {

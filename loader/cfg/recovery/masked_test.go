@@ -24,8 +24,8 @@ func TestMaskedIndex(t *testing.T) {
 	}
 }
 
-// The bits of a sum of bits are those of either: the entries that none makes lead to the routine's end, as compilers
-// have it, where nothing is reached by any other.
+// The bits of a sum of bits are those of either: the entries that none makes lead to the routine's
+// end, as compilers have it, where nothing is reached by any other.
 func TestIndexOfTwoMasks(t *testing.T) {
 	r := routine(t, recoverFile(t, compileFile(t, "masked/either.c", "-O1")), "either")
 	if n := ends(r)[cfg.Table]; r.LeftOut != "" || n != 1 {
@@ -38,10 +38,11 @@ func TestIndexOfTwoMasks(t *testing.T) {
 	}
 }
 
-// A table of which it is not known how long it is does not end at an entry that leads nowhere, where others behind
-// it lead into the routine: who knows which are its own.
+// A table of which it is not known how long it is does not end at an entry that leads nowhere,
+// where others behind it lead into the routine: who knows which are its own.
 func TestTableWithHoles(t *testing.T) {
-	for holes, entries := range map[string]string{"few": "1b-9b, 2b-9b, 0, 0,", "many to the end": "1b-9b, 2b-9b," + strings.Repeat("10b-9b,", 40)} {
+	for holes, entries := range map[string]string{"few": "1b-9b, 2b-9b, 0, 0,",
+		"many to the end": "1b-9b, 2b-9b," + strings.Repeat("10b-9b,", 40)} {
 		path := compileFile(t, "masked/holes.c", "-O1", `-DHOLES="`+entries+`"`)
 		r := routine(t, recoverFile(t, path), "holes")
 		if !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") {
@@ -56,7 +57,8 @@ func TestByteCompared(t *testing.T) {
 	for _, flags := range builds {
 		r := routine(t, recoverFile(t, compileFile(t, "masked/byte.c", flags...)), "changed")
 		if ways := switchWays(r); r.LeftOut != "" || !slices.Equal(ways, []int{6}) {
-			t.Errorf("%q: changed: switches of %d ways, want 6; left out: %q", flags, ways, r.LeftOut)
+			t.Errorf("%q: changed: switches of %d ways, want 6; left out: %q", flags, ways,
+				r.LeftOut)
 		}
 	}
 	coverage{

@@ -47,15 +47,19 @@ func TestReturnAddresses(t *testing.T) {
 			"bare_plain":         {},
 		} {
 			r := routine(t, p, "calls_"+symbol)
-			if got := strings.HasPrefix(r.LeftOut, "calls what may return elsewhere at "); got != want.leftOut || !got && r.LeftOut != "" {
-				t.Errorf("%v: what calls %s is left out: %q, want %v", flags, symbol, r.LeftOut, want.leftOut)
+			if got := strings.HasPrefix(r.LeftOut,
+				"calls what may return elsewhere at "); got != want.leftOut ||
+				!got && r.LeftOut != "" {
+				t.Errorf("%v: what calls %s is left out: %q, want %v", flags, symbol, r.LeftOut,
+					want.leftOut)
 			}
 			for b := range r.Blocks {
 				if r.Blocks[b].End != cfg.Call {
 					continue
 				}
 				if got := p.CallReturnsTwice(r, b); !want.leftOut && got != want.twice {
-					t.Errorf("%v: the call of %s returns twice: %v, want %v", flags, symbol, got, want.twice)
+					t.Errorf("%v: the call of %s returns twice: %v, want %v", flags, symbol, got,
+						want.twice)
 				}
 			}
 		}
@@ -66,8 +70,10 @@ func TestReturnAddresses(t *testing.T) {
 // library is linked statically and the program is stripped.
 func TestCallOfCodeInNoRoutine(t *testing.T) {
 	full := recoverFile(t, compileFile(t, "returns/address.c", "-O1", "-fPIE", "-pie", "-w"))
-	stripped := recoverFile(t, compileFile(t, "returns/address.c", "-O1", "-fPIE", "-pie", "-w", "-s"))
-	for symbol, want := range map[string]bool{"bare_saves": true, "bare_frame": true, "bare_vector": true, "bare_plain": false} {
+	stripped := recoverFile(t,
+		compileFile(t, "returns/address.c", "-O1", "-fPIE", "-pie", "-w", "-s"))
+	for symbol, want := range map[string]bool{"bare_saves": true, "bare_frame": true,
+		"bare_vector": true, "bare_plain": false} {
 		r := stripped.At(routine(t, full, "calls_"+symbol).Addr)
 		for b := range r.Blocks {
 			if got := stripped.CallReturnsTwice(r, b); r.Blocks[b].End == cfg.Call && got != want {
@@ -79,7 +85,8 @@ func TestCallOfCodeInNoRoutine(t *testing.T) {
 
 // A transaction begins anew where it is aborted (gcc -fgnu-tm).
 func TestTransactionReturnsTwice(t *testing.T) {
-	library := compileLibrary(t, "itm", "int _ITM_beginTransaction(unsigned flags, ...) { return 1; }")
+	library := compileLibrary(t, "itm", "int _ITM_beginTransaction(unsigned flags, ...) { return "+
+		"1; }")
 	p := recoverFile(t, compileFile(t, "returns/transaction.c", "-O1", "-L"+library, "-litm"))
 	r := routine(t, p, "begins")
 	for b := range r.Blocks {
@@ -94,7 +101,8 @@ func TestTransactionReturnsTwice(t *testing.T) {
 
 // Functions in assembly may run into another that has a symbol of its own.
 func TestSecondSymbol(t *testing.T) {
-	if r := routine(t, recoverFile(t, compileFile(t, "returns/second-symbol.c", "-O1")), "first"); !strings.HasPrefix(r.LeftOut, "has a second entry at ") {
+	if r := routine(t, recoverFile(t, compileFile(t, "returns/second-symbol.c", "-O1")),
+		"first"); !strings.HasPrefix(r.LeftOut, "has a second entry at ") {
 		t.Errorf("first is left out: %q", r.LeftOut)
 	}
 }
@@ -108,8 +116,8 @@ func TestRethrowNeverReturns(t *testing.T) {
 	}
 }
 
-// What a type is called that a function of the library is made for says nothing of the function; what
-// a sanitizer calls to report an error tells whether the program goes on.
+// What a type is called that a function of the library is made for says nothing of the function;
+// what a sanitizer calls to report an error tells whether the program goes on.
 func TestNamesOfWhatNeverReturns(t *testing.T) {
 	for name, want := range map[string]bool{
 		"_ZSt20__throw_length_errorPKc":                                                 true,
@@ -138,15 +146,16 @@ func TestNamesOfWhatNeverReturns(t *testing.T) {
 // Names that a library has do not keep a program, or another library, from having functions of the
 // same names that return.
 func TestNamesOfTheProgramsOwn(t *testing.T) {
-	r := routine(t, recoverFile(t, compileFile(t, "returns/own-names.c", "-O1", "-w", "-fno-builtin")), "calls")
+	r := routine(t, recoverFile(t,
+		compileFile(t, "returns/own-names.c", "-O1", "-w", "-fno-builtin")), "calls")
 	if got := ends(r); got[cfg.Call] != 3 || got[cfg.Ret] != 1 || got[cfg.NoReturn] != 0 {
 		t.Errorf("the blocks of calls end in %v, want three calls that return", got)
 	}
 }
 
-// A return address that is read for a profiler's or an allocator's sake, and kept in the frame or in a
-// register until it, or where it is in the frame, is an argument, is not stored; nor is what takes its
-// register afterwards.
+// A return address that is read for a profiler's or an allocator's sake, and kept in the frame or
+// in a register until it, or where it is in the frame, is an argument, is not stored; nor is what
+// takes its register afterwards.
 func TestReturnAddressAsArgument(t *testing.T) {
 	covered := coverage{"argument": 0, "later": 0, "main": 0, "reuses": 0, "lends": 0}
 	for _, flags := range [][]string{
@@ -155,7 +164,8 @@ func TestReturnAddressAsArgument(t *testing.T) {
 		p := recoverFile(t, compileFile(t, "returns/argument.c", flags...))
 		for symbol, stores := range map[string]bool{
 			"argument": false, "later": false, "main": false, "reuses": false, "lends": false,
-			"keeps": true, "passes": true, "tells": true, "points": true, "shows": true, "copies": true,
+			"keeps": true, "passes": true, "tells": true, "points": true, "shows": true,
+			"copies": true,
 		} {
 			r := routine(t, p, symbol)
 			isUnsure := strings.HasPrefix(r.LeftOut, "stores its own return address")
@@ -171,45 +181,49 @@ func TestReturnAddressAsArgument(t *testing.T) {
 	covered.check(t, "argument.golden")
 }
 
-// A frame in which the return address is kept may be passed to a routine of the program, which is told of it by nothing
-// else; whatever else is done with where it is lets the return address be read, and stored, unseen.
+// A frame in which the return address is kept may be passed to a routine of the program, which is
+// told of it by nothing else; whatever else is done with where it is lets the return address be
+// read, and stored, unseen.
 func TestFrameAsArgument(t *testing.T) {
 	for name, c := range map[string]struct {
 		body   string
 		stores bool
 	}{
-		"kept, and no more":          {`xor %eax,%eax`, false},
-		"an argument":                {`lea (%rsp),%rdi\nmov $1,%esi\ncall keeps`, false},
-		"moved to one":               {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall keeps`, false},
-		"moved, the other way":       {`lea (%rsp),%rsi\n.byte 0x48,0x8b,0xfe\ncall keeps`, false}, // mov %rsi,%rdi
-		"what lies above, stored":    {`lea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, false},
-		"what lies above, and told":  {`lea 0x10(%rsp),%rdi\ncall keeps\nlea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, true},
-		"taken, the other way":       {`.byte 0x48,0x8b,0xfc\ncall keeps`, false}, // mov %rsp,%rdi
-		"moved by a lea, and back":   {`lea -8(%rsp),%rsp\n.cfi_adjust_cfa_offset 8\nlea 8(%rsp),%rsp\n.cfi_adjust_cfa_offset -8`, false},
-		"read above, by an index":    {`mov 0x10(%rsp,%rcx,8),%rdx`, true},
-		"spared by the callee":       {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall spares`, true},
-		"in a register for later":    {`lea (%rsp),%rbx\nmov %rbx,%rdi\ncall keeps`, true},
-		"moved to one for later":     {`lea (%rsp),%rdi\nmov %rdi,%rbx\ncall keeps`, true},
-		"given back, and read by":    {`lea (%rsp),%rdi\ncall keeps\nmov (%rax),%rdx`, true},
-		"given back, for a string":   {`lea (%rsp),%rdi\ncall keeps\nmov %rax,%rsi\nlea held(%rip),%rdi\nmovsq`, true},
-		"read by one above":          {`lea 0x10(%rsp),%rdx\nmov -8(%rdx),%rcx`, true},
-		"for a copy of memory":       {`lea (%rsp),%rdi\ncall own_memcpy`, true},
-		"for another file's":         {`lea (%rsp),%rdi\ncall puts@plt`, true},
-		"for nobody knows whom":      {`lea (%rsp),%rdi\ncall *%rax`, true},
-		"for nobody":                 {`lea (%rsp),%rdi`, true},
-		"of a string":                {`lea (%rsp),%rsi\nrep movsq\ncall keeps`, true},
-		"loaded through":             {`lea (%rsp),%rdi\nmov (%rdi),%rdi\ncall keeps`, true},
-		"read through":               {`lea (%rsp),%rdi\nmov (%rdi),%rdx\ncall keeps`, true},
-		"loaded through, as index":   {`lea (%rsp),%rdi\nmov (%rdx,%rdi),%rdx\ncall keeps`, true},
-		"stored":                     {`lea (%rsp),%rdi\nmov %rdi,held(%rip)\ncall keeps`, true},
-		"stored, from rsp":           {`mov %rsp,held(%rip)\ncall keeps`, true},
-		"pushed":                     {`push %rsp\n.cfi_adjust_cfa_offset 8\ncall keeps\npop %rdx\n.cfi_adjust_cfa_offset -8`, true},
-		"in a vector":                {`lea (%rsp),%rdi\nmovq %rdi,%xmm0\ncall keeps`, true},
-		"in part":                    {`lea (%rsp),%rdi\nmov %edi,%esi\ncall keeps`, true},
-		"overwritten in part":        {`lea (%rsp),%rdi\nmov $1,%dil\ncall keeps`, true},
-		"added to":                   {`lea (%rsp),%rdi\nadd $8,%rdi\ncall keeps`, true},
-		"behind a jump":              {`lea (%rsp),%rdi\ntest %edx,%edx\nje 1f\ncall keeps\n1:`, true},
-		"behind a label":             {`lea (%rsp),%rdi\n1: call keeps\ntest %eax,%eax\njne 1b`, true},
+		"kept, and no more": {`xor %eax,%eax`, false},
+		"an argument":       {`lea (%rsp),%rdi\nmov $1,%esi\ncall keeps`, false},
+		"moved to one":      {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall keeps`, false},
+		// mov %rsi,%rdi
+		"moved, the other way":      {`lea (%rsp),%rsi\n.byte 0x48,0x8b,0xfe\ncall keeps`, false},
+		"what lies above, stored":   {`lea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, false},
+		"what lies above, and told": {`lea 0x10(%rsp),%rdi\ncall keeps\nlea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, true},
+		"taken, the other way":      {`.byte 0x48,0x8b,0xfc\ncall keeps`, false}, // mov %rsp,%rdi
+		"moved by a lea, and back":  {`lea -8(%rsp),%rsp\n.cfi_adjust_cfa_offset 8\nlea 8(%rsp),%rsp\n.cfi_adjust_cfa_offset -8`, false},
+		"read above, by an index":   {`mov 0x10(%rsp,%rcx,8),%rdx`, true},
+		"spared by the callee":      {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall spares`, true},
+		"in a register for later":   {`lea (%rsp),%rbx\nmov %rbx,%rdi\ncall keeps`, true},
+		"moved to one for later":    {`lea (%rsp),%rdi\nmov %rdi,%rbx\ncall keeps`, true},
+		"given back, and read by":   {`lea (%rsp),%rdi\ncall keeps\nmov (%rax),%rdx`, true},
+		"given back, for a string":  {`lea (%rsp),%rdi\ncall keeps\nmov %rax,%rsi\nlea held(%rip),%rdi\nmovsq`, true},
+		"read by one above":         {`lea 0x10(%rsp),%rdx\nmov -8(%rdx),%rcx`, true},
+		"for a copy of memory":      {`lea (%rsp),%rdi\ncall own_memcpy`, true},
+		"for another file's":        {`lea (%rsp),%rdi\ncall puts@plt`, true},
+		"for nobody knows whom":     {`lea (%rsp),%rdi\ncall *%rax`, true},
+		"for nobody":                {`lea (%rsp),%rdi`, true},
+		"of a string":               {`lea (%rsp),%rsi\nrep movsq\ncall keeps`, true},
+		"loaded through":            {`lea (%rsp),%rdi\nmov (%rdi),%rdi\ncall keeps`, true},
+		"read through":              {`lea (%rsp),%rdi\nmov (%rdi),%rdx\ncall keeps`, true},
+		"loaded through, as index":  {`lea (%rsp),%rdi\nmov (%rdx,%rdi),%rdx\ncall keeps`, true},
+		"stored":                    {`lea (%rsp),%rdi\nmov %rdi,held(%rip)\ncall keeps`, true},
+		"stored, from rsp":          {`mov %rsp,held(%rip)\ncall keeps`, true},
+		"pushed":                    {`push %rsp\n.cfi_adjust_cfa_offset 8\ncall keeps\npop %rdx\n.cfi_adjust_cfa_offset -8`, true},
+		"in a vector":               {`lea (%rsp),%rdi\nmovq %rdi,%xmm0\ncall keeps`, true},
+		"in part":                   {`lea (%rsp),%rdi\nmov %edi,%esi\ncall keeps`, true},
+		"overwritten in part":       {`lea (%rsp),%rdi\nmov $1,%dil\ncall keeps`, true},
+		"added to":                  {`lea (%rsp),%rdi\nadd $8,%rdi\ncall keeps`, true},
+		"behind a jump": {`lea (%rsp),%rdi\ntest %edx,%edx\nje 1f\ncall keeps\n1:`,
+			true},
+		"behind a label": {`lea (%rsp),%rdi\n1: call keeps\ntest %eax,%eax\njne 1b`,
+			true},
 		"in rbp, which is no frame":  {`mov %rsp,%rbp\nmov %rbp,%rsi\nmov (%rsi),%rdx`, true},
 		"and told where it ends":     {`lea 0x30(%rsp),%rdx\nmov %rdx,(%rsp)\nlea (%rsp),%rdi\ncall keeps`, true},
 		"read by an index":           {`mov (%rsp,%rcx,8),%rdx`, true},
@@ -221,20 +235,24 @@ func TestFrameAsArgument(t *testing.T) {
 		"read at an index of what's": {`lea (%rsp,%rcx,8),%rdx`, true},
 	} {
 		p := recoverFile(t, compileFile(t, "returns/frame.c", "-O1", `-DBODY="`+c.body+`"`))
-		if r := routine(t, p, "tells"); strings.HasPrefix(r.LeftOut, "stores its own return address") != c.stores || r.LeftOut != "" && !c.stores {
-			t.Errorf("%s: left out: %q; it may store its return address: %v", name, r.LeftOut, c.stores)
+		if r := routine(t, p, "tells"); strings.HasPrefix(r.LeftOut,
+			"stores its own return address") != c.stores || r.LeftOut != "" && !c.stores {
+			t.Errorf("%s: left out: %q; it may store its return address: %v", name, r.LeftOut,
+				c.stores)
 		}
 	}
 }
 
-// What is done with a return address in a register, but comparing it and passing it on, may store it.
+// What is done with a return address in a register, but comparing it and passing it on, may store
+// it.
 func TestReturnAddressInRegister(t *testing.T) {
 	for name, c := range map[string]struct {
 		body   string
 		stores bool
 	}{
-		"not used":                            {`xor %ecx,%ecx`, false},
-		"compared":                            {`cmp %rax,(%rdi)\ntest %eax,%eax\ncmpq $5,(%rsp)`, false},
+		"not used": {`xor %ecx,%ecx`, false},
+		"compared": {`cmp %rax,(%rdi)\ntest %eax,%eax\ncmpq $5,(%rsp)`,
+			false},
 		"an argument, by another register":    {`mov %rax,%rsi\ncall keeps`, false},
 		"read through":                        {`mov (%rax),%rdx\nmov %rdx,held(%rip)`, false},
 		"overwritten":                         {`mov $1,%eax\nmov %rax,held(%rip)`, false},
@@ -259,16 +277,18 @@ func TestReturnAddressInRegister(t *testing.T) {
 		"a part of it":                        {`movzbl %al,%eax\nmov %rax,(%rdi)`, true},
 		"the other half":                      {`movslq %eax,%rdx\nmov %rdx,(%rdi)`, true},
 		"exchanged":                           {`xchg %rax,%rdx\nmov %rdx,(%rdi)`, true},
-		"exchanged, the other way":            {`mov %rax,%rcx\nxchg %rcx,%rdx\nmov %rdx,(%rdi)`, true},
-		"stored by a string":                  {`stosq`, true},
-		"mangled":                             {`xor (%rsp),%rdx\nmov %rdx,(%rdi)`, true},
-		"exchanged in its place":              {`xchg (%rsp),%rdx\nmov %rdx,(%rdi)`, true},
-		"read by a vector":                    {`movq (%rsp),%xmm0`, true},
-		"pushed from its place":               {`push (%rsp)\n.cfi_adjust_cfa_offset 8\npop %rdx\n.cfi_adjust_cfa_offset -8`, true},
+		"exchanged, the other way": {`mov %rax,%rcx\nxchg %rcx,%rdx\nmov %rdx,(%rdi)`,
+			true},
+		"stored by a string":     {`stosq`, true},
+		"mangled":                {`xor (%rsp),%rdx\nmov %rdx,(%rdi)`, true},
+		"exchanged in its place": {`xchg (%rsp),%rdx\nmov %rdx,(%rdi)`, true},
+		"read by a vector":       {`movq (%rsp),%xmm0`, true},
+		"pushed from its place":  {`push (%rsp)\n.cfi_adjust_cfa_offset 8\npop %rdx\n.cfi_adjust_cfa_offset -8`, true},
 	} {
 		p := recoverFile(t, compileFile(t, "returns/register.c", "-O1", `-DBODY="`+c.body+`"`))
 		if r := routine(t, p, "reads"); p.ReturnsTwice(r.Addr) != c.stores {
-			t.Errorf("%s: it may return twice: %v, want %v (left out: %q)", name, !c.stores, c.stores, r.LeftOut)
+			t.Errorf("%s: it may return twice: %v, want %v (left out: %q)", name, !c.stores,
+				c.stores, r.LeftOut)
 		}
 	}
 }
@@ -287,7 +307,8 @@ func TestReturnAddressBesideAlloca(t *testing.T) {
 	covered.check(t, "alloca.golden")
 }
 
-// What tests have in place of the C library's, and goes on, returns; so does what is behind a call of it.
+// What tests have in place of the C library's, and goes on, returns; so does what is behind a call
+// of it.
 func TestOwnAssertions(t *testing.T) {
 	for _, name := range []string{"__assert_fail", "__stack_chk_fail", "__fortify_fail"} {
 		path := compileFile(t, "returns/assertions.c",
@@ -324,26 +345,33 @@ func TestReturnsTwiceThroughPointers(t *testing.T) {
 		"and kept":         {loads("mov %rbx,kept(%rip)"), true},
 		"and moved":        {loads("mov %rbx,%rdi"), true},
 		"and loaded from":  {loads(".byte 0x48,0x8b,0xfb"), true}, // mov %rbx,%rdi, the other way
-		"and pushed":       {loads("push %rbx\\n.cfi_adjust_cfa_offset 8\\ncall *%rbx\\npop %rdi\\n.cfi_adjust_cfa_offset -8"), true},
-		"and mangled":      {loads("xor %rbx,%r12"), true},
-		"and in a vector":  {loads("movq %rbx,%xmm0"), true},
-		"and exchanged":    {loads("xchg %rax,%rbx"), true},
-		"and added to":     {loads("lea (%rbx),%rbx\\nmov %rbx,%rdi"), true},
-		"as an argument":   {loads("mov _setjmp@GOTPCREL(%rip),%rdi"), true},
-		"in a part of it":  {loads("mov $0,%bx\\nmov %rbx,%rdi"), true},
-		"and overwritten":  {loads("mov %rax,%rbx\\nmov %rbx,%rdi\\nmov _setjmp@GOTPCREL(%rip),%rbx"), false},
-		"out of sight":     {`keeps kept; __asm__("mov _setjmp@GOTPCREL(%rip),%rdi\nmov %rdi,kept(%rip)\nret\n");`, true},
-		"own":              {own + `keeps kept = own;`, true},
-		"own, packed":      {own + `const struct { char c; keeps k; } __attribute__((packed)) all[] = { { 1, other }, { 2, own } };`, true},
-		"own, by distance": {own + `__asm__(".section .rodata\n.p2align 2\n.globl all\n.hidden all\nall: .long other-all, own-all\n.text\n"); extern const int all[] __attribute__((visibility("hidden"))); long first(long i) { return (long)all + all[i]; }`, true},
-		"own, called":      {own + `int direct(void) { return own(b) + other(b); }`, false},
+		"and pushed": {loads("push %rbx\\n.cfi_adjust_cfa_offset 8\\ncall *%rbx\\npop " +
+			"%rdi\\n.cfi_adjust_cfa_offset -8"), true},
+		"and mangled":     {loads("xor %rbx,%r12"), true},
+		"and in a vector": {loads("movq %rbx,%xmm0"), true},
+		"and exchanged":   {loads("xchg %rax,%rbx"), true},
+		"and added to":    {loads("lea (%rbx),%rbx\\nmov %rbx,%rdi"), true},
+		"as an argument":  {loads("mov _setjmp@GOTPCREL(%rip),%rdi"), true},
+		"in a part of it": {loads("mov $0,%bx\\nmov %rbx,%rdi"), true},
+		"and overwritten": {loads("mov %rax,%rbx\\nmov %rbx,%rdi\\nmov " +
+			"_setjmp@GOTPCREL(%rip),%rbx"), false},
+		"out of sight": {`keeps kept; __asm__("mov _setjmp@GOTPCREL(%rip),%rdi\nmov %rdi,kept(%rip)\nret\n");`, true},
+		"own":          {own + `keeps kept = own;`, true},
+		"own, packed": {own +
+			`const struct { char c; keeps k; } __attribute__((packed)) all[] = { { 1, other }, { 2, own } };`, true},
+		"own, by distance": {own +
+			`__asm__(".section .rodata\n.p2align 2\n.globl all\n.hidden all\nall: .long other-all, own-all\n.text\n"); extern const int all[] __attribute__((visibility("hidden"))); long first(long i) { return (long)all + all[i]; }`, true},
+		"own, called": {own + `int direct(void) { return own(b) + other(b); }`, false},
 	} {
-		for _, flags := range [][]string{{"-O1"}, {"-O1", "-fno-pie", "-no-pie"}, {"-O1", "-fno-plt"}} {
+		for _, flags := range [][]string{{"-O1"}, {"-O1", "-fno-pie", "-no-pie"},
+			{"-O1", "-fno-plt"}} {
 			p := recoverFile(t, compile(t, calls+c.source, flags...))
 			r := routine(t, p, "calls")
 			for b := range r.Blocks {
-				if got := p.CallReturnsTwice(r, b); r.Blocks[b].End == cfg.CallInd && got != c.want {
-					t.Errorf("%s, %q: a call through a pointer may return twice: %v, want %v", name, flags, got, c.want)
+				if got := p.CallReturnsTwice(r, b); r.Blocks[b].End == cfg.CallInd &&
+					got != c.want {
+					t.Errorf("%s, %q: a call through a pointer may return twice: %v, want %v", name,
+						flags, got, c.want)
 				}
 			}
 			if !strings.Contains(c.source, "loads:") {
@@ -351,7 +379,8 @@ func TestReturnsTwiceThroughPointers(t *testing.T) {
 			}
 			for b, r := 0, routine(t, p, "loads"); b < len(r.Blocks); b++ {
 				if r.Blocks[b].End == cfg.CallInd && !p.CallReturnsTwice(r, b) {
-					t.Errorf("%s, %q: the call of setjmp through a register returns but once", name, flags)
+					t.Errorf("%s, %q: the call of setjmp through a register returns but once", name,
+						flags)
 				}
 			}
 		}
@@ -369,7 +398,8 @@ func TestReturnsTwiceThroughTailJumps(t *testing.T) {
 		r := routine(t, p, "main")
 		for b := range r.Blocks {
 			if got := p.CallReturnsTwice(r, b); r.Blocks[b].End == cfg.Call && got != want {
-				t.Errorf("data holds %s: a call of what tail jumps through a pointer may return twice: %v, want %v", pointer, got, want)
+				t.Errorf("data holds %s: a call of what tail jumps through a pointer may return "+
+					"twice: %v, want %v", pointer, got, want)
 			}
 		}
 	}

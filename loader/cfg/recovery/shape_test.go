@@ -35,7 +35,8 @@ func TestLeftOut(t *testing.T) {
 		{"splitter", "starts threads in its middle at"},
 		{"budder", "starts threads in its middle at"},
 		{"asker", ""},
-		{"leaf", ""}, {"sibling", ""}, {"maybe", ""}, {"die", ""}, {"guarded", ""}, {"loops", ""}, {"variable", ""}, {"fixed", ""},
+		{"leaf", ""}, {"sibling", ""}, {"maybe", ""}, {"die", ""}, {"guarded", ""}, {"loops", ""},
+		{"variable", ""}, {"fixed", ""},
 		{"forever", ""}, {"indirect", ""}, {"twice", ""}, {"counter", ""}, {"main", ""},
 	} {
 		r := routine(t, p, test.symbol)
@@ -57,7 +58,8 @@ func TestRowsAreCorrected(t *testing.T) {
 			got = append(got, r.CFA(q.Addr).Off)
 		}
 	}
-	if want := []int32{8, 16, 16, 24, 32, 32, 32, 24, 16, 16, 24, 32, 24, 16, 24, 16, 16, 16, 8}; !slices.Equal(got, want) {
+	if want := []int32{8, 16, 16, 24, 32, 32, 32, 24, 16, 16, 24, 32, 24, 16, 24, 16, 16, 16,
+		8}; !slices.Equal(got, want) {
 		t.Errorf("the frame address is at rsp + %v, not %v", got, want)
 	}
 }
@@ -80,7 +82,8 @@ func TestEnds(t *testing.T) {
 		{"fixed", cfg.Call, 2},
 	} {
 		if got := ends(routine(t, p, test.symbol))[test.end]; got != test.want {
-			t.Errorf("%s has %d blocks that end by %d, want %d", test.symbol, got, test.end, test.want)
+			t.Errorf("%s has %d blocks that end by %d, want %d", test.symbol, got, test.end,
+				test.want)
 		}
 	}
 }
@@ -88,7 +91,8 @@ func TestEnds(t *testing.T) {
 // Of code that is left out it is not known whether it returns: a return by way of a call into the
 // thunk's own middle, say.
 func TestReturnThunk(t *testing.T) {
-	path := compileFile(t, "shapes/thunk.c", "-O2", "-mfunction-return=thunk", "-fcf-protection=none")
+	path := compileFile(t, "shapes/thunk.c", "-O2", "-mfunction-return=thunk",
+		"-fcf-protection=none")
 	p := recoverFile(t, path)
 	if n := ends(routine(t, p, "main")); n[cfg.Call] != 1 || n[cfg.NoReturn] != 0 {
 		t.Errorf("blocks of main by how they end: %v", n)
@@ -132,7 +136,8 @@ func TestPadsThatTrapOrJump(t *testing.T) {
 func TestSplitStack(t *testing.T) {
 	p := recoverFile(t, compileFile(t, "shapes/split-stack.c", "-O2", "-fsplit-stack"))
 	for _, symbol := range []string{"main", "f"} {
-		if r := routine(t, p, symbol); r.Cause != "may be entered in its middle, on another stack (-fsplit-stack)" {
+		if r := routine(t, p, symbol); r.Cause != "may be entered in its middle, on another "+
+			"stack (-fsplit-stack)" {
 			t.Errorf("%s is left out for %q", symbol, r.LeftOut)
 		}
 	}
@@ -156,34 +161,42 @@ func TestConditionalTail(t *testing.T) {
 // where the frame has no fixed size.
 func TestDepth(t *testing.T) {
 	for _, flags := range [][]string{{"-O0"}, {"-O2"}, {"-O2", "-fno-omit-frame-pointer"}} {
-		p := recoverFile(t, compileFile(t, "shapes/shapes.c", append(flags, "-fno-ipa-stack-alignment")...))
+		p := recoverFile(t, compileFile(t, "shapes/shapes.c",
+			append(flags, "-fno-ipa-stack-alignment")...))
 		for _, r := range p.Routines {
 			for b := range r.Blocks {
 				bl := &r.Blocks[b]
 				q := bl.Insns[len(bl.Insns)-1]
-				if q.Kind != x86.Call && q.Kind != x86.CallInd || r.LeftOut != "" || r.Symbol == "_start" {
+				if q.Kind != x86.Call && q.Kind != x86.CallInd || r.LeftOut != "" ||
+					r.Symbol == "_start" {
 					continue
 				}
 				switch {
-				case r.Symbol == "variable", r.Symbol == "restorer": // see below; not written by a compiler
+				case r.Symbol == "variable", r.Symbol == "restorer":
+					// see below; not written by a compiler
 				case bl.Depth < 16 || bl.Depth%16 != 0:
-					t.Errorf("%v: %s: the stack is not aligned at %x: depth %d", flags, r.Name, q.Addr, bl.Depth)
+					t.Errorf("%v: %s: the stack is not aligned at %x: depth %d", flags, r.Name,
+						q.Addr, bl.Depth)
 				}
 				if cfa := r.CFA(q.Addr); cfa.Reg == 7 && int(cfa.Off) != bl.Depth {
-					t.Errorf("%v: %s: depth %d at %x, row says %d", flags, r.Name, bl.Depth, q.Addr, cfa.Off)
+					t.Errorf("%v: %s: depth %d at %x, row says %d", flags, r.Name, bl.Depth, q.Addr,
+						cfa.Off)
 				}
 			}
 		}
-		if r := routine(t, p, "variable"); !slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return b.End == cfg.Call && b.Depth < 0 }) {
+		if r := routine(t, p, "variable"); !slices.ContainsFunc(r.Blocks,
+			func(b cfg.Block) bool { return b.End == cfg.Call && b.Depth < 0 }) {
 			t.Errorf("%v: all depths of a routine with a variable array are known", flags)
 		}
 	}
 }
 
 func TestReferences(t *testing.T) {
-	for _, flags := range [][]string{{"-O2", "-pie", "-fPIE"}, {"-O2", "-no-pie", "-fno-pie"}, {"-O2", "-fPIE", "-pie", "-fno-plt"}} {
+	for _, flags := range [][]string{{"-O2", "-pie", "-fPIE"}, {"-O2", "-no-pie", "-fno-pie"},
+		{"-O2", "-fPIE", "-pie", "-fno-plt"}} {
 		p := recoverFile(t, compileFile(t, "shapes/shapes.c", flags...))
-		for symbol, want := range map[string]bool{"sibling": true, "main": true, "leaf": false, "guarded": false, "dieLater": false} {
+		for symbol, want := range map[string]bool{"sibling": true, "main": true, "leaf": false,
+			"guarded": false, "dieLater": false} {
 			if got := p.AddressTaken(routine(t, p, symbol).Addr); got != want {
 				t.Errorf("%v: address of %s taken: %v, want %v", flags, symbol, got, want)
 			}
@@ -214,8 +227,10 @@ func TestReturnsTwiceStripped(t *testing.T) {
 	full := recoverFile(t, compileFile(t, "shapes/shapes.c", "-O2", "-static"))
 	stripped := recoverFile(t, compileFile(t, "shapes/shapes.c", "-O2", "-static", "-s"))
 	for _, symbol := range []string{"__sigsetjmp", "_setjmp", "saver"} {
-		if addr := routine(t, full, symbol).Addr; !full.ReturnsTwice(addr) || !stripped.ReturnsTwice(addr) {
-			t.Errorf("%s at %x returns twice: %v, stripped %v; want both", symbol, addr, full.ReturnsTwice(addr), stripped.ReturnsTwice(addr))
+		if addr := routine(t, full, symbol).Addr; !full.ReturnsTwice(addr) ||
+			!stripped.ReturnsTwice(addr) {
+			t.Errorf("%s at %x returns twice: %v, stripped %v; want both", symbol, addr,
+				full.ReturnsTwice(addr), stripped.ReturnsTwice(addr))
 		}
 	}
 }
@@ -287,7 +302,8 @@ func TestSetjmpThroughRegister(t *testing.T) {
 		int again(void *b) { int (*volatile f)(void *) = _setjmp; return f(b) + 1; }
 		int other(int (*f)(void *), void *b) { return f(b) + 1; }
 		int main(void) { static long b[64]; return again(b) + other((int (*)(void *))puts, b); }`
-	for _, flags := range [][]string{{"-O2", "-fPIE", "-pie"}, {"-O2", "-fno-pie", "-no-pie"}, {"-O2", "-fPIE", "-pie", "-fno-plt"}, {"-O2", "-static"}} {
+	for _, flags := range [][]string{{"-O2", "-fPIE", "-pie"}, {"-O2", "-fno-pie", "-no-pie"},
+		{"-O2", "-fPIE", "-pie", "-fno-plt"}, {"-O2", "-static"}} {
 		p := recoverFile(t, compile(t, source, append(flags, "-fno-builtin", "-w")...))
 		for _, symbol := range []string{"again", "other"} { // a pointer of one may be the other's
 			r, calls := routine(t, p, symbol), 0
@@ -297,7 +313,8 @@ func TestSetjmpThroughRegister(t *testing.T) {
 				}
 				calls++
 				if !p.CallReturnsTwice(r, b) {
-					t.Errorf("%v: the indirect call of %s returns twice: false, want true", flags, symbol)
+					t.Errorf("%v: the indirect call of %s returns twice: false, want true", flags,
+						symbol)
 				}
 			}
 			if calls == 0 {

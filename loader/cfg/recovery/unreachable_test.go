@@ -14,8 +14,8 @@ const beginEnd = `
 #define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
 `
 
-// Without symbols nobody knows whether what a routine jumps to with another frame is nothing or, folded with another's, a
-// part of its own; but for what goes back to the other's rest.
+// Without symbols nobody knows whether what a routine jumps to with another frame is nothing or,
+// folded with another's, a part of its own; but for what goes back to the other's rest.
 func TestFoldedPartsStripped(t *testing.T) {
 	path := compileFile(t, "parts/ends.c", "-O1")
 	named := recoverFile(t, path)
@@ -24,14 +24,16 @@ func TestFoldedPartsStripped(t *testing.T) {
 	}
 	stripped := recoverFile(t, path)
 	for symbol, leftOut := range map[string]bool{"other": false, "folded": true, "with": true} {
-		if r := stripped.At(routine(t, named, symbol).Addr); strings.HasPrefix(r.LeftOut, "jumped to in its middle") != leftOut {
-			t.Errorf("%s: left out: %q; since its cold part is jumped to: %v", symbol, r.LeftOut, leftOut)
+		if r := stripped.At(routine(t, named, symbol).Addr); strings.HasPrefix(r.LeftOut,
+			"jumped to in its middle") != leftOut {
+			t.Errorf("%s: left out: %q; since its cold part is jumped to: %v", symbol, r.LeftOut,
+				leftOut)
 		}
 	}
 }
 
-// A conditional jump with a frame to a routine's end is never taken, and neither is such an entry of a
-// switch's table; without a frame nobody knows.
+// A conditional jump with a frame to a routine's end is never taken, and neither is such an entry
+// of a switch's table; without a frame nobody knows.
 func TestUnreachableEnds(t *testing.T) {
 	p := recoverFile(t, compileFile(t, "parts/ends.c", "-O1"))
 	for _, test := range []struct {
@@ -81,12 +83,14 @@ func TestUnreachableEnds(t *testing.T) {
 			case cfg.Table:
 				targets = len(bl.Succ)
 				if bl.Table.Targets != nil {
-					t.Errorf("%s: its switch's entries are %v, though some are never taken", test.symbol, bl.Table.Targets)
+					t.Errorf("%s: its switch's entries are %v, though some are never taken",
+						test.symbol, bl.Table.Targets)
 				}
 			}
 		}
 		if jumps != test.jumps || targets != test.targets {
-			t.Errorf("%s: %d jumps are never taken, want %d; the switch has %d targets, want %d", test.symbol, jumps, test.jumps, targets, test.targets)
+			t.Errorf("%s: %d jumps are never taken, want %d; the switch has %d targets, want %d",
+				test.symbol, jumps, test.jumps, targets, test.targets)
 		}
 	}
 }
@@ -120,20 +124,25 @@ func TestPartsOfOthers(t *testing.T) {
 	}
 }
 
-// A part that data leads into may be another's as well, but for one that goes back into its routine.
+// A part that data leads into may be another's as well, but for one that goes back into its
+// routine.
 func TestPartThatDataLeadsTo(t *testing.T) {
-	for ends, leftOut := range map[string]string{"jmp other_back": "", "call abort": "jumped to in its middle"} {
+	for ends, leftOut := range map[string]string{"jmp other_back": "",
+		"call abort": "jumped to in its middle"} {
 		path := compileFile(t, "parts/that-data-leads-to.c", "-O1", `-DENDS="`+ends+`"`)
 		r := routine(t, recoverFile(t, path), "other")
 		if !strings.HasPrefix(r.LeftOut, leftOut) || (leftOut == "") != (r.LeftOut == "") {
-			t.Errorf("a part that ends by %s: its routine is left out: %q, want %q", ends, r.LeftOut, leftOut)
+			t.Errorf("a part that ends by %s: its routine is left out: %q, want %q", ends,
+				r.LeftOut, leftOut)
 		}
 	}
 }
 
-// A part with landing pads is no other routine's as well: what jumps there with another frame never does.
+// A part with landing pads is no other routine's as well: what jumps there with another frame never
+// does.
 func TestPartWithLandingPadsIsNotFolded(t *testing.T) {
-	for pads, leftOut := range map[string]bool{"": true, `.cfi_personality 3,__gcc_personality_v0\n.cfi_lsda 3,sites\n`: false} {
+	for pads, leftOut := range map[string]bool{"": true,
+		`.cfi_personality 3,__gcc_personality_v0\n.cfi_lsda 3,sites\n`: false} {
 		path := compileFile(t, "parts/with-landing-pads.c",
 			"-O1", "-w", "-fno-pie", "-no-pie", `-DPADS="`+pads+`"`)
 		named := recoverFile(t, path)

@@ -15,10 +15,12 @@ import (
 )
 
 func TestPlansAreProven(t *testing.T) {
-	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O3"}, {"-Os"}, {"-O2", "-fcf-protection=full"}, {"-O2", "-fno-omit-frame-pointer"}, {"-O2", "-fno-plt"}} {
+	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O3"}, {"-Os"},
+		{"-O2", "-fcf-protection=full"}, {"-O2", "-fno-omit-frame-pointer"}, {"-O2", "-fno-plt"}} {
 		for _, complete := range []bool{false, true} {
 			t.Run(fmt.Sprint(flags, complete), func(t *testing.T) {
-				prove(t, planned(t, compileFile(t, "kinds.c", flags...), planner.Options{Complete: complete}))
+				prove(t, planned(t, compileFile(t, "kinds.c", flags...),
+					planner.Options{Complete: complete}))
 			})
 		}
 	}
@@ -55,7 +57,8 @@ func calls(b *cfg.Block) bool {
 	return k == x86.Call || k == x86.CallInd
 }
 
-// TestRule1SilentLeaves: a routine may end without an event if only traced code enters it, by direct calls.
+// TestRule1SilentLeaves: a routine may end without an event if only traced code enters it, by
+// direct calls.
 func TestRule1SilentLeaves(t *testing.T) {
 	p := complete(t)
 	for _, c := range []struct {
@@ -74,7 +77,9 @@ func TestRule1SilentLeaves(t *testing.T) {
 
 // TestRule1UnobservedCallers: a leaf is not silent when one of its callers is not traced.
 func TestRule1UnobservedCallers(t *testing.T) {
-	p := planned(t, compileFile(t, "kinds.c", "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol != "loops" }})
+	p := planned(t, compileFile(t, "kinds.c", "-O2"),
+		planner.Options{Complete: true,
+			Select: func(r *cfg.Routine) bool { return r.Symbol != "loops" }})
 	if r := routine(t, p, "leaf"); r.ProbeFree || sites(r) == 0 {
 		t.Errorf("leaf, which external code calls: silent %v, %d probes", r.ProbeFree, sites(r))
 	}
@@ -176,7 +181,8 @@ func TestRule6CallsOfUnobservedCode(t *testing.T) {
 	r := routine(t, complete(t), "outside")
 	external := blocks(r, plan.External)
 	if len(external) == 0 || len(blocks(r, plan.Harmless)) == 0 {
-		t.Fatalf("%d calls of unknown functions, %d of harmless ones", len(external), len(blocks(r, plan.Harmless)))
+		t.Fatalf("%d calls of unknown functions, %d of harmless ones", len(external),
+			len(blocks(r, plan.Harmless)))
 	}
 	for _, b := range external {
 		if r.Site(b) == nil {
@@ -232,7 +238,9 @@ func TestRule8SwitchesTellTheirCase(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	p := planned(t, compileFile(t, "kinds.c", "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol == "saves" }})
+	p := planned(t, compileFile(t, "kinds.c", "-O2"),
+		planner.Options{Complete: true,
+			Select: func(r *cfg.Routine) bool { return r.Symbol == "saves" }})
 	for _, r := range p.Routines {
 		switch {
 		case r.Traced() != (r.Symbol == "saves"):
@@ -284,7 +292,8 @@ func TestPlansOfTheSystem(t *testing.T) {
 				case r.Traced():
 					observed[complete]++
 				case complete && strings.Contains(r.LeftOut, "single-stepped"):
-					t.Errorf("%s: %s is left out although everything is admitted: %s", path, r.Name, r.LeftOut)
+					t.Errorf("%s: %s is left out although everything is admitted: %s", path, r.Name,
+						r.LeftOut)
 				}
 			}
 			for i := range pl.Sites {
@@ -296,10 +305,12 @@ func TestPlansOfTheSystem(t *testing.T) {
 			stepped[complete] /= total
 		}
 		if observed[false] > observed[true] {
-			t.Errorf("%s: %d routines traced, %d with Complete", path, observed[false], observed[true])
+			t.Errorf("%s: %d routines traced, %d with Complete", path, observed[false],
+				observed[true])
 		}
 		if stepped[false] > 0.011 {
-			t.Errorf("%s: %.2f %% of the hits are expected to be single-stepped", path, 100*stepped[false])
+			t.Errorf("%s: %.2f %% of the hits are expected to be single-stepped", path,
+				100*stepped[false])
 		}
 	}
 }
@@ -307,7 +318,8 @@ func TestPlansOfTheSystem(t *testing.T) {
 // TestSitesAreSorted and each belongs to one block.
 func TestSitesAreSorted(t *testing.T) {
 	p := complete(t)
-	if !slices.IsSortedFunc(p.Sites, func(a, b plan.Site) int { return int(int64(a.Addr) - int64(b.Addr)) }) {
+	if !slices.IsSortedFunc(p.Sites,
+		func(a, b plan.Site) int { return int(int64(a.Addr) - int64(b.Addr)) }) {
 		t.Error("sites are not in the order of their addresses")
 	}
 	for i := range p.Sites {
@@ -330,7 +342,8 @@ func ExampleMake() {
 		fmt.Println(err)
 		return
 	}
-	p, err := planner.Make(program, planner.Options{Select: func(r *cfg.Routine) bool { return r.Addr != im.Entry }})
+	p, err := planner.Make(program,
+		planner.Options{Select: func(r *cfg.Routine) bool { return r.Addr != im.Entry }})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -343,8 +356,8 @@ func ExampleMake() {
 	// Output: the entry point is traced: false
 }
 
-// TestPersonalityIsCalled: a personality routine that unwind information alone names is called by the unwinder. It was taken
-// for one that nobody calls.
+// TestPersonalityIsCalled: a personality routine that unwind information alone names is called by
+// the unwinder. It was taken for one that nobody calls.
 func TestPersonalityIsCalled(t *testing.T) {
 	const source = `
 		__attribute__((noinline)) int own(int n) { return n > 3 ? n * 7 : n + 1; }
@@ -365,7 +378,8 @@ func BenchmarkMake(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(len(p.Routines))*float64(b.N)/b.Elapsed().Seconds(), "routines/s")
+			b.ReportMetric(float64(len(p.Routines))*float64(b.N)/b.Elapsed().Seconds(),
+				"routines/s")
 		})
 	}
 }
@@ -391,7 +405,8 @@ func TestWeights(t *testing.T) {
 		if decision < 0 {
 			t.Fatal("no decision whose two ways meet")
 		}
-		w := &planner.Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{choose.Addr: 1000}}
+		w := &planner.Weights{Blocks: map[uint64]uint64{},
+			Entries: map[uint64]uint64{choose.Addr: 1000}}
 		for b := range choose.Blocks {
 			w.Blocks[choose.Blocks[b].Lo] = 1000
 		}
@@ -404,8 +419,10 @@ func TestWeights(t *testing.T) {
 		}
 		r := made.Routines[choose.ID]
 		speaks := func(b int) bool { return r.Site(b) != nil }
-		if !r.Traced() || speaks(decision) || slices.ContainsFunc(ways[usual], speaks) || !slices.ContainsFunc(ways[1-usual], speaks) {
-			t.Errorf("way %d is the usual one: %s; the decision makes an event: %v, ways %v", usual, r.LeftOut, speaks(decision), ways)
+		if !r.Traced() || speaks(decision) || slices.ContainsFunc(ways[usual], speaks) ||
+			!slices.ContainsFunc(ways[1-usual], speaks) {
+			t.Errorf("way %d is the usual one: %s; the decision makes an event: %v, ways %v", usual,
+				r.LeftOut, speaks(decision), ways)
 		}
 	}
 }
@@ -418,7 +435,8 @@ func parting(r *cfg.Routine) (decision int, ways [2][]int) {
 		}
 		for i, n := range r.Blocks[b].Succ {
 			ways[i] = nil
-			for ; n >= 0 && len(r.Blocks[n].Succ) == 1 && len(ways[i]) < len(r.Blocks); n = r.Blocks[n].Succ[0] {
+			for ; n >= 0 && len(r.Blocks[n].Succ) == 1 &&
+				len(ways[i]) < len(r.Blocks); n = r.Blocks[n].Succ[0] {
 				ways[i] = append(ways[i], n)
 			}
 			ways[i] = append(ways[i], n)
@@ -432,8 +450,8 @@ func parting(r *cfg.Routine) (decision int, ways [2][]int) {
 	return -1, ways
 }
 
-// TestSignaturesAreNotProbed: code that calls through pointers reads how a function begins; what jumps over code that
-// runs is no signature.
+// TestSignaturesAreNotProbed: code that calls through pointers reads how a function begins; what
+// jumps over code that runs is no signature.
 func TestSignaturesAreNotProbed(t *testing.T) {
 	p := planned(t, compileFile(t, "signatures.c", "-O1"), planner.Options{Complete: true})
 	prove(t, p)
