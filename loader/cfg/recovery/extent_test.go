@@ -1,6 +1,7 @@
 package recovery_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -89,13 +90,35 @@ func checkWhole(
 	t *testing.T, program, symbol string, ways int, builds [][]string,
 ) (covered int) {
 	t.Helper()
+	isWhole := func(r *cfg.Routine) bool { return fewest(r) >= ways }
+	return checkSwitches(t, program, symbol, fmt.Sprint(ways, " or more"), isWhole, builds)
+}
+
+// checkExact is as checkWhole, but expects that each switch has as many ways, and no more.
+func checkExact(
+	t *testing.T, program, symbol string, ways int, builds [][]string,
+) (covered int) {
+	t.Helper()
+	isExact := func(r *cfg.Routine) bool {
+		all := switchWays(r)
+		return fewest(r) == ways && all[len(all)-1] == ways
+	}
+	return checkSwitches(t, program, symbol, fmt.Sprint(ways), isExact, builds)
+}
+
+func checkSwitches(
+	t *testing.T, program, symbol, want string, isRight func(r *cfg.Routine) bool,
+	builds [][]string,
+) (covered int) {
+	t.Helper()
 	for _, flags := range builds {
 		r := routine(t, recoverFile(t, compileFile(t, program, flags...)), symbol)
 		isUnsure := strings.HasPrefix(r.LeftOut, "unresolved indirect jump") ||
 			strings.Contains(r.LeftOut, "address taken")
-		if n := fewest(r); r.LeftOut == "" && n < ways || r.LeftOut != "" && !isUnsure {
-			t.Errorf("%s, %s, %q: a switch of %d ways, want %d; left out: %q",
-				program, symbol, flags, n, ways, r.LeftOut)
+		if r.LeftOut == "" && !isRight(r) || r.LeftOut != "" && !isUnsure {
+			t.Errorf("%s, %s, %q: switches of %d ways, %d jumps out of the routine, want %s; "+
+				"left out: %q",
+				program, symbol, flags, switchWays(r), ends(r)[cfg.TailInd], want, r.LeftOut)
 		} else if r.LeftOut == "" {
 			covered++
 		}

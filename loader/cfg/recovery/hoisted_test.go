@@ -127,7 +127,7 @@ func TestCaseIsKnownEarlierByLabels(t *testing.T) {
 func TestLabelChangedThroughPointer(t *testing.T) {
 	builds := [][]string{{"-O0"}, {"-O2"}, {"-O0", "-no-pie", "-fno-pie"}}
 	coverage{
-		"hooked": checkWhole(t, "hoisted/hooked.c", "hooked", 3, builds),
+		"hooked": checkExact(t, "hoisted/hooked.c", "hooked", 3, builds),
 	}.check(t, "hooked.golden")
 }
 
@@ -188,7 +188,7 @@ func TestTableOfManyJumps(t *testing.T) {
 	defer recovery.LimitSteps(300_000)()
 	builds := [][]string{{"-O1", "-fno-gcse"}}
 	coverage{
-		"f": checkWhole(t, "hoisted/many-jumps.c", "f", 256, builds),
+		"f": checkExact(t, "hoisted/many-jumps.c", "f", 256, builds),
 	}.check(t, "many-jumps.golden")
 }
 
