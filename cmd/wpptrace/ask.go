@@ -16,7 +16,7 @@ import (
 // The commands that ask a snapshot for something by name. They need no privileges.
 
 // namesHelp says how paths are named.
-const namesHelp = `ROUTINE    any path of a routine, named as hot does: "..." may stand for a part of the name
+const namesHelp = `ROUTINE    any path of a routine, named as hot does; "..." may stand for a part
 ROUTINE#N  path N of the routine
 ROUTINE()  a path that enters the routine
 'ROUTINE'  in quotes, a name with spaces or signs: 'operator new'#2 is path 2 of operator new`
@@ -158,8 +158,8 @@ func contextCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "context [FLAG...] PATH SNAPSHOT",
 		Short: "Print what ran directly before and after a path",
-		Example: `  wpptrace context 'xmalloc#0' bash-4711.wpp    the path before each time, and the path after
-  wpptrace context -k 3 'malloc()' x.wpp        the three before each entry, and the three after`,
+		Example: `  wpptrace context 'xmalloc#0' bash-4711.wpp    the path before, and the one after
+  wpptrace context -k 3 'malloc()' x.wpp        the three before each entry, and after`,
 		Long: `PATH is one of these:
 ` + namesHelp + `
 

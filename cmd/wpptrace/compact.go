@@ -26,13 +26,13 @@ func compactCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact [-o FILE] SNAPSHOT",
 		Short: "Make a snapshot smaller, to keep or to send it",
-		Example: `  wpptrace compact bash-4711.wpp              in its place; bash-4711.wpp.old is the one before
-  wpptrace compact -o small.wpp bash-4711.wpp`,
-		Long: `Looks for repetitions in all that ran, where the recording could only look back. What the snapshot
-says stays the same, and so do the answers of all commands, but for the figures of its grammars.
-A thread of a million paths takes a second or two and 50 to 140 MB of memory; none more than 2.5 GB.
-A snapshot that would not be smaller is left as it is, and so is one so large that it stays in
-segments. One that is cut off is refused: the result would look whole.`,
+		Example: `  wpptrace compact x.wpp               in its place; x.wpp.old is the one before
+  wpptrace compact -o small.wpp x.wpp  in another file`,
+		Long: `Looks for repetitions in all that ran, where the recording could only look back. What
+the snapshot says stays the same, and so do the answers of all commands, but for the figures of its
+grammars. A thread of a million paths takes a second or two and 50 to 140 MB of memory; none more
+than 2.5 GB. A snapshot that would not be smaller is left as it is, and so is one so large that it
+stays in segments. One that is cut off is refused: the result would look whole.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if output == "-" {

@@ -27,13 +27,14 @@ func compressCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compress [--symbols] FILE -o SNAPSHOT",
 		Short: "Make a snapshot of a raw trace of any tracer",
-		Example: `  wpptrace compress x.raw -o x.wpp                     what wpptrace --raw x.raw has written
-  tracer | wpptrace compress - -o x.wpp                while another tracer writes
-  wpptrace compress --symbols x.u32 -o x.wpp           any numbers
-  wpptrace dump --as symbols x.wpp > x.u32             and back`,
-		Long: `docs/raw-trace.md says what other tracers have to write: the operations of Larus 1999, section 2, in
-bytes. FILE - is stdin. The trace is read once, from beginning to end, and need not fit into memory.
-A trace that is cut off gives a snapshot of what there is, an error, and status 1.
+		Example: `  wpptrace compress x.raw -o x.wpp             what --raw x.raw has written
+  tracer | wpptrace compress - -o x.wpp        while another tracer writes
+  wpptrace compress --symbols x.u32 -o x.wpp   any numbers
+  wpptrace dump --as symbols x.wpp > x.u32     and back`,
+		Long: `docs/raw-trace.md says what other tracers have to write: the operations of Larus
+1999, section 2, in bytes. FILE - is stdin. The trace is read once, from beginning to end, and need
+not fit into memory. A trace that is cut off gives a snapshot of what there is, an error, and status
+1.
 
 What --memory is too small for goes to FILE while it is being made, a segment at a time. If wpptrace
 is killed then, what it has written is in .FILE.NUMBER, which all commands read.

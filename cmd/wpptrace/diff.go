@@ -21,11 +21,11 @@ func diffCommand() *cobra.Command {
 		Use: "diff [FLAG...] SNAPSHOT SNAPSHOT",
 		Short: "Print which paths and subpaths are new, gone, hotter or colder in a second " +
 			"snapshot",
-		Example: `  wpptrace diff before.wpp after.wpp             what changed most, of the same build
-  wpptrace diff --share -L 8 short.wpp long.wpp  of runs that were not equally long`,
-		Long: `Compared are all paths, and the subpaths that are hot in one of the snapshots, as hot finds them
-with the same flags. Both must be of the same build of the program. Threads are taken together.
-Routines of what wpptrace compress has made are the same if their names and addresses are.
+		Example: `  wpptrace diff before.wpp after.wpp       what changed most, of the same build
+  wpptrace diff --share -L 8 a.wpp b.wpp   of runs that were not equally long`,
+		Long: `Compared are all paths, and the subpaths that are hot in one of the snapshots, as hot
+finds them with the same flags. Both must be of the same build of the program. Threads are taken
+together. Routines of what wpptrace compress has made are the same if their names and addresses are.
 
 CHANGE  new: ran only in the second; gone: only in the first; hotter, colder: cost more or less;
         unseen: ran in one, where the other did not trace all of it, or what comes in between

@@ -5,6 +5,6 @@
 // This package wires the others together and speaks to the user; it is the only main. It promises
 // that the target is left as it was found, however the recording ends; that results go to stdout
 // and everything else to stderr; that an error is one line that names what was attempted, on what,
-// and what to do; and that the last line tells what was lost. It does not decode, compress or
+// and what to do; and that the last line says what was lost. It does not decode, compress or
 // query: see decoder, compress and query.
 package main

@@ -32,7 +32,7 @@ func main() {
 	}
 	_ = time.Local.String() // TZ may name a file, which is read now, as the user
 	memory.KeepTo(memory.Wished)
-	// which is asked for once, and told of where it is wanted
+	// asked for once, and printed where it is wanted
 	privilege.Seeing(func() { _, _ = features.LinuxVersionCode() })
 	status := make(chan int)
 	go func() { status <- run(os.Args[1:], os.Stdout, os.Stderr) }()
@@ -155,7 +155,7 @@ Usage:
 Commands:{{range .Commands}}{{if .IsAvailableCommand}}
   {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
 
-wpptrace COMMAND --help tells more about each.{{end}}
+wpptrace COMMAND --help explains each.{{end}}
 
 Flags:
 {{.LocalFlags.FlagUsagesWrapped 100}}`

@@ -64,7 +64,7 @@ Of the program's FILE it is that of a recording without windows.
 --verify proves the plan, apart from what made it: between two events there is one probe-free route
 at most; no circle of jumps or calls runs without an event; and external code (libraries that are
 not traced, the kernel, routines left out) can break no probe-free route by calling back, throwing
-or jumping. Each fault names its routine and the blocks of both routes that nothing tells apart;
+or jumping. Each fault names its routine and the blocks of both routes that no event distinguishes;
 then the exit status is 1.
 
 --routine NAME prints what the plan makes of one routine instead. Each block has its addresses, its

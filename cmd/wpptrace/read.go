@@ -23,15 +23,16 @@ import (
 // The commands that read a snapshot. They need no privileges.
 
 // statHelp says what each figure is.
-const statHelp = `--routines prints IMAGE START END STATE NAME for each contiguous range of each routine, separated by
-tabs; addresses are link-time, in hex, END exclusive; STATE is observed (traced) or left-out:REASON.
+const statHelp = `--routines prints IMAGE START END STATE NAME for each contiguous range of each
+routine, separated by tabs; addresses are link-time, in hex, END exclusive; STATE is observed (that
+is: traced) or left-out:REASON.
 
 --csv prints the data of a figure of Larus (1999): figure8 how the grammar grows with the trace, as
 tid,position,rules,rhs_symbols: what the paths and marks before the position use of it; figure9 how
 many minimal hot subpaths of ten paths and more there are, as min_cost,max_length,subpaths.
 
 The figures, with --json too; what is not known is -, with --json null:
-  schema_version         of these figures; within a version, they only become more
+  schema_version         of these figures; within a version, members are only added
   command, pid           what was traced
   started, kernel        when and on which kernel
   ended                  on what occasion: exited; interrupted; duration (-d); exec; slow-down
@@ -58,8 +59,8 @@ The figures, with --json too; what is not known is -, with --json null:
   hits                   how often a probe was hit, hits_single_stepped slow ones of them
   hits_per_path          hits / paths
   ns_per_hit             what a hit took on average that was not single-stepped, as measured
-  ns_per_hit_over_probe  what wpptrace's report of a hit took, on average, over a bare probe
-  words                  8-byte reports of the kernel
+  ns_per_hit_over_probe  what recording a hit took, on average, over a bare probe
+  words                  events that the kernel sent, of 8 bytes each
   slow_down              CPU time while traced over CPU time without, as measured; 100: that or
                          more; slow_down_vague: it is what it was at least, slow_down_most at most,
                          slow_down_likely as far as is known: by what hits leave or, where that
@@ -69,9 +70,10 @@ The figures, with --json too; what is not known is -, with --json null:
                          routines_met those of them that ran
   lost, gaps             events that were lost, and in how many places
   windows                in which it was traced; 0: all the time
-  sampled                the share of its own CPU time that was traced, 1: all; where that is in
-                         doubt, unknown (with --json 0), and sampled_most what it is at most
-  anomalies              words that did not fit the program: paths near #cut and #unwind are suspect`
+  sampled                the share of its own CPU time that was traced, 1: all; sampled_most: what
+                         it is at most, where sampled is not known
+  anomalies              events that did not fit the program: paths near #cut and #unwind may be
+                         wrong`
 
 func statCommand() *cobra.Command {
 	var asJSON, routines bool
@@ -128,19 +130,20 @@ func hotCommand() *cobra.Command {
 		Use: "hot [FLAG...] SNAPSHOT",
 		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in " +
 			"sequence",
-		Example: `  wpptrace hot bash-4711.wpp                 subpaths that make up 1 % of all instructions or more
-  wpptrace hot --top 5 -C 5% bash-4711.wpp   the five hottest, of those that make up 5 % or more
+		Example: `  wpptrace hot bash-4711.wpp                 of 1 % of all instructions or more
+  wpptrace hot --top 5 -C 5% bash-4711.wpp   the five hottest of those of 5 % or more
   wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran
   wpptrace hot --cost t.csv:misses x.wpp     by what has been measured elsewhere
   wpptrace hot --maximal -L 20 x.wpp         as long as they get, up to twenty paths`,
-		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if COUNT times the
-cost of its paths is -C or more, which is more than its SHARE where it overlaps itself, and minimal
-if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are found. -l 1 -L 1
-lists single paths, -l 3 -L 3 sequences of three. Of several threads, counts are added up; --tid
-asks one. Where no instructions are known, as after wpptrace compress, each path costs 1.
---maximal finds those instead that no path before or behind makes longer, up to -L, without making
-them rarer. --larus finds those that Larus's own algorithm (1999, figure 7) reports: a quick choice
-of the minimal ones and of some that are longer, which misses most. Counts are exact in all three.
+		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if
+COUNT times the cost of its paths is -C or more, which is more than its SHARE where it overlaps
+itself, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
+found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three. Of several threads, counts are
+added up; --tid asks one. Where no instructions are known, as after wpptrace compress, each path
+costs 1. --maximal finds those instead that no path before or behind makes longer, up to -L, without
+making them rarer. --larus finds those that Larus's own algorithm (1999, figure 7) reports: a quick
+choice of the minimal ones and of some that are longer, which misses most. Counts are exact in all
+three.
 
 --cost FILE takes a table of costs: CSV with a header, a column "path" of ROUTINE#N, in full as
 --json has it, and one or more of whole numbers, of which :COLUMN names one. A column "before" may
@@ -206,10 +209,10 @@ func pathCommand() *cobra.Command {
 			"lines",
 		Example: `  wpptrace path 'xmalloc#0' bash-4711.wpp            the name as hot prints it
   wpptrace path 'std::vec...push_back#2' x.wpp       shortened too`,
-		Long: `A line for each basic block, in the order in which they ran: link-time addresses of its first and
-last instruction, in hex; how many there are; the source lines of these two, if they are known. A
-block with code that is inlined from other routines has a line for each part of it, and lines that
-say in which routine, where that was called, and in which.`,
+		Long: `A line for each basic block, in the order in which they ran: link-time addresses of
+its first and last instruction, in hex; how many there are; the source lines of these two, if they
+are known. A block with code that is inlined from other routines has a line for each part of it, and
+lines that say in which routine, where that was called, and in which.`,
 		Args: exactly(2, "a path with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, _, err := readSnapshot(c, args[1])
@@ -229,17 +232,17 @@ func dumpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dump [--as FORM] [--tid TID] [--from N] [--to N] [--reverse] SNAPSHOT",
 		Short: "Print a snapshot in full: every path, block or instruction that ran, in order",
-		Example: `  wpptrace dump bash-4711.wpp              TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS
-  wpptrace dump --as insns bash-4711.wpp   TID IMAGE ADDRESS, a line for each instruction
-  wpptrace dump --as dot x.wpp | dot -Tsvg the grammar as a graph
-  wpptrace dump --from 900 --to 910 x.wpp  ten paths, at once, wherever they are`,
-		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that begin with # say
-what is not in the stream: #gap N (N events lost; 0: how many is not known, as where a window ends),
-#resume (tracing began in the middle of an activation, or a coroutine goes on: what led there may be
-missing), #unwind N (N activations left without a return), #cut (the path before was cut off),
-#handler (a signal came). External code is in no line: shared libraries, routines that
-were left out (stat --routines), linkage stubs, start-up code such as _init and _fini. symbols is
-binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read them.
+		Example: `  wpptrace dump x.wpp              TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS
+  wpptrace dump --as insns x.wpp   TID IMAGE ADDRESS, a line for each instruction
+  wpptrace dump --as dot x.wpp | dot -Tsvg    the grammar as a graph
+  wpptrace dump --from 900 --to 910 x.wpp     ten paths, at once, wherever they are`,
+		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that
+begin with # say what is not in the stream: #gap N (N events lost; 0: how many is not known, as
+where a window ends), #resume (tracing began in the middle of an activation, or a coroutine goes on:
+what led there may be missing), #unwind N (N activations left without a return), #cut (the path
+before was cut off), #handler (a signal came). External code is in no line: shared libraries,
+routines that were left out (stat --routines), linkage stubs, start-up code such as _init and _fini.
+symbols is binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read them.
 
 --from and --to select paths and marks of each thread by their positions, which count from 0 and
 which find prints; --reverse prints the last first. What is outside takes no time.`,

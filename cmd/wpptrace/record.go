@@ -69,14 +69,14 @@ func recordCommand() *cobra.Command {
   wpptrace plan -p 4711                what would be probed, and what not and why
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
-		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
-and as before afterwards. With -p it is slowed down by 5% in the long run, some tens of seconds or
-more: where all of it cannot be had for that, it is traced in windows with gaps between them, and
-counts are estimates. With --overhead 0 all of it is traced, up to --max-slowdown; so is a COMMAND,
-whatever that costs.
+		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while
+it is traced, and as before afterwards. With -p it is slowed down by 5% in the long run, some tens
+of seconds or more: where all of it cannot be had for that, it is traced in windows with gaps
+between them, and counts are estimates. With --overhead 0 all of it is traced, up to --max-slowdown;
+so is a COMMAND, whatever that costs.
 
 When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
-stdout is COMMAND's alone. The last line on stderr tells what was lost.
+stdout is COMMAND's alone. The last line on stderr says what was lost.
 
 The code of the program itself is traced, and with --lib that of shared libraries, whenever they are
 loaded. Go programs cannot be traced.
@@ -87,7 +87,7 @@ with -o x.wpp the first in x.wpp and others in x.PID.wpp; a further one of the s
 x.PID.2.wpp. A process is stopped for some 0.3 s where it begins. All is over when the last of them
 has ended; hot prints the hot subpaths of each then. --memory and --ring-size are for all; --memory
 says how many are recorded at the same time, one for each 64M (16 with 0): others run untraced, and
-are told of.
+a line on stderr says so.
 Without --follow-fork, a recording ends when the process calls exec.
 
 SIGINT, SIGTERM, SIGHUP and SIGQUIT end the recording, a second one at once and without a snapshot;
@@ -145,7 +145,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses, an end by "+
 		"--max-slowdown, and what --json asks for")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell what is being done")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what is being done")
 }
 
 // unknownCommand says what may have been meant by what is no command.

@@ -244,7 +244,7 @@ func TestTargetEnds(t *testing.T) {
 		*status != 7 {
 		t.Errorf("exit status %v", status)
 	}
-	if !strings.HasPrefix(w.stdout.String(), `{"schema_version":1,`) {
+	if !strings.HasPrefix(w.stdout.String(), `{"schema_version":2,`) {
 		t.Errorf("no figures on stdout: %s", w.stdout.String())
 	}
 	endedOn(t, w, w.files()[0], record.Exited)

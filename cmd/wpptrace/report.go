@@ -41,7 +41,7 @@ func (p *printer) result(r *record.Result, process *target.Process) error {
 	p.say("snapshot: %s (%d bytes)", r.Path, r.FileSize)
 	if n := r.Snapshot.Figures.Anomalies; n > 0 {
 		p.say("%d events did not fit the program: its paths may be wrong near #cut and #unwind "+
-			"(-v tells more)", n)
+			"(-v prints more)", n)
 	}
 	p.windows(r)
 	p.unmatched(r)

@@ -36,6 +36,8 @@ const introduction = `# JSON
 What the commands print with --json, written by make generate from the types that they print. Each
 command prints one object, on a line. Within a version of the schema, members are only added.
 
+The version is 2. In version 1, some members that were not known were 0 or an empty text.
+
 What is not known is null, and never 0 or an empty text. A member marked *optional* is left out
 where there is nothing to say. Counts stop at 2^64-1, and may be larger than a double holds exactly.
 Names are as the program's file has them, whatever characters are in them.

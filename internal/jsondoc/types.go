@@ -101,7 +101,7 @@ func (t types) members(typeName string) (list []member, err error) {
 		m := member{name: name, optional: strings.Contains(options, "omit"),
 			doc: strings.TrimSpace(plain(f.Doc) + " " + plain(f.Comment))}
 		if name == "schema_version" {
-			m.doc = "of the object; 1"
+			m.doc = "of the object; 2"
 		}
 		if m.doc == "" {
 			return nil, fmt.Errorf("member %s of %s has no comment that says what it is", name,

@@ -8,8 +8,8 @@ import (
 )
 
 // SchemaVersion is the version of the JSON objects that wpptrace writes. Within a version, members
-// are only added.
-const SchemaVersion = 1
+// are only added. In version 1, what was not known was 0 or an empty text; since 2 it is null.
+const SchemaVersion = 2
 
 // WriteJSON writes an object as JSON, on a line. what is what an error calls it.
 func WriteJSON(w io.Writer, object any, what string) error {

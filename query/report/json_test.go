@@ -31,7 +31,7 @@ func TestUnknownIsNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]any{
-		"schema_version": 1.0, "paths": 3.0, "distinct_paths": 1.0, "threads": 1.0, "rules": 1.0,
+		"schema_version": 2.0, "paths": 3.0, "distinct_paths": 1.0, "threads": 1.0, "rules": 1.0,
 		"rules_per_path": 1.0, "sampled": 1.0,
 		"lost": 0.0, "gaps": 0.0, "windows": 0.0, "routines_total": 1.0, "routines_observed": 1.0,
 		"routines_met": 1.0,
