@@ -2,9 +2,11 @@ package attach
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
@@ -31,8 +33,8 @@ const (
 
 // Obstacles lists where the image of a process's executable, whose file is open, cannot be traced.
 // Nothing is attached. It fails where nothing can be traced: its code is not in memory as the file
-// has it, or a debugger has breakpoints in it; with the latter it returns the list so far. Cost:
-// the code of the process is read, some 0.3 ms a megabyte.
+// has it, or somebody else's breakpoints stand in it; with the latter it returns the list of all
+// else. Cost: the code of the process is read, some 0.3 ms a megabyte.
 func Obstacles(p *target.Process, im *image.Image, file *os.File) ([]Obstacle, error) {
 	base, err := Base(p, im)
 	if err != nil {
@@ -106,7 +108,7 @@ func (m *mapped) altered(p *target.Process, known []Obstacle) (list []Obstacle, 
 			continue
 		}
 		lo, end := s.Addr, s.Addr+uint64(len(s.Data))
-		for lo < end && err == nil {
+		for lo < end {
 			hi := end
 			for _, o := range known { // the part before the next obstacle, or behind this one
 				switch {
@@ -117,7 +119,12 @@ func (m *mapped) altered(p *target.Process, known []Obstacle) (list []Obstacle, 
 				}
 			}
 			if lo < hi {
-				list, err = m.compare(p, list, lo, s.Data[lo-s.Addr:hi-s.Addr])
+				part, partErr := m.compare(p, lo, s.Data[lo-s.Addr:hi-s.Addr])
+				list = append(list, part...)
+				if partErr != nil && !errors.Is(partErr, ErrBreakpoint) {
+					return list, partErr
+				}
+				err = cmp.Or(err, partErr)
 			}
 			lo = max(lo, hi)
 		}
@@ -125,10 +132,11 @@ func (m *mapped) altered(p *target.Process, known []Obstacle) (list []Obstacle, 
 	return list, err
 }
 
-// compare adds to a list what of the code from lo on is not that of the file.
+// compare lists what of the code from lo on is not that of the file. A byte that a breakpoint has
+// replaced is not in the list, but makes the error: the code goes on as the file has it.
 func (m *mapped) compare(
-	p *target.Process, list []Obstacle, lo uint64, file []byte,
-) ([]Obstacle, error) {
+	p *target.Process, lo uint64, file []byte,
+) (list []Obstacle, found error) {
 	const chunk = 1 << 20
 	text := make([]byte, min(chunk, len(file)))
 	for ; len(file) > 0; lo, file = lo+uint64(len(text)), file[len(text):] {
@@ -144,14 +152,15 @@ func (m *mapped) compare(
 				list = grown(list, lo+uint64(i))
 			}
 		}
-		for _, o := range list {
-			if o.Hi-o.Lo == 1 && o.Lo >= lo && text[o.Lo-lo] == breakpoint {
-				err := fmt.Errorf("the code of process %d at %x: %w", p.PID, o.Lo, ErrBreakpoint)
-				return list, err
+		list = slices.DeleteFunc(list, func(o Obstacle) bool {
+			alone := o.Hi-o.Lo == 1 && o.Lo >= lo && text[o.Lo-lo] == breakpoint
+			if alone && found == nil {
+				found = fmt.Errorf("the code of process %d at %x: %w", p.PID, o.Lo, ErrBreakpoint)
 			}
-		}
+			return alone
+		})
 	}
-	return list, nil
+	return list, found
 }
 
 // grown adds a byte to code that was changed.
