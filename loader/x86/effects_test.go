@@ -392,3 +392,13 @@ func ExampleInst_Effects() {
 	// true true true true 4 8 8
 	// true true true
 }
+
+// Of two prefixes that each make another instruction of one opcode, f3 wins.
+func TestRepWinsOverOperandSize(t *testing.T) {
+	code := []byte{0x66, 0xf3, 0x0f, 0x38, 0xf6, 0xca} // adox %edx,%ecx
+	in, ok := Decode(code)
+	e := in.Effects(code, 0)
+	if !ok || e.Operation != AdoX || e.FlagsWritten() != OF {
+		t.Errorf("%x: operation %d, writes flags %x", code, e.Operation, e.FlagsWritten())
+	}
+}

@@ -308,10 +308,10 @@ func (in *Inst) threeByteMeaning() (Operation, form) {
 		return MovBE, formRM
 	case op == 0xf1 && in.Rep == 0:
 		return MovBE, formMR
+	case op == 0xf6 && in.Rep == 0xf3: // also behind 66
+		return AdoX, formRM
 	case op == 0xf6 && in.OpSize:
 		return AdcX, formRM
-	case op == 0xf6 && in.Rep == 0xf3:
-		return AdoX, formRM
 	}
 	return Unknown, formMR
 }
