@@ -8,15 +8,15 @@ func (m *Machine) execute(e *x86.Effects) bool {
 	case x86.Add, x86.Or, x86.Adc, x86.Sbb, x86.And, x86.Sub, x86.Xor, x86.Cmp:
 		m.compute(e)
 	case x86.Inc:
-		m.set(e.Dst, m.sum(m.Get(e.Dst), Value{Form: Constant, Off: 1}, e.Dst.Size*8))
+		m.set(e.Dst, m.Symbols.sum(m.Get(e.Dst), Value{Form: Constant, Off: 1}, e.Dst.Size*8))
 	case x86.Dec:
-		m.set(e.Dst, m.sum(m.Get(e.Dst), Value{Form: Constant, Off: -1}, e.Dst.Size*8))
+		m.set(e.Dst, m.Symbols.sum(m.Get(e.Dst), Value{Form: Constant, Off: -1}, e.Dst.Size*8))
 	case x86.Mov:
 		return m.move(e)
 	case x86.MovZX:
 		m.write(e.Dst, m.Get(e.Src))
 	case x86.MovSX:
-		m.write(e.Dst, m.extend(m.Get(e.Src), e.Src.Size*8))
+		m.write(e.Dst, m.Symbols.extend(m.Get(e.Src), e.Src.Size*8))
 	case x86.Lea:
 		m.write(e.Dst, m.effective(e.Src))
 	case x86.MovIf:
@@ -30,7 +30,8 @@ func (m *Machine) execute(e *x86.Effects) bool {
 	case x86.Xchg:
 		return m.exchange(e)
 	case x86.Leave:
-		m.Regs[x86.RSP], m.Regs[x86.RBP] = m.sum(m.Regs[x86.RBP], Number(8), 64), m.Fresh(Loaded)
+		m.Regs[x86.RSP], m.Regs[x86.RBP] = m.Symbols.sum(m.Regs[x86.RBP], Number(8),
+			64), m.Symbols.Fresh(Loaded)
 	default:
 		return false
 	}
@@ -40,7 +41,7 @@ func (m *Machine) execute(e *x86.Effects) bool {
 func (m *Machine) move(e *x86.Effects) bool {
 	switch {
 	case e.HasImm:
-		m.set(e.Dst, m.narrow(Number(uint64(e.Imm)), e.Dst.Size*8))
+		m.set(e.Dst, m.Symbols.narrow(Number(uint64(e.Imm)), e.Dst.Size*8))
 	case e.Src.Mem || e.Src.Reg >= 0:
 		m.set(e.Dst, m.Get(e.Src))
 	default:
@@ -68,11 +69,11 @@ func (m *Machine) compute(e *x86.Effects) {
 		m.compareWith(old, v, size)
 		return
 	case e.Operation == x86.Add:
-		m.set(e.Dst, m.sum(old, v, bits))
+		m.set(e.Dst, m.Symbols.sum(old, v, bits))
 		return
 	case e.Operation == x86.Sub && isNumber:
 		m.compareWith(old, v, size)
-		m.set(e.Dst, m.sum(old, Value{Form: Constant, Off: -v.Off}, bits))
+		m.set(e.Dst, m.Symbols.sum(old, Value{Form: Constant, Off: -v.Off}, bits))
 		return
 	case e.Operation == x86.Or || e.Operation == x86.Xor:
 		mask, ok := m.maskOf(old)
@@ -83,18 +84,18 @@ func (m *Machine) compute(e *x86.Effects) {
 			return
 		}
 	case e.Operation == x86.And && isNumber:
-		if mask := uint64(m.narrow(v, bits).Off); mask < 1<<20 {
+		if mask := uint64(m.Symbols.narrow(v, bits).Off); mask < 1<<20 {
 			m.set(e.Dst, m.masked(mask))
 			return
 		}
 	}
 	m.compare.valid = false
-	m.set(e.Dst, Value{Sym: m.Fresh(Computed).Sym, Bits: bits})
+	m.set(e.Dst, Value{Sym: m.Symbols.Fresh(Computed).Sym, Bits: bits})
 }
 
 // compareWith notes what a comparison leaves in the flags.
 func (m *Machine) compareWith(v, with Value, size uint8) {
-	with = m.narrow(with, size*8)
+	with = m.Symbols.narrow(with, size*8)
 	m.compare = comparison{valid: with.Form == Constant, size: size, v: v, with: uint64(with.Off)}
 }
 
@@ -114,7 +115,7 @@ func (m *Machine) push(e *x86.Effects) bool {
 	default:
 		return false
 	}
-	m.Regs[x86.RSP] = m.sum(m.Regs[x86.RSP], Value{Form: Constant, Off: -8}, 64)
+	m.Regs[x86.RSP] = m.Symbols.sum(m.Regs[x86.RSP], Value{Form: Constant, Off: -8}, 64)
 	m.store(stackTop(), 8, v)
 	return true
 }
@@ -124,7 +125,7 @@ func (m *Machine) pop(e *x86.Effects) bool {
 		return false
 	}
 	v := m.load(stackTop(), 8)
-	m.Regs[x86.RSP] = m.sum(m.Regs[x86.RSP], Number(8), 64)
+	m.Regs[x86.RSP] = m.Symbols.sum(m.Regs[x86.RSP], Number(8), 64)
 	m.Regs[e.Dst.Reg] = v
 	return true
 }
@@ -147,10 +148,10 @@ func (m *Machine) shift(e *x86.Effects) bool {
 	}
 	by := uint8(e.Imm) & (bits - 1)
 	v := m.read(e.Dst)
-	out := Value{Sym: m.Fresh(Computed).Sym, Bits: bits}
+	out := Value{Sym: m.Symbols.Fresh(Computed).Sym, Bits: bits}
 	switch isLeft := e.Operation == x86.Shl; {
 	case isLeft && by <= 3 && v.Form == Symbolic:
-		out = m.times(v, 1<<by)
+		out = m.Symbols.times(v, 1<<by)
 	case isLeft:
 	case bits-by <= 20:
 		out = m.limited(1<<(bits-by) - 1)
@@ -172,7 +173,7 @@ func (m *Machine) moveIf(e *x86.Effects) bool {
 		return false
 	}
 	held, moved := m.Regs[e.Dst.Reg], m.Get(e.Src)
-	v := m.Fresh(Chosen)
+	v := m.Symbols.Fresh(Chosen)
 	m.Symbols[v.Sym].Value, m.Symbols[v.Sym].Other = held, moved
 	m.Regs[e.Dst.Reg] = v
 	return true

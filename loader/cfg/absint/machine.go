@@ -1,8 +1,6 @@
 package absint
 
 import (
-	"slices"
-
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -12,21 +10,10 @@ import (
 // its own.
 type Machine struct {
 	Regs    [16]Value
-	Memory  []Cell
-	Symbols []Unknown
-	bounds  []Bound
+	Memory  Memory
+	Symbols Symbols
+	bounds  bounds
 	compare comparison
-
-	FrameAliased bool // pointers may lead into the frame
-
-	stored         []Slot // in the frame, since the run began
-	storedAnywhere bool   // in the frame, at a place that is not known
-}
-
-// A Cell is a known place in memory.
-type Cell struct {
-	At    Slot
-	Value Value
 }
 
 // A comparison is what the flags hold: those of v - with, both of size bytes.
@@ -65,12 +52,12 @@ const slotFrame = 1 << 40
 // Reset prepares the machine to run from an instruction where cfa is the rule. All registers hold
 // symbols, the stack or frame pointer by what the rule says.
 func (m *Machine) Reset(cfa image.CFA) {
-	m.Memory, m.bounds = m.Memory[:0], m.bounds[:0]
+	m.Memory.reset()
+	m.bounds = m.bounds[:0]
 	m.Symbols = append(m.Symbols[:0], Unknown{}, Unknown{})
 	m.compare = comparison{}
-	m.stored, m.storedAnywhere = m.stored[:0], false
 	for i := range m.Regs {
-		m.Regs[i] = m.Fresh(Initial)
+		m.Regs[i] = m.Symbols.Fresh(Initial)
 		m.Symbols[m.Regs[i].Sym].Reg = int8(i)
 	}
 	frame := Value{Sym: FrameSymbol, Bits: 64, Off: -int64(cfa.Off)}
@@ -99,25 +86,16 @@ func (m *Machine) Step(e *x86.Effects) {
 func (m *Machine) Call(clobbers x86.Set) {
 	m.ForgetRegisters(clobbers, Result)
 	m.compare.valid = false
-	m.forgetMemory()
+	m.Memory.forgetPointed()
 }
 
 // ForgetRegisters has some registers hold what comes from a source and is not known.
 func (m *Machine) ForgetRegisters(set x86.Set, from Source) {
 	for reg := 0; set != 0; reg, set = reg+1, set>>1 {
 		if set&1 != 0 {
-			m.Regs[reg] = m.Fresh(from)
+			m.Regs[reg] = m.Symbols.Fresh(from)
 		}
 	}
-}
-
-// forgetMemory forgets what a call may change, or a store through a pointer.
-func (m *Machine) forgetMemory() {
-	m.forgetCells(func(c *Cell) bool { return c.At.Base != FrameSymbol || m.FrameAliased })
-}
-
-func (m *Machine) forgetCells(which func(c *Cell) bool) {
-	m.Memory = slices.DeleteFunc(m.Memory, func(c Cell) bool { return which(&c) })
 }
 
 // forget gives everything that an instruction may write a new symbol.
@@ -125,41 +103,40 @@ func (m *Machine) forget(e *x86.Effects) {
 	m.ForgetRegisters(e.Written()&^x86.SetOf(x86.RSP), Computed)
 	switch by, ok := e.StackDelta(); {
 	case !ok:
-		m.Regs[x86.RSP] = m.Fresh(Computed)
+		m.Regs[x86.RSP] = m.Symbols.Fresh(Computed)
 	case by != 0:
-		m.Regs[x86.RSP] = m.sum(m.Regs[x86.RSP], Number(uint64(by)), 64)
+		m.Regs[x86.RSP] = m.Symbols.sum(m.Regs[x86.RSP], Number(uint64(by)), 64)
 		if by < 0 {
-			m.store(stackTop(), -by, m.Fresh(Computed))
+			m.store(stackTop(), -by, m.Symbols.Fresh(Computed))
 		}
 	}
 	to, bytes, ok := e.Stores()
 	switch {
 	case e.StoresUnseen():
-		m.forgetMemory()
+		m.Memory.forgetPointed()
 	case !ok:
 	case e.StoresFar():
-		m.storedAnywhere = true
-		m.forgetCells(func(*Cell) bool { return true })
+		m.Memory.forgetAll()
 	default:
-		m.store(to, bytes, m.Fresh(Computed))
+		m.store(to, bytes, m.Symbols.Fresh(Computed))
 	}
 }
 
 // read returns what a register holds, zero-extended from the operand's size.
 func (m *Machine) read(o x86.Operand) Value {
 	if o.Reg >= x86.AH {
-		return Value{Sym: m.Fresh(Computed).Sym, Bits: 8}
+		return Value{Sym: m.Symbols.Fresh(Computed).Sym, Bits: 8}
 	}
-	return m.narrow(m.Regs[o.Reg], o.Size*8)
+	return m.Symbols.narrow(m.Regs[o.Reg], o.Size*8)
 }
 
 // write sets a register's low bytes; a write of four clears the others.
 func (m *Machine) write(o x86.Operand, v Value) {
 	switch {
 	case o.Size >= 4:
-		m.Regs[o.Reg] = m.narrow(v, o.Size*8)
+		m.Regs[o.Reg] = m.Symbols.narrow(v, o.Size*8)
 	case o.Reg >= x86.AH:
-		m.Regs[o.Reg-x86.AH] = m.Fresh(Computed)
+		m.Regs[o.Reg-x86.AH] = m.Symbols.Fresh(Computed)
 	case v.Form == Symbolic:
 		v.Bits, v.Dirty = min(v.Bits, o.Size*8), true
 		m.Regs[o.Reg] = v
@@ -167,7 +144,7 @@ func (m *Machine) write(o x86.Operand, v Value) {
 		low := int64(1)<<(o.Size*8) - 1
 		m.Regs[o.Reg].Off = m.Regs[o.Reg].Off&^low | v.Off&low
 	default:
-		m.Regs[o.Reg] = m.Fresh(Computed)
+		m.Regs[o.Reg] = m.Symbols.Fresh(Computed)
 	}
 }
 
@@ -192,15 +169,15 @@ func (m *Machine) set(o x86.Operand, v Value) {
 func (m *Machine) effective(rm x86.Operand) Value {
 	v := Number(uint64(rm.Disp))
 	if rm.Base >= 0 {
-		v = m.sum(m.Regs[rm.Base], v, 64)
+		v = m.Symbols.sum(m.Regs[rm.Base], v, 64)
 	}
 	if rm.Index < 0 {
 		return v
 	}
 	if rm.Scale > 1 || m.Regs[rm.Index].Form >= Scaled || v.Form >= Scaled {
-		return m.sum(v, m.times(m.Regs[rm.Index], rm.Scale), 64)
+		return m.Symbols.sum(v, m.Symbols.times(m.Regs[rm.Index], rm.Scale), 64)
 	}
-	return m.indexed(v, m.Regs[rm.Index])
+	return m.Symbols.indexed(v, m.Regs[rm.Index])
 }
 
 // place returns the slot that a memory operand is, when its address has no index.
@@ -222,34 +199,24 @@ func (m *Machine) load(rm x86.Operand, size uint8) Value {
 	if v, ok := m.effective(rm).Pointee(size); ok {
 		return v
 	}
-	v := m.Fresh(Loaded)
+	v := m.Symbols.Fresh(Loaded)
 	v.Bits = min(64, size*8)
 	return v
 }
 
-// store writes memory. A place in the frame that an operand names is another than what a pointer
-// leads to, unless that may lead into the frame.
+// store writes memory.
 func (m *Machine) store(rm x86.Operand, size int, v Value) {
 	at, ok := m.place(rm, uint8(min(size, 255)))
 	switch {
-	case m.isInFrame(rm) && at.Base != FrameSymbol: // an element of an array there
-		m.storedAnywhere = true
-		m.forgetCells(func(c *Cell) bool { return c.At.Base != 0 })
-	case ok && at.Base == 0: // an absolute address is none of the frame's
-		m.forgetCells(func(c *Cell) bool { return c.At.Base != FrameSymbol })
-	case ok && at.Base == FrameSymbol:
-		m.stored = append(m.stored, at)
-		m.forgetCells(func(c *Cell) bool {
-			if c.At.Base == FrameSymbol {
-				return c.At.overlaps(at)
-			}
-			return m.FrameAliased && c.At.Base != 0
-		})
+	case m.isInFrame(rm) && at.Base != FrameSymbol:
+		m.Memory.overwriteElement()
+	case ok:
+		m.Memory.overwrite(at)
 	default:
-		m.forgetMemory()
+		m.Memory.forgetPointed()
 	}
 	if ok && size <= 8 {
-		m.Memory = append(m.Memory, Cell{At: at, Value: v})
+		m.Memory.hold(at, v)
 	}
 }
 
@@ -280,7 +247,7 @@ func (m *Machine) Branch(condition byte, taken bool, block int) {
 		most--
 	case condition == x86.AboveOrEqual && c.size == 4 && most >= 1<<32-longest:
 		// At least 2^32 - k: what is k more wraps around to less than k.
-		v = m.displaced(v, 1<<32-int64(most), 32)
+		v = m.Symbols.displaced(v, 1<<32-int64(most), 32)
 		most = 1<<32 - 1 - most
 	default:
 		return
@@ -305,7 +272,7 @@ func (m *Machine) locate(v Value, block int) Check {
 			return Check{Block: block, Index: at, Bias: v.Off - held.Off}
 		}
 	}
-	for _, c := range m.Memory {
+	for _, c := range m.Memory.Cells {
 		held := c.Value
 		if c.At.Base != FrameSymbol || c.At.Size < size || held.Form != Symbolic ||
 			held.Sym != v.Sym || held.Bits < v.Bits {
@@ -320,4 +287,22 @@ func (m *Machine) locate(v Value, block int) Check {
 		}
 	}
 	return NoCheck
+}
+
+// SlotAt returns what is known of that place in memory, or a new symbol for it.
+func (m *Machine) SlotAt(at Slot) Value {
+	if v, ok := m.Memory.find(at); ok {
+		if v.Form == Symbolic && at.Base != FrameSymbol {
+			m.Symbols[v.Sym].Reread = true
+		}
+		return v
+	}
+	v := m.Symbols.Fresh(Loaded)
+	m.Symbols[v.Sym].Slot, m.Symbols[v.Sym].Stored = at, at.Base == FrameSymbol &&
+		m.Memory.hasStored(at)
+	if at.Size < 8 {
+		v.Bits = at.Size * 8
+	}
+	m.Memory.hold(at, v)
+	return v
 }

@@ -83,7 +83,7 @@ func (s *flow) run(way []int, address func(*absint.Machine) absint.Value) absint
 // calls and stores through pointers where none can point there.
 func (s *flow) begin(b int) *absint.Machine {
 	s.machine.Reset(s.cfaOf(b))
-	s.machine.FrameAliased = !s.hidesFrame()
+	s.machine.Memory.FrameAliased = !s.hidesFrame()
 	return &s.machine
 }
 

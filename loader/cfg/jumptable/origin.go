@@ -132,7 +132,7 @@ func (at location) keepsCallers() bool {
 // lies in the frame.
 func (s *search) beginTrusting(b int) *absint.Machine {
 	m := s.flow.begin(b)
-	m.FrameAliased = m.FrameAliased && s.slots != allSlots
+	m.Memory.FrameAliased = m.Memory.FrameAliased && s.slots != allSlots
 	return m
 }
 
@@ -145,12 +145,12 @@ func (s *search) valueBehind(at location, b int) absint.Value {
 	m := s.beginTrusting(b)
 	m.SlotAt(at.slot)
 	s.flow.execute(b, n)
-	for _, c := range m.Memory {
+	for _, c := range m.Memory.Cells {
 		if c.At == at.slot {
 			return c.Value
 		}
 	}
-	return m.Fresh(absint.Computed)
+	return m.Symbols.Fresh(absint.Computed)
 }
 
 // registerAfter returns what a register holds when the first n instructions of block b have run.

@@ -132,7 +132,7 @@ func (s *reader) addsToLabels() bool {
 		for b := range s.flow.blocks {
 			s.flow.run([]int{b}, func(m *absint.Machine) absint.Value {
 				adds = adds || slices.ContainsFunc(m.Regs[:], isSum) ||
-					slices.ContainsFunc(m.Memory,
+					slices.ContainsFunc(m.Memory.Cells,
 						func(c absint.Cell) bool { return isSum(c.Value) })
 				return absint.Value{}
 			})
