@@ -241,7 +241,7 @@ func (p *printer) followed(r *follow.Result) error {
 	return p.losses(lossText(r.Losses, p.flags))
 }
 
-// notInMemory says where the events were lost that attach.Metrics.Forgone counts, and what to do.
+// notInMemory says where the events were lost that attach.Metrics.Dropped counts, and what to do.
 const notInMemory = "where the kernel could not read what a jump of the program was about to " +
 	"read, " +
 	"in a page that was not in memory (swapped out, or never touched before): record again, or " +
@@ -268,10 +268,10 @@ func lossText(l record.Losses, o *recordFlags) (line string, lost bool) {
 		full := fmt.Sprintf("where the ring buffer was full%s: use a larger --ring-size than %v%s",
 			why, o.ring, or)
 		switch {
-		case m.Forgone >= events:
+		case m.Dropped >= events:
 			return fmt.Sprintf("%s, %s", places, notInMemory), true
-		case m.Forgone > 0:
-			return fmt.Sprintf("%s: %d %s; the others %s", places, m.Forgone, notInMemory,
+		case m.Dropped > 0:
+			return fmt.Sprintf("%s: %d %s; the others %s", places, m.Dropped, notInMemory,
 				full), true
 		}
 		return fmt.Sprintf("%s, %s", places, full), true

@@ -41,12 +41,12 @@ func TestLossText(t *testing.T) {
 			"lost: 5 events in 2 places or more, too many threads to know of each what it lost, " +
 				"where the ring buffer was full: use a larger --ring-size than 4K, or " +
 				"--on-overflow stop", true},
-		{attach.Metrics{LostHits: 1, Forgone: 1}, overflowStop,
+		{attach.Metrics{LostHits: 1, Dropped: 1}, overflowStop,
 			"lost: 1 events in 2 places, where the kernel could not read what a jump of the " +
 				"program was about to read, " +
 				"in a page that was not in memory (swapped out, or never touched before): record " +
 				"again, or leave the routine out with -N", true},
-		{attach.Metrics{LostHits: 5, Forgone: 1}, overflowGap,
+		{attach.Metrics{LostHits: 5, Dropped: 1}, overflowGap,
 			"lost: 5 events in 2 places: 1 where the kernel could not read what a jump of the " +
 				"program was about to read, " +
 				"in a page that was not in memory (swapped out, or never touched before): record " +

@@ -61,7 +61,8 @@ func (b *Builder) compile(ctx context.Context, p Program, f Flavour, name string
 	if b.built {
 		return b.find(name)
 	}
-	if f.Static && p.Has(NoStatic) || f.Shared && p.Has(EarlyCode) || f.Extra == "-fno-plt" && p.Has(Announced) || f.Compiler != "gcc" && p.Has(GNU) {
+	if f.Static && p.Has(NoStatic) || f.Shared && p.Has(EarlyCode) ||
+		f.Extra == "-fno-plt" && p.Has(Announced) || f.Compiler != "gcc" && p.Has(GNU) {
 		return "", fmt.Errorf("build %s: %w", name, ErrNotBuildable)
 	}
 	compiler, err := compilerFor(p, f)
@@ -93,7 +94,8 @@ func (f Flavour) Library(p Program) string { return "lib" + p.Name + "-" + f.Str
 
 // BuildCrossing compiles an executable, a library that it is linked with, and one that it opens,
 // which call each other. It returns the path of the executable and the base names of the libraries.
-func (b *Builder) BuildCrossing(ctx context.Context, f Flavour) (path string, libraries []string, err error) {
+func (b *Builder) BuildCrossing(ctx context.Context,
+	f Flavour) (path string, libraries []string, err error) {
 	dir := filepath.Join(b.dir, "crossing-"+f.String())
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", nil, fmt.Errorf("build crossing: %w", err)
@@ -101,19 +103,22 @@ func (b *Builder) BuildCrossing(ctx context.Context, f Flavour) (path string, li
 	f.Shared = true
 	compile := func(to string, args ...string) {
 		if err == nil {
-			err = b.run(ctx, "g++", slices.Concat(f.flags(), []string{"-o", filepath.Join(dir, to)}, args)...)
+			err = b.run(ctx, "g++",
+				slices.Concat(f.flags(), []string{"-o", filepath.Join(dir, to)}, args)...)
 		}
 	}
 	const library, plugin = "libcrossing_lib.so", "libcrossing_plugin.so"
 	compile(library, "-shared", "shared/crossing_lib.cc")
 	compile(plugin, "-shared", "shared/crossing_plugin.cc")
-	compile("crossing", "-rdynamic", "shared/crossing.cc", "-L", dir, "-l:"+library, "-ldl", "-Wl,-rpath,$ORIGIN")
+	compile("crossing", "-rdynamic", "shared/crossing.cc", "-L", dir, "-l:"+library, "-ldl",
+		"-Wl,-rpath,$ORIGIN")
 	return filepath.Join(dir, "crossing"), []string{library, plugin}, err
 }
 
 // compileShared makes a library of the program, whose main is called zoo_main, and an executable
 // that calls it.
-func (b *Builder) compileShared(ctx context.Context, p Program, f Flavour, compiler, path string) error {
+func (b *Builder) compileShared(ctx context.Context, p Program, f Flavour, compiler,
+	path string) error {
 	object, library := path+".o", f.Library(p)
 	flags := f.flags()
 	if p.Cxx() {
@@ -122,8 +127,10 @@ func (b *Builder) compileShared(ctx context.Context, p Program, f Flavour, compi
 	for _, step := range [][]string{
 		append([]string{compiler, "-c", "-o", object, p.File}, flags...),
 		{"objcopy", "--redefine-sym", "main=zoo_main", object},
-		append([]string{compiler, "-shared", "-o", filepath.Join(b.dir, library), object}, flags...),
-		append([]string{"gcc", "-o", path, "shared/main.c", "-L", b.dir, "-l:" + library, "-Wl,-rpath,$ORIGIN"}, f.Opt, "-pthread", "-fPIE", "-pie"),
+		append([]string{compiler, "-shared", "-o", filepath.Join(b.dir, library), object},
+			flags...),
+		append([]string{"gcc", "-o", path, "shared/main.c", "-L", b.dir, "-l:" + library,
+			"-Wl,-rpath,$ORIGIN"}, f.Opt, "-pthread", "-fPIE", "-pie"),
 	} {
 		if err := b.run(ctx, step[0], step[1:]...); err != nil {
 			return err

@@ -14,7 +14,8 @@ const busyScript = `
 for i in {1..60}; do
 	case $((i % 3)) in 0) x=a$((i * 2)) ;; 1) x=${x}b ;; *) x=${x/a/c} ;; esac
 	words[i]=$x
-	for ((n = i, steps = 0; n != 1; steps++)); do if ((n % 2)); then ((n = 3 * n + 1)); else ((n /= 2)); fi; done
+	for ((n = i, steps = 0; n != 1; steps++)); do if ((n % 2)); then ((n = 3 * n + 1));
+		else ((n /= 2)); fi; done
 	((sum += steps))
 done
 echo $sum ${#words[@]} ${x:0:20}
@@ -34,9 +35,12 @@ func Busy() []Real {
 		fmt.Fprintf(&numbers, "%d line %d of %d\n", i*37%101, i*7919%10007, i)
 	}
 	return []Real{
-		{Name: "bash", Command: "bash", Package: "bash", Args: []string{"--norc", "--noprofile", "-c", busyScript}, Long: true},
-		{Name: "gzip", Command: "gzip", Package: "gzip", Args: []string{"-6", "-n", "-c"}, Stdin: numbers.String(), Long: true},
-		{Name: "sqlite3", Command: "sqlite3", Package: "sqlite3", Args: []string{":memory:"}, Stdin: busyQuery, Long: true},
+		{Name: "bash", Command: "bash", Package: "bash",
+			Args: []string{"--norc", "--noprofile", "-c", busyScript}, Long: true},
+		{Name: "gzip", Command: "gzip", Package: "gzip", Args: []string{"-6", "-n", "-c"},
+			Stdin: numbers.String(), Long: true},
+		{Name: "sqlite3", Command: "sqlite3", Package: "sqlite3", Args: []string{":memory:"},
+			Stdin: busyQuery, Long: true},
 	}
 }
 
@@ -62,7 +66,8 @@ func Start(argv []string, input string) (c *target.Child, err error) {
 	if err := errors.Join(err, seek); err != nil {
 		return nil, fmt.Errorf("write the input of %s: %w", argv[0], err)
 	}
-	defer func(in, out, err *os.File) { os.Stdin, os.Stdout, os.Stderr = in, out, err }(os.Stdin, os.Stdout, os.Stderr)
+	defer func(in, out, err *os.File) { os.Stdin, os.Stdout, os.Stderr = in, out, err }(os.Stdin,
+		os.Stdout, os.Stderr)
 	os.Stdin, os.Stdout, os.Stderr = stdin, null, null
 	return target.Start(argv)
 }

@@ -28,7 +28,8 @@ func (f Flavour) String() string {
 	for _, part := range []struct {
 		on   bool
 		text string
-	}{{f.PIE, "-pie"}, {f.Static, "-static"}, {f.Stripped, "-stripped"}, {f.Shared, "-shared"}, {f.Sorting, "-sorting"}, {f.Extra != "", f.Extra}} {
+	}{{f.PIE, "-pie"}, {f.Static, "-static"}, {f.Stripped, "-stripped"}, {f.Shared, "-shared"},
+		{f.Sorting, "-sorting"}, {f.Extra != "", f.Extra}} {
 		if part.on {
 			name += part.text
 		}
@@ -48,7 +49,8 @@ func (f Flavour) flags() []string {
 	case f.Static:
 		flags = append(flags, "-fno-pie", "-static")
 		if !f.Sorting {
-			flags = append(flags, "-Wl,--eh-frame-hdr,--wrap=__register_frame_info,--wrap=__deregister_frame_info")
+			flags = append(flags,
+				"-Wl,--eh-frame-hdr,--wrap=__register_frame_info,--wrap=__deregister_frame_info")
 		}
 	default:
 		flags = append(flags, "-fno-pie", "-no-pie")
@@ -66,7 +68,8 @@ func (f Flavour) flags() []string {
 func optimisations() []string { return []string{"-O0", "-O1", "-O2", "-O3"} }
 
 func extras() []string {
-	return []string{"", "-g", "-fcf-protection=full", "-fno-omit-frame-pointer", "-fomit-frame-pointer", "-fno-plt", "-ffunction-sections"}
+	return []string{"", "-g", "-fcf-protection=full", "-fno-omit-frame-pointer",
+		"-fomit-frame-pointer", "-fno-plt", "-ffunction-sections"}
 }
 
 // Compilers lists the compilers that are installed: gcc, and clang under its plain name or the
@@ -97,7 +100,8 @@ func Flavours() []Flavour {
 	for _, compiler := range Compilers() {
 		for _, opt := range optimisations() {
 			for bits := range 8 {
-				all = append(all, Flavour{Compiler: compiler, Opt: opt, PIE: bits&1 == 0, Static: bits&2 != 0, Stripped: bits&4 != 0})
+				all = append(all, Flavour{Compiler: compiler, Opt: opt,
+					PIE: bits&1 == 0, Static: bits&2 != 0, Stripped: bits&4 != 0})
 			}
 			for _, extra := range extras()[1:] {
 				all = append(all, Flavour{Compiler: compiler, Opt: opt, PIE: true, Extra: extra})
@@ -144,7 +148,8 @@ func Cases() []Case {
 		for range flavours {
 			f := flavours[next%len(flavours)]
 			next++
-			if f.Static && (linked[f] || p.Has(NoStatic) || p.Has(Long)) || f.Extra == "-fno-plt" && p.Has(Announced) || f.Compiler != "gcc" && p.Has(GNU) {
+			if f.Static && (linked[f] || p.Has(NoStatic) || p.Has(Long)) ||
+				f.Extra == "-fno-plt" && p.Has(Announced) || f.Compiler != "gcc" && p.Has(GNU) {
 				continue
 			}
 			cases = append(cases, Case{p, f})

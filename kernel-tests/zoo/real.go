@@ -52,11 +52,17 @@ func Reals() []Real {
 		fmt.Fprintf(&numbers, "%d line\n", i*37%101)
 	}
 	return []Real{
-		{Name: "bash", Command: "bash", Package: "bash", Args: []string{"--norc", "--noprofile", "-c", script}},
-		{Name: "gzip", Command: "gzip", Package: "gzip", Args: []string{"-6", "-n", "-c"}, Stdin: numbers.String()},
-		{Name: "sed", Command: "sed", Package: "sed", Args: []string{"-n", `s/\([0-9]\)5/<\1>/gp`}, Stdin: numbers.String()},
-		{Name: "sort", Command: "sort", Package: "coreutils", Args: []string{"--parallel=1", "-n"}, Stdin: numbers.String()},
-		{Name: "python3", Command: "python3", Package: "python3", Args: []string{"-S", "-s", "-B", "-c", python}, Long: true},
-		{Name: "sqlite3", Command: "sqlite3", Package: "sqlite3", Args: []string{":memory:", query}},
+		{Name: "bash", Command: "bash", Package: "bash",
+			Args: []string{"--norc", "--noprofile", "-c", script}},
+		{Name: "gzip", Command: "gzip", Package: "gzip", Args: []string{"-6", "-n", "-c"},
+			Stdin: numbers.String()},
+		{Name: "sed", Command: "sed", Package: "sed", Args: []string{"-n", `s/\([0-9]\)5/<\1>/gp`},
+			Stdin: numbers.String()},
+		{Name: "sort", Command: "sort", Package: "coreutils", Args: []string{"--parallel=1", "-n"},
+			Stdin: numbers.String()},
+		{Name: "python3", Command: "python3", Package: "python3",
+			Args: []string{"-S", "-s", "-B", "-c", python}, Long: true},
+		{Name: "sqlite3", Command: "sqlite3", Package: "sqlite3",
+			Args: []string{":memory:", query}},
 	}
 }

@@ -20,23 +20,31 @@ type Tag uint32
 
 // The tags.
 const (
-	Threads      Tag = 1 << iota // has several threads
-	Timer                        // handlers interrupt it at any instruction: another instruction in each run
-	Fault                        // an instruction faults; a handler repairs it or jumps away
-	Signals                      // has signal handlers
-	Jumps                        // longjmp or siglongjmp
-	Exceptions                   // C++ exceptions
-	Coroutine                    // switches stacks
-	Forks                        // has child processes, which are not traced
-	Execs                        // execs itself
-	Vector                       // AVX2, where the machine has it
-	NoStatic                     // is not built statically: the C library takes other ways when threads meet, or would be what several signals interrupt at once
-	Announced                    // is not built with -fno-plt: library calls through the global offset table are not announced, and a raised handler that faults before its first word is not seen
-	EarlyCode                    // runs code of its own before its entry point
-	KillsThreads                 // ends while its threads live
-	GNU                          // is GNU C, which gcc alone compiles
-	Long                         // executes half a million instructions and more where its libraries' count, static or shared: for the whole matrix alone
-	Longest                      // executes as many wherever it is built, for what its libraries do has to be stepped through
+	Threads Tag = 1 << iota // has several threads
+	// handlers interrupt it at any instruction: another instruction in each run
+	Timer
+	Fault      // an instruction faults; a handler repairs it or jumps away
+	Signals    // has signal handlers
+	Jumps      // longjmp or siglongjmp
+	Exceptions // C++ exceptions
+	Coroutine  // switches stacks
+	Forks      // has child processes, which are not traced
+	Execs      // execs itself
+	Vector     // AVX2, where the machine has it
+	// is not built statically: the C library takes other ways when threads meet, or would be what
+	// several signals interrupt at once
+	NoStatic
+	// is not built with -fno-plt: library calls through the global offset table are not announced,
+	// and a raised handler that faults before its first word is not seen
+	Announced
+	EarlyCode    // runs code of its own before its entry point
+	KillsThreads // ends while its threads live
+	GNU          // is GNU C, which gcc alone compiles
+	// executes half a million instructions and more where its libraries' count, static or shared:
+	// for the whole matrix alone
+	Long
+	// executes as many wherever it is built, for what its libraries do has to be stepped through
+	Longest
 )
 
 // Has says whether the program has all of these tags.

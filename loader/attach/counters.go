@@ -31,7 +31,7 @@ type Metrics struct {
 	NoStorage  uint64 // hits that no memory was left for
 	NoSite     uint64 // hits of a probe that is not in the plan
 	// of the lost hits, those of which something was to be read that lay in no page of the process
-	Forgone     uint64
+	Dropped     uint64
 	Unreadable  uint64 // return addresses that could not be read
 	LongChain   uint64 // chains of callers too long to follow
 	HighAddress uint64 // frames above 2^47
@@ -45,8 +45,8 @@ func (m Metrics) LogValue() slog.Value {
 		what string
 		n    uint64
 	}{
-		{"lost hits", m.LostHits}, {"lost batches", m.LostBatches}, {"of lost hits, not readable",
-			m.Forgone},
+		{"lost hits", m.LostHits}, {"lost batches", m.LostBatches}, {"of lost hits, dropped as unreadable",
+			m.Dropped},
 		{"lost by nobody knows whom", m.LostByWhom}, {"hits without memory", m.NoStorage},
 		{"hits of no known probe", m.NoSite}, {"unreadable", m.Unreadable},
 		{"long chains of callers", m.LongChain}, {"frames too high", m.HighAddress},
@@ -74,7 +74,7 @@ func (c *Counters) Metrics() (Metrics, error) {
 		LostByWhom:  m[bpf.TracerMetricMETRIC_LOST_BY_WHOM],
 		NoStorage:   m[bpf.TracerMetricMETRIC_NO_STORAGE],
 		NoSite:      m[bpf.TracerMetricMETRIC_NO_SITE],
-		Forgone:     m[bpf.TracerMetricMETRIC_DROPPED_HITS],
+		Dropped:     m[bpf.TracerMetricMETRIC_DROPPED_HITS],
 		Unreadable:  m[bpf.TracerMetricMETRIC_UNREADABLE],
 		LongChain:   m[bpf.TracerMetricMETRIC_LONG_CHAIN],
 		HighAddress: m[bpf.TracerMetricMETRIC_HIGH_ADDRESS],

@@ -46,10 +46,12 @@ func TestCaptureDecodesWhatItEncodes(t *testing.T) {
 	regs := &[16]uint64{0: 0xffffffff00000007, 1: 8, 2: 3, 3: 0x5000, 6: bias + 0x1020}
 	memory := map[uint64]uint64{bias + 0x2000: 0xaa06, 0x5000 + 3*8 + 16: bias + 0x1030}
 	index := Capture{Kind: SwitchIndex, Table: 4, Bias: -5, Operand: x86.Operand{Reg: 0, Size: 4}}
-	global := Capture{Kind: SwitchIndex, Table: 4, Bias: -5, Operand: x86.Operand{Mem: true, Base: -1, Index: -1, RIP: true, Disp: 0x2000, Size: 1}}
+	global := Capture{Kind: SwitchIndex, Table: 4, Bias: -5,
+		Operand: x86.Operand{Mem: true, Base: -1, Index: -1, RIP: true, Disp: 0x2000, Size: 1}}
 	beyond := Capture{Kind: SwitchIndex, Table: 4, Operand: x86.Operand{Reg: 1, Size: 8}}
 	jump := Capture{Kind: SwitchTarget, Table: 4, Operand: x86.Operand{Reg: 6, Size: 8}}
-	slot := Capture{Kind: SwitchTarget, Table: 4, Operand: x86.Operand{Mem: true, Base: 3, Index: 2, Scale: 8, Disp: 16, Size: 8}}
+	slot := Capture{Kind: SwitchTarget, Table: 4,
+		Operand: x86.Operand{Mem: true, Base: 3, Index: 2, Scale: 8, Disp: 16, Size: 8}}
 	nowhere := Capture{Kind: SwitchTarget, Table: 4, Operand: x86.Operand{Reg: 3, Size: 8}}
 	for _, c := range []struct {
 		name    string
@@ -71,7 +73,8 @@ func TestCaptureDecodesWhatItEncodes(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if ways := c.capture.Ways(r, block); len(ways) != 1 || ways[0].Block != 4 || ways[0].Next[0] != int(c.block) {
+		if ways := c.capture.Ways(r, block); len(ways) != 1 || ways[0].Block != 4 ||
+			ways[0].Next[0] != int(c.block) {
 			t.Errorf("%s: the switch goes %v, want to %d", c.name, ways, c.block)
 		}
 	}
@@ -84,7 +87,8 @@ func TestCaptureDecodesWhatItEncodes(t *testing.T) {
 		{Registers{1, 2, absint.Whole}, 5},
 	} {
 		capture := Capture{Kind: LoopRegisters, Registers: c.registers}
-		if got := capture.Registers.Value(capture.Encode().read(regs, memory, bias)); got != c.want {
+		if got := capture.Registers.Value(capture.Encode().read(regs, memory, bias)); got !=
+			c.want {
 			t.Errorf("%+v hold %#x, want %#x", c.registers, got, c.want)
 		}
 	}

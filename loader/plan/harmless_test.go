@@ -19,7 +19,8 @@ func TestAllocatorsHaveHooks(t *testing.T) {
 	} {
 		p := ImportsOf(&cfg.Program{Image: &image.Image{Needed: c.needed}}, false)
 		if got := p.IsHarmless("malloc"); got != c.want || !p.IsHarmless("strlen") {
-			t.Errorf("with %q: malloc is harmless: %v, want %v; strlen: %v", c.needed, got, c.want, p.IsHarmless("strlen"))
+			t.Errorf("with %q: malloc is harmless: %v, want %v; strlen: %v", c.needed, got, c.want,
+				p.IsHarmless("strlen"))
 		}
 	}
 }

@@ -16,7 +16,8 @@ func TestTooManySites(t *testing.T) {
 		t.Errorf("%d sites: %v", MaxSites, err)
 	}
 	const want = "plan large: 262145 probes are needed, 262144 are possible"
-	if _, err := New(program, Imports{}, found, make([]Site, MaxSites+1), nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+	if _, err := New(program, Imports{}, found, make([]Site, MaxSites+1), nil); err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%d sites: error %v, want %q", MaxSites+1, err, want)
 	}
 }

@@ -22,7 +22,7 @@ func (t *totals) add(l record.Losses) {
 	t.losses.Events += l.Events
 	t.losses.Places += l.Places
 	t.losses.Metrics.LostByWhom += l.Metrics.LostByWhom
-	t.losses.Metrics.Forgone += l.Metrics.Forgone
+	t.losses.Metrics.Dropped += l.Metrics.Dropped
 	t.losses.Metrics.NoStorage += l.Metrics.NoStorage
 }
 

@@ -52,7 +52,8 @@ func assembled(t testing.TB) string {
 		testenv.Missing(t, err)
 	}
 	path := filepath.Join(t.TempDir(), "routines")
-	args := []string{"-g", "-nostdlib", "-static", "-Wl,-Ttext=0x401000", "-Wl,--build-id=none", "-o", path, "testdata/routines.s"}
+	args := []string{"-g", "-nostdlib", "-static", "-Wl,-Ttext=0x401000", "-Wl,--build-id=none",
+		"-o", path, "testdata/routines.s"}
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -70,8 +71,8 @@ func routine(t testing.TB, p *plan.Plan, name string) *plan.Routine {
 
 func asItIs(name string) string { return name }
 
-// The charts of a routine of six blocks, and of one for each kind of captured value, are as in the golden
-// files, which -update writes.
+// The charts of a routine of six blocks, and of one for each kind of captured value, are as in the
+// golden files, which -update writes.
 func TestCharts(t *testing.T) {
 	p, lines := planned(t, assembled(t))
 	for _, name := range []string{"letters", "pick", "bits", "sum"} {
@@ -138,7 +139,8 @@ func TestRoutesAreTheOnlyOnes(t *testing.T) {
 					from += fmt.Sprint(route.Blocks[len(route.Blocks)-1])
 				}
 				if other, twice := met[from]; twice {
-					t.Errorf("%s: from %d two routes lead to %d: %d and %d", r.Name, route.From, route.To, other, route.Blocks)
+					t.Errorf("%s: from %d two routes lead to %d: %d and %d", r.Name, route.From,
+						route.To, other, route.Blocks)
 				}
 				met[from] = route.Blocks
 			}
@@ -189,7 +191,8 @@ func TestChartOfARoutineThatIsLeftOut(t *testing.T) {
 	if err := c.WriteDot(&dot, asItIs); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(text.String(), "left out   for a test\n") || !strings.Contains(dot.String(), "left out: for a test") || len(c.Blocks) > 0 {
+	if !strings.Contains(text.String(), "left out   for a test\n") ||
+		!strings.Contains(dot.String(), "left out: for a test") || len(c.Blocks) > 0 {
 		t.Errorf("%s\n%s", &text, &dot)
 	}
 }

@@ -17,9 +17,11 @@ func assemble(routines ...[2]string) string {
 	var s strings.Builder
 	s.WriteString("asm(\".text\\n\"\n")
 	for _, r := range routines {
-		s.WriteString("\".type " + r[0] + ", @function\\n" + r[0] + ": .cfi_startproc\\n" + r[1] + "\\n.cfi_endproc\\n.size " + r[0] + ", .-" + r[0] + "\\n\"\n")
+		s.WriteString("\".type " + r[0] + ", @function\\n" + r[0] + ": .cfi_startproc\\n" + r[1] +
+			"\\n.cfi_endproc\\n.size " + r[0] + ", .-" + r[0] + "\\n\"\n")
 	}
-	s.WriteString(");\nint main(void) { asm volatile(\"call " + routines[0][0] + "\"); return 0; }\n")
+	s.WriteString(");\nint main(void) { asm volatile(\"call " + routines[0][0] +
+		"\"); return 0; }\n")
 	return s.String()
 }
 
@@ -40,7 +42,8 @@ func TestCircleWithoutAPlaceForAProbe(t *testing.T) {
 
 // TestCircleIsBrokenWhereItIsEnteredLeast, whatever its routines cost for one activation.
 func TestCircleIsBrokenWhereItIsEnteredLeast(t *testing.T) {
-	c := compile(t, assemble([2]string{"even", `call odd\nret`}, [2]string{"odd", `call even\nret`}), "-O1")
+	c := compile(t, assemble([2]string{"even", `call odd\nret`},
+		[2]string{"odd", `call even\nret`}), "-O1")
 	for _, seldom := range []string{"even", "odd"} {
 		entries := map[string]uint64{"even": 1000, "odd": 1000}
 		entries[seldom] = 10
@@ -54,13 +57,14 @@ func TestCircleIsBrokenWhereItIsEnteredLeast(t *testing.T) {
 	}
 }
 
-// TestCircleThroughAJump: what has made an event and jumped on is no caller any more, and the stack of those
-// that have not grows with each round.
+// TestCircleThroughAJump: what has made an event and jumped on is no caller any more, and the stack
+// of those that have not grows with each round.
 func TestCircleThroughAJump(t *testing.T) {
 	p := planned(t, compile(t, assemble(
 		[2]string{"outer", `call inner\nret`},
 		[2]string{"inner", `call turns\nret`},
-		[2]string{"turns", `test %edi, %edi\njne 1f\nret\n1: jmp outer`}), "-O1"), planner.Options{})
+		[2]string{"turns", `test %edi, %edi\njne 1f\nret\n1: jmp outer`}), "-O1"),
+		planner.Options{})
 	prove(t, p)
 	if sites(routine(t, p, "turns")) == 0 {
 		t.Fatal("turns, which decides, makes no event: the test tests nothing")
@@ -71,17 +75,20 @@ func TestCircleThroughAJump(t *testing.T) {
 	expectFault(t, p, "more callers in a row may have made no event than are followed")
 }
 
-// TestLongRows: of 200 routines that each do no more than call the next, or jump to it, some make an event,
-// but no more than have to.
+// TestLongRows: of 200 routines that each do no more than call the next, or jump to it, some make
+// an event, but no more than have to.
 func TestLongRows(t *testing.T) {
 	const depth = 200
 	for _, test := range []struct {
 		leads, fault string
 		most         int
 	}{
-		{`call %s\nret`, "more callers in a row may have made no event than are followed", plan.MaxProbeFreeCallers},
-		{`call %[1]s\ncall %[1]s\nret`, "more callers in a row may have made no event than are followed", plan.MaxProbeFreeCallers},
-		{`jmp %s`, "more tail jumps in a row may come without an event than are followed", plan.MaxProbeFreeJumps},
+		{`call %s\nret`, "more callers in a row may have made no event than are followed",
+			plan.MaxProbeFreeCallers},
+		{`call %[1]s\ncall %[1]s\nret`, "more callers in a row may have made no event than are " +
+			"followed", plan.MaxProbeFreeCallers},
+		{`jmp %s`, "more tail jumps in a row may come without an event than are followed",
+			plan.MaxProbeFreeJumps},
 	} {
 		list := make([][2]string, depth+1)
 		for i := range depth {
@@ -95,7 +102,8 @@ func TestLongRows(t *testing.T) {
 		for i := depth - 1; i >= 0; i-- {
 			r := routine(t, p, list[i][0])
 			row++
-			if p.Program.AddressTaken(r.Addr) { // by a number that looks like it: it makes an event anyway, be it behind the call
+			if p.Program.AddressTaken(r.Addr) {
+				// by a number that looks like it: it makes an event anyway, be it behind the call
 				if !silentlyLeads(p, r) {
 					row = 0
 				}
@@ -114,7 +122,8 @@ func TestLongRows(t *testing.T) {
 	}
 }
 
-// silentlyLeads reports whether the first call of a routine, or its jump, may come before its first event.
+// silentlyLeads reports whether the first call of a routine, or its jump, may come before its first
+// event.
 func silentlyLeads(p *plan.Plan, r *plan.Routine) bool {
 	for _, b := range blocks(r, plan.Known) {
 		return !p.Calls[r.Blocks[b].Hi].AfterEvent
@@ -132,7 +141,8 @@ func unprobe(p *plan.Plan, r *plan.Routine) {
 func expectFault(t *testing.T, p *plan.Plan, want string) {
 	t.Helper()
 	faults := verify.Plan(p)
-	if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return strings.Contains(f.String(), want) }) {
+	if !slices.ContainsFunc(faults,
+		func(f verify.Fault) bool { return strings.Contains(f.String(), want) }) {
 		t.Errorf("%v, want %q", faults, want)
 	}
 }

@@ -55,8 +55,8 @@ func ids(components [][]*routine) (list [][]int) {
 	return list
 }
 
-// TestComponents compares one search after the other of the same walk with the definition, and looks
-// whether what earlier ones found is still there.
+// TestComponents compares one search after the other of the same walk with the definition, and
+// looks whether what earlier ones found is still there.
 func TestComponents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		routines := make([]*routine, rapid.IntRange(1, 9).Draw(t, "routines"))
@@ -74,7 +74,8 @@ func TestComponents(t *testing.T) {
 		var numbers [][][]int
 		for range 3 {
 			e := drawEdges(t, routines)
-			roots := slices.DeleteFunc(slices.Clone(routines), func(*routine) bool { return rapid.Bool().Draw(t, "no root") })
+			roots := slices.DeleteFunc(slices.Clone(routines),
+				func(*routine) bool { return rapid.Bool().Draw(t, "no root") })
 			graph := func(r *routine, b int) *routine {
 				if e[r.ID][b] {
 					return routines[b]
@@ -87,7 +88,8 @@ func TestComponents(t *testing.T) {
 		}
 		for i := range found {
 			if diff := cmp.Diff(numbers[i], ids(found[i])); diff != "" {
-				t.Fatalf("circles that search %d has found are others after the next (-before +now):\n%s", i, diff)
+				t.Fatalf("circles that search %d has found are others after the next (-before "+
+					"+now):\n%s", i, diff)
 			}
 		}
 	})
@@ -104,7 +106,8 @@ func checkComponents(t *rapid.T, components []component, routines, roots []*rout
 			place[r.ID] = i
 		}
 		if first := c.routines[0].ID; c.circle != all[first][first] {
-			t.Fatalf("%v: the component of %d is a circle: %v, want %v", e, first, c.circle, !c.circle)
+			t.Fatalf("%v: the component of %d is a circle: %v, want %v", e, first, c.circle,
+				!c.circle)
 		}
 	}
 	for a := range routines {
@@ -118,9 +121,11 @@ func checkComponents(t *rapid.T, components []component, routines, roots []*rout
 			switch one := a == b || all[a][b] && all[b][a]; {
 			case !comes || !toIt:
 			case one != (i == k):
-				t.Fatalf("%v: routines %d and %d are in one component: %v, want %v", e, a, b, i == k, one)
+				t.Fatalf("%v: routines %d and %d are in one component: %v, want %v", e, a, b,
+					i == k, one)
 			case all[a][b] && k > i:
-				t.Fatalf("%v: the component of %d comes before that of %d, which it leads to", e, a, b)
+				t.Fatalf("%v: the component of %d comes before that of %d, which it leads to", e, a,
+					b)
 			}
 		}
 	}

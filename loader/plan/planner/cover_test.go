@@ -30,8 +30,8 @@ func TestForest(t *testing.T) {
 	joins(&f, edge{3, 4}, true)
 }
 
-// TestCoveringIsUsedAgain: what is found for some loops does not depend on those tried before, and all
-// edges but a forest are told of.
+// TestCoveringIsUsedAgain: what is found for some loops does not depend on those tried before, and
+// all edges but a forest are told of.
 func TestCoveringIsUsedAgain(t *testing.T) {
 	program := recoverFile(t, "/bin/gzip")
 	p := find(program, Options{Weights: someWeights(program)})
@@ -57,7 +57,8 @@ func TestCoveringIsUsedAgain(t *testing.T) {
 	}
 }
 
-// checkForest fails if the edges that no probe tells of make a circle, but for the loops themselves.
+// checkForest fails if the edges that no probe tells of make a circle, but for the loops
+// themselves.
 func checkForest(t *testing.T, c *covering, on []bool, loops []int) {
 	t.Helper()
 	told := make([]bool, len(c.graph.edges))
@@ -68,7 +69,8 @@ func checkForest(t *testing.T, c *covering, on []bool, loops []int) {
 	}
 	f := newForest(len(on) + 2)
 	for i, e := range c.graph.edges {
-		if itself := e.from == e.to && slices.Contains(loops, int(e.from)); !told[i] && !itself && !f.join(e) && canTell(c, i) {
+		if itself := e.from == e.to && slices.Contains(loops, int(e.from)); !told[i] && !itself &&
+			!f.join(e) && canTell(c, i) {
 			t.Errorf("%s: no probe of %v tells of %v, which closes a circle", c.r.Name, on, e)
 		}
 	}

@@ -14,9 +14,11 @@ import (
 func TestManyCallsThatReturnAgain(t *testing.T) {
 	const source = "#include <setjmp.h>\njmp_buf b; int main(void) { int s = 0;\n"
 	for calls, want := range map[int]bool{100: true, 1100: false} {
-		p := planned(t, compile(t, source+strings.Repeat("s += setjmp(b);\n", calls)+"return s; }", "-O1"), planner.Options{})
+		p := planned(t, compile(t, source+strings.Repeat("s += setjmp(b);\n", calls)+"return s; }",
+			"-O1"), planner.Options{})
 		prove(t, p)
-		main := slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Symbol == "main" })
+		main := slices.IndexFunc(p.Routines,
+			func(r *plan.Routine) bool { return r.Symbol == "main" })
 		if r := p.Routines[main]; r.Traced() != want {
 			t.Errorf("with %d calls main is traced: %v, %s", calls, r.Traced(), r.LeftOut)
 		}
@@ -26,7 +28,9 @@ func TestManyCallsThatReturnAgain(t *testing.T) {
 // Loops that count, thousands of them in one routine, took a time by the square of their number.
 func TestManyLoopsThatCount(t *testing.T) {
 	const loops, most = 1200, 1000
-	p := planned(t, compile(t, "int main(void) {\n"+strings.Repeat(`for (int i = 0; i < 70; i++) asm volatile("nop");`+"\n", loops)+"return 0; }", "-O1"), planner.Options{})
+	p := planned(t, compile(t,
+		"int main(void) {\n"+strings.Repeat(`for (int i = 0; i < 70; i++) asm volatile("nop");`+
+			"\n", loops)+"return 0; }", "-O1"), planner.Options{})
 	prove(t, p)
 	if r := routine(t, p, "main"); r.LoopsCounted() > most || r.LoopsCounted() < most/2 {
 		t.Errorf("%d loops are counted", r.LoopsCounted())

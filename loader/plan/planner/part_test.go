@@ -13,14 +13,17 @@ func TestAppend(t *testing.T) {
 		int twice(int x) { return x % 3 ? 2 * x : x; }
 		int sum(int n) { int s = 0; for (int i = 0; i < n; i++) s += twice(i); return s; }
 		int main(int c, char **v) { return sum(c); }`
-	p, q := planned(t, compile(t, source), planner.Options{}), planned(t, compile(t, source, "-O0"), planner.Options{Distrust: true})
+	p, q := planned(t, compile(t, source), planner.Options{}), planned(t, compile(t, source, "-O0"),
+		planner.Options{Distrust: true})
 	routines, sites, calls := len(p.Routines), len(p.Sites), len(p.Calls)
 	first, more := p.Sites[0], len(q.Calls)
 	if err := p.Append(q); err != nil {
 		t.Fatal(err)
 	}
-	if p.Sites[0] != first || len(p.Calls) != calls+more || len(p.Parts) != 2 || p.Parts[1].First != sites {
-		t.Errorf("first site %+v, not %+v; %d calls, not %d and %d; %d parts", p.Sites[0], first, len(p.Calls), calls, more, len(p.Parts))
+	if p.Sites[0] != first || len(p.Calls) != calls+more || len(p.Parts) != 2 ||
+		p.Parts[1].First != sites {
+		t.Errorf("first site %+v, not %+v; %d calls, not %d and %d; %d parts", p.Sites[0], first,
+			len(p.Calls), calls, more, len(p.Parts))
 	}
 	for i, r := range p.Routines {
 		offset := p.Parts[0].Offset
@@ -28,12 +31,14 @@ func TestAppend(t *testing.T) {
 			offset = p.Parts[1].Offset
 		}
 		if r.ID != i || r.Offset() != offset || p.Containing(r.Addr+offset) != r {
-			t.Errorf("%s: number %d, not %d; offset %x, not %x", r.Name, r.ID, i, r.Offset(), offset)
+			t.Errorf("%s: number %d, not %d; offset %x, not %x", r.Name, r.ID, i, r.Offset(),
+				offset)
 		}
 	}
 	for i, s := range p.Sites {
 		r := p.Routines[s.Routine]
-		if own := r.Site(s.Block); own == nil || own.Addr != s.Addr || (i >= sites) != (s.Routine >= routines) {
+		if own := r.Site(s.Block); own == nil || own.Addr != s.Addr ||
+			(i >= sites) != (s.Routine >= routines) {
 			t.Errorf("site %d at %x of routine %d: the routine's is %v", i, s.Addr, s.Routine, own)
 		}
 	}

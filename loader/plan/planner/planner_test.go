@@ -361,7 +361,8 @@ func ExampleMake() {
 func TestPersonalityIsCalled(t *testing.T) {
 	const source = `
 		__attribute__((noinline)) int own(int n) { return n > 3 ? n * 7 : n + 1; }
-		__asm__(".type guarded,@function\nguarded: .cfi_startproc\n.cfi_personality 0x3,own\nret\n.cfi_endproc\n.size guarded,.-guarded");
+		__asm__(".type guarded,@function\nguarded: .cfi_startproc\n.cfi_personality 0x3,own\nret\n"
+			".cfi_endproc\n.size guarded,.-guarded");
 		int main(void) { return 0; }`
 	p := planned(t, compile(t, source, "-O1", "-no-pie", "-fno-pie"), planner.Options{})
 	if !routine(t, p, "own").ExternalCallers() {

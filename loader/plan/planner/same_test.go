@@ -13,8 +13,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// TestPlanIsTheSameOnAllCPUs: routines are recovered and planned side by side, and what comes out does
-// not depend on which is done first.
+// TestPlanIsTheSameOnAllCPUs: routines are recovered and planned side by side, and what comes out
+// does not depend on which is done first.
 func TestPlanIsTheSameOnAllCPUs(t *testing.T) {
 	for _, c := range []struct {
 		file    string
@@ -26,9 +26,11 @@ func TestPlanIsTheSameOnAllCPUs(t *testing.T) {
 		{"/bin/gzip", Options{EveryRound: true, Distrust: true}, false},
 		{"/bin/gzip", Options{}, true},
 	} {
-		one, eight := planOn(t, 1, c.file, c.options, c.weighed), planOn(t, 8, c.file, c.options, c.weighed)
+		one, eight := planOn(t, 1, c.file, c.options, c.weighed), planOn(t, 8, c.file, c.options,
+			c.weighed)
 		if !slices.Equal(one, eight) {
-			t.Errorf("%s, %+v: on one CPU %d lines, on eight %d, and not the same", c.file, c.options, len(one), len(eight))
+			t.Errorf("%s, %+v: on one CPU %d lines, on eight %d, and not the same", c.file,
+				c.options, len(one), len(eight))
 			for i := range min(len(one), len(eight)) {
 				if one[i] != eight[i] {
 					t.Fatalf("first %s, then %s", one[i], eight[i])
@@ -58,7 +60,8 @@ func planOn(t *testing.T, cpus int, file string, o Options, weighed bool) (lines
 		lines = append(lines, fmt.Sprintf("%+v %+v", s, captures))
 	}
 	for _, r := range p.Routines {
-		lines = append(lines, fmt.Sprint(r.Name, r.LeftOut, r.ProbeFree, r.MayLeaveCallOpen(), r.ExternalCallers(), r.LoopsCounted()))
+		lines = append(lines, fmt.Sprint(r.Name, r.LeftOut, r.ProbeFree, r.MayLeaveCallOpen(),
+			r.ExternalCallers(), r.LoopsCounted()))
 	}
 	for at, call := range p.Calls {
 		lines = append(lines, fmt.Sprintf("%x %+v", at, call))

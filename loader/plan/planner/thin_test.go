@@ -21,8 +21,10 @@ const dearLeaves = `
 
 // dearLeavesAtWork has two such leaves called in loops, and more than them the innermost loop.
 const dearLeavesAtWork = `
-	__attribute__((noinline)) int first_leaf(int n) { asm volatile(".rept 6\nadd $1, %0\n.endr" : "+r"(n)); return n; }
-	__attribute__((noinline)) int second_leaf(int n) { asm volatile(".rept 6\nsub $1, %0\n.endr" : "+r"(n)); return n; }
+	__attribute__((noinline)) int first_leaf(int n) { asm volatile(".rept 6\nadd $1, %0\n"
+		".endr" : "+r"(n)); return n; }
+	__attribute__((noinline)) int second_leaf(int n) { asm volatile(".rept 6\nsub $1, %0\n"
+		".endr" : "+r"(n)); return n; }
 	int (*volatile pointers[])(int) = {first_leaf, second_leaf};
 	int main(int n, char **argv) {
 		int sum = 0;
@@ -40,7 +42,8 @@ const dearLeavesAtWork = `
 // TestDearLeavesByEstimate is TestDearLeaves where nothing was counted.
 func TestDearLeavesByEstimate(t *testing.T) {
 	for work, leftOut := range map[string]int{"60": 2, "35": 1, "0": 0} {
-		p := planned(t, compile(t, dearLeavesAtWork, "-O1", "-DWORK=\""+work+"\""), planner.Options{})
+		p := planned(t, compile(t, dearLeavesAtWork, "-O1", "-DWORK=\""+work+"\""),
+			planner.Options{})
 		var names []string
 		for _, r := range p.Routines {
 			if !r.Traced() && strings.HasSuffix(r.Symbol, "_leaf") {
@@ -48,7 +51,8 @@ func TestDearLeavesByEstimate(t *testing.T) {
 			}
 		}
 		if len(names) != leftOut {
-			t.Errorf("%s instructions in the innermost loop: %v are left out, want %d", work, names, leftOut)
+			t.Errorf("%s instructions in the innermost loop: %v are left out, want %d", work, names,
+				leftOut)
 		}
 	}
 }
@@ -76,10 +80,13 @@ func TestDearLeaves(t *testing.T) {
 		entries map[string]uint64
 		leftOut int
 	}{
-		{"both may be lost", map[string]uint64{"spins": 1e9, "first_leaf": 1e6, "second_leaf": 1e6}, 2},
-		{"only one may be lost", map[string]uint64{"spins": 1e9, "first_leaf": 3e6, "second_leaf": 3e6}, 1},
+		{"both may be lost", map[string]uint64{"spins": 1e9, "first_leaf": 1e6, "second_leaf": 1e6},
+			2},
+		{"only one may be lost",
+			map[string]uint64{"spins": 1e9, "first_leaf": 3e6, "second_leaf": 3e6}, 1},
 		{"few hits", map[string]uint64{"spins": 1e8, "first_leaf": 400, "second_leaf": 400}, 0},
-		{"few hits are all that there are", map[string]uint64{"first_leaf": 400, "second_leaf": 400}, 0},
+		{"few hits are all that there are",
+			map[string]uint64{"first_leaf": 400, "second_leaf": 400}, 0},
 	} {
 		p := planned(t, c, planner.Options{Weights: counted(c, test.entries)})
 		leaves := slices.DeleteFunc(slices.Clone(p.Routines), func(r *plan.Routine) bool {

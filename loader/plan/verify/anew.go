@@ -63,7 +63,7 @@ func (v *verifier) checkAnew(r *routine) {
 	calls := func(n int) bool {
 		return n != cfg.Exit && r.sites[n] == nil && r.callees[n] != nil && r.opens(n)
 	}
-	if way := r.walker.silentWay(r.entries, calls); way != nil {
+	if way := r.walker.probeFreeRoute(r.entries, calls); way != nil {
 		r.fault("what may leave it from within is called before an event", way)
 		return
 	}
@@ -77,7 +77,7 @@ func (v *verifier) checkAnew(r *routine) {
 		if block.IsCall() && (r.enters(b) || r.callees[b] != nil && r.callees[b].external) {
 			from = append(from, r.landings(b)...)
 		}
-		if way := r.walker.silentWay(from, begins); way != nil {
+		if way := r.walker.probeFreeRoute(from, begins); way != nil {
 			r.fault("a new activation may be taken for one that goes on", append(r.way(b), way...))
 			return
 		}
@@ -89,18 +89,18 @@ func (v *verifier) checkAnew(r *routine) {
 	r.eachStart(func(s start) {
 		groups := s.outcomes(r)
 		switch {
-		case s.word == none:
+		case s.event == none:
 			return
 		case s.table != none:
-			groups = [][]int{{s.told}} // nothing is called before the switch
+			groups = [][]int{{s.target}} // nothing is called before the switch
 		}
 		for _, nodes := range groups {
-			if r.walker.silentWay(nodes, unsaid) == nil {
+			if r.walker.probeFreeRoute(nodes, unsaid) == nil {
 				continue
 			}
-			if way := r.walker.silentWay(nodes, begins); way != nil {
+			if way := r.walker.probeFreeRoute(nodes, begins); way != nil {
 				r.fault("a new activation may be taken for one that has not come to its call",
-					append(r.way(s.word), way...))
+					append(r.way(s.event), way...))
 			}
 		}
 	})

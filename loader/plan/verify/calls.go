@@ -53,7 +53,7 @@ func (v *verifier) classify() {
 	}
 }
 
-// callee tells what kind of code block b enters as it ends, and the routine if that is traced.
+// callee returns what kind of code block b enters as it ends, and the routine if that is traced.
 func (v *verifier) callee(r *routine, b int) (plan.Callee, *routine) {
 	block := &r.Blocks[b]
 	leaves := block.End == cfg.Tail || block.End == cfg.Jcc && block.Succ[0] < 0
@@ -98,8 +98,8 @@ func (r *routine) enters(b int) bool {
 	return r.kinds[b] == plan.Unknown || r.kinds[b] == plan.External
 }
 
-// checkCallees: the plan has the routine call what it calls, and takes no routine for silent whose
-// ends the callers cannot tell (rule 1: implied activations).
+// checkCallees: the plan has the routine call what it calls, and takes no routine for probe-free whose
+// ends the callers do not imply (rule 1: implied activations).
 func (v *verifier) checkCallees(r *routine) {
 	for b := range r.Blocks {
 		kind, to := r.Callee(b)
@@ -109,10 +109,10 @@ func (v *verifier) checkCallees(r *routine) {
 			break
 		}
 	}
-	if r.silent && r.entered {
+	if r.probeFree && r.entered {
 		r.fault("it may end without an event, and external code may enter it")
 	}
-	if r.silent && r.Faulty {
+	if r.probeFree && r.Faulty {
 		r.fault("it may end without an event, and faults may lead to its landing pad")
 	}
 	if r.Faulty && mayFaultFirst(r) {
@@ -133,7 +133,7 @@ func (v *verifier) checkFirstCalls(r *routine) {
 	for b := range r.Blocks {
 		if r.first[b] && r.sites[b] == nil && r.kinds[b] == plan.Unknown {
 			r.fault("code that may call back is entered before an event",
-				r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
+				r.walker.probeFreeRoute(r.entries, func(n int) bool { return n == b }))
 			return
 		}
 	}
@@ -231,7 +231,7 @@ func (v *verifier) checkOpenCalls(r *routine) {
 		if !block.CallReturns() || !*bad.at(block.Succ[0]) || !r.opens(b) {
 			continue
 		}
-		way := append(r.way(b), r.walker.silentWay(block.Succ[:1], is)...)
+		way := append(r.way(b), r.walker.probeFreeRoute(block.Succ[:1], is)...)
 		what := "what is called back may come from the first or from the last call"
 		if way[len(way)-1] == RoutineEnd {
 			what = "what is called back may come from the call, or from the caller after the end"
@@ -250,7 +250,7 @@ func (v *verifier) checkLandings(r *routine) {
 			continue
 		}
 		if list := r.landings(b); len(list) > 0 {
-			if m := r.walker.walk(start{word: b, nodes: slices.Concat(r.Blocks[b].After(), list),
+			if m := r.walker.walk(start{event: b, nodes: slices.Concat(r.Blocks[b].After(), list),
 				table: none}); m != nil {
 				r.fault("a place may come by an exception, or a second return, or by ordinary flow",
 					m.ways...)

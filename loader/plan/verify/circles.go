@@ -6,8 +6,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A silentCall is a call, or a jump, that a routine may make before its first event.
-type silentCall struct {
+// A unprobedCall is a call, or a jump, that a routine may make before its first event.
+type unprobedCall struct {
 	from, to *routine
 	block    int
 }
@@ -15,11 +15,11 @@ type silentCall struct {
 // checkCircles: no circle of calls and tail jumps runs without an event (rule 3: no circles). A
 // circle without an event of tail jumps is not even begun where an activation may end without one.
 func (v *verifier) checkCircles() {
-	unspoken := func(r *routine, b int) bool { return r.first[b] && r.sites[b] == nil }
-	if circle := v.circle(unspoken); circle != nil {
+	unprobed := func(r *routine, b int) bool { return r.first[b] && r.sites[b] == nil }
+	if circle := v.circle(unprobed); circle != nil {
 		v.faultCircle("it can be entered again and again without an event", circle)
 	}
-	jumps := func(r *routine, b int) bool { return r.silent && !r.Blocks[b].IsCall() }
+	jumps := func(r *routine, b int) bool { return r.probeFree && !r.Blocks[b].IsCall() }
 	if circle := v.circle(jumps); circle != nil {
 		v.faultCircle("it may end without an event, and jumps can lead back to it", circle)
 	}
@@ -35,16 +35,16 @@ func (v *verifier) checkRows() {
 		plan.MaxProbeFreeJumps, func(r *routine, b int) bool { return !r.Blocks[b].IsCall() }, nil)
 }
 
-// A level is who may run behind so many silent edges in a row, and what has entered it.
-type level map[*routine]silentCall
+// A level is who may run behind so many edges without an event in a row, and what has entered it.
+type level map[*routine]unprobedCall
 
-// checkRow finds what may run behind too many silent edges of a kind in a row. Behind each of them
-// goOn adds what runs then.
+// checkRow finds what may run behind too many edges of a kind in a row without an event. Behind each
+// of them goOn adds what runs then.
 func (v *verifier) checkRow(what string, most int, is func(r *routine, b int) bool,
 	goOn func(level)) {
 	last := level{}
 	for _, r := range v.traced {
-		last[r] = silentCall{}
+		last[r] = unprobedCall{}
 	}
 	levels := []level{last}
 	for range most + 1 {
@@ -74,7 +74,7 @@ func (v *verifier) checkRow(what string, most int, is func(r *routine, b int) bo
 	}
 }
 
-// behind finds who may run right behind a silent edge of a kind from those.
+// behind finds who may run right behind an edge of a kind, without an event, from those.
 func (v *verifier) behind(from level, is func(r *routine, b int) bool) level {
 	found := level{}
 	for _, r := range v.traced {
@@ -84,7 +84,7 @@ func (v *verifier) behind(from level, is func(r *routine, b int) bool) level {
 		for b, to := range r.callees {
 			if to != nil && r.kinds[b] == plan.Known && r.first[b] && r.sites[b] == nil && is(r,
 				b) {
-				found[to] = silentCall{r, to, b}
+				found[to] = unprobedCall{r, to, b}
 			}
 		}
 	}
@@ -104,14 +104,14 @@ func (v *verifier) jumpOn(found level) {
 		for b, to := range r.callees {
 			if _, known := found[to]; to != nil && r.kinds[b] == plan.Known &&
 				!r.Blocks[b].IsCall() && !known {
-				found[to] = silentCall{r, to, b}
+				found[to] = unprobedCall{r, to, b}
 				queue = append(queue, to)
 			}
 		}
 	}
 }
 
-func (v *verifier) faultCircle(what string, circle []silentCall) {
+func (v *verifier) faultCircle(what string, circle []unprobedCall) {
 	var way Way
 	for _, c := range circle {
 		way = append(way, c.from.Blocks[c.block].Lo)
@@ -122,13 +122,13 @@ func (v *verifier) faultCircle(what string, circle []silentCall) {
 
 // circle finds a circle of the calls and jumps, of traced routines by traced routines, for
 // which is holds.
-func (v *verifier) circle(is func(r *routine, b int) bool) []silentCall {
-	calls := make([][]silentCall, len(v.routines))
+func (v *verifier) circle(is func(r *routine, b int) bool) []unprobedCall {
+	calls := make([][]unprobedCall, len(v.routines))
 	degree := make([]int, len(v.routines)) // calls into each routine from those that are left
 	for _, r := range v.traced {
 		for b, to := range r.callees {
 			if to != nil && r.kinds[b] == plan.Known && is(r, b) {
-				calls[r.ID] = append(calls[r.ID], silentCall{r, to, b})
+				calls[r.ID] = append(calls[r.ID], unprobedCall{r, to, b})
 				degree[to.ID]++
 			}
 		}
@@ -151,8 +151,8 @@ func (v *verifier) circle(is func(r *routine, b int) bool) []silentCall {
 
 // follow goes back and forth no more: of what is left each routine is called by another that is
 // left, and going from caller to caller closes a circle.
-func (v *verifier) follow(calls [][]silentCall, degree []int) []silentCall {
-	callers := map[*routine]silentCall{}
+func (v *verifier) follow(calls [][]unprobedCall, degree []int) []unprobedCall {
+	callers := map[*routine]unprobedCall{}
 	var at *routine
 	for _, r := range v.traced {
 		if degree[r.ID] == 0 {
@@ -171,9 +171,9 @@ func (v *verifier) follow(calls [][]silentCall, degree []int) []silentCall {
 	for range v.traced { // onto the circle
 		at = callers[at].from
 	}
-	circle := []silentCall{callers[at]}
+	circle := []unprobedCall{callers[at]}
 	for r := callers[at].from; r != at; r = callers[r].from {
-		circle = append([]silentCall{callers[r]}, circle...)
+		circle = append([]unprobedCall{callers[r]}, circle...)
 	}
 	return circle
 }

@@ -22,9 +22,9 @@ func (v *verifier) checkRounds(r *routine) {
 		case c == nil:
 			continue
 		case r.sites[b] != nil:
-			r.fault("a loop that is told by other events has a probe", r.way(b))
+			r.fault("a loop has a probe, and other events decide its rounds", r.way(b))
 		case !slices.Contains(r.Counters(b), *c):
-			r.fault("the rounds of a loop are told by what does not count them", r.way(b))
+			r.fault("the register that is to decide the rounds of a loop does not count them", r.way(b))
 		case !c.Exact:
 			rounds{r}.checkBehind(b, c)
 		}
@@ -38,13 +38,13 @@ func (v *verifier) checkRounds(r *routine) {
 		}
 		if x := s.Capture.Registers; s.Stepped || x.Reg == x86.RSP || x.Minus == x86.RSP ||
 			x.Part != absint.Whole && x.Minus != plan.NoRegister {
-			r.fault("an event carries what it cannot", r.way(b))
+			r.fault("a captured value is one that its site cannot record", r.way(b))
 			return
 		}
 	}
 }
 
-// loopsOnce are the nodes after a loop whose rounds are told, and the block itself for no other.
+// loopsOnce are the nodes after a block. A loop whose rounds are captured does not follow itself.
 func (r *routine) loopsOnce(n int) []int {
 	next := r.onwards(n)
 	if r.Counts(n) == nil {
@@ -67,15 +67,15 @@ func (o rounds) through(regs absint.Registers, n int) absint.Registers {
 	return regs
 }
 
-// silentAfter are the nodes of the same activation that a probe-free route may go on to, after some
+// routeAfter are the nodes of the same activation that a probe-free route may go on to, after some
 // start.
-func (o rounds) silentAfter(s *start, n int) []int {
+func (o rounds) routeAfter(s *start, n int) []int {
 	r := o.r
 	switch {
 	case n == cfg.Exit, r.sites[n] != nil:
 		return nil
 	case n == s.table:
-		return []int{s.told}
+		return []int{s.target}
 	}
 	return r.loopsOnce(n)
 }
@@ -91,7 +91,7 @@ func (o rounds) inOrder(s *start) (order []int) {
 			return
 		}
 		*seen.at(n) = true
-		for _, to := range o.silentAfter(s, n) {
+		for _, to := range o.routeAfter(s, n) {
 			visit(to)
 		}
 		order = append(order, n)
@@ -120,7 +120,7 @@ func (o rounds) flow(s *start, regs absint.Registers,
 		if !yield(n, *held.at(n)) {
 			return
 		}
-		next := o.silentAfter(s, n)
+		next := o.routeAfter(s, n)
 		var behind *absint.Registers
 		if len(next) > 0 && *held.at(n) != nil {
 			regs := o.through(**held.at(n), n)
@@ -137,12 +137,12 @@ func (o rounds) flow(s *start, regs absint.Registers,
 }
 
 // checkBefore: where a probe-free route leads from a start to a loop, the counter's beginning is
-// known, or what the start's event carries tells it.
+// known, or the start's captured value decides it.
 func (o rounds) checkBefore(s start) {
 	r := o.r
 	regs := absint.Unchanged()
-	if s.word != none {
-		r.Follow(&regs, s.word, r.sites[s.word].Insn, len(r.Blocks[s.word].Insns))
+	if s.event != none {
+		r.Follow(&regs, s.event, r.sites[s.event].Insn, len(r.Blocks[s.event].Insns))
 	}
 	for _, nodes := range s.outcomes(r) {
 		s.nodes = nodes
@@ -151,39 +151,40 @@ func (o rounds) checkBefore(s start) {
 				return true
 			}
 			c := r.Counts(n)
-			ok := c == nil || regs != nil && o.isTold(s, c, *regs)
+			ok := c == nil || regs != nil && o.isKnown(s, c, *regs)
 			if !ok {
-				r.fault("no event tells what a loop begins with", r.way(max(s.word, 0), n))
+				r.fault("no captured value decides what the counter of a loop begins with", r.way(max(s.event, 0), n))
 			}
 			return ok
 		})
 	}
 }
 
-// isTold reports whether a start's event tells what a counter begins with there, or nothing has to.
-func (o rounds) isTold(s start, c *absint.Counter, regs absint.Registers) bool {
+// isKnown reports whether a counter's beginning is known there: it is a constant, or the start's
+// captured value decides it.
+func (o rounds) isKnown(s start, c *absint.Counter, regs absint.Registers) bool {
 	r := o.r
 	begins, ok := c.Beginning(&regs)
 	if !ok || begins.IsConstant() {
 		return ok
 	}
-	if s.word == none {
+	if s.event == none {
 		return false
 	}
-	x := registersOf(r.sites[s.word])
+	x := registersOf(r.sites[s.event])
 	if x == nil {
 		return false
 	}
-	carried := absint.Held(x.Reg)
+	captured := absint.Held(x.Reg)
 	switch {
 	case x.Part == absint.ZeroExtended:
-		carried = carried.ZeroExtended()
+		captured = captured.ZeroExtended()
 	case x.Part == absint.SignExtended:
-		carried = carried.SignExtended()
+		captured = captured.SignExtended()
 	case x.Minus != plan.NoRegister:
-		carried, _ = absint.Distance(carried, absint.Held(x.Minus), 64)
+		captured, _ = absint.Distance(captured, absint.Held(x.Minus), 64)
 	}
-	rest, ok := absint.Distance(begins, scaled(carried, begins.Terms[0].Times), c.Width)
+	rest, ok := absint.Distance(begins, scaled(captured, begins.Terms[0].Times), c.Width)
 	return ok && rest.IsConstant()
 }
 
@@ -203,7 +204,7 @@ func scaled(l absint.Linear, times int64) absint.Linear {
 	return l
 }
 
-// checkBehind: on each way out of a loop an event carries the counter, before anything is called
+// checkBehind: on each way out of a loop an event captures the counter, before anything is called
 // and before the activation ends, or another loop changes it.
 func (o rounds) checkBehind(loop int, c *absint.Counter) {
 	r := o.r
@@ -212,7 +213,7 @@ func (o rounds) checkBehind(loop int, c *absint.Counter) {
 			switch {
 			case n == cfg.Exit, r.sites[n] == nil &&
 				(r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0):
-				r.fault("no event tells what a loop ends with", r.way(loop, n))
+				r.fault("no captured value decides what the counter of a loop ends with", r.way(loop, n))
 				return false
 			case r.sites[n] == nil:
 				return true
@@ -226,7 +227,7 @@ func (o rounds) checkBehind(loop int, c *absint.Counter) {
 				ok = isFrom(left.At(x.Reg), c)
 			}
 			if !ok {
-				r.fault(fmt.Sprintf("the event at %x does not tell what a loop ends with", s.Addr),
+				r.fault(fmt.Sprintf("the captured value at %x does not decide what the counter of a loop ends with", s.Addr),
 					r.way(loop, n))
 			}
 			return ok

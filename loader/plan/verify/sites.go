@@ -36,7 +36,7 @@ func (v *verifier) checkSites(r *routine) {
 		case s.First != r.first[b]:
 			what = fmt.Sprintf("is taken for a possible first event: %v", s.First)
 		case s.Capture != nil && !v.captures(r, s):
-			what = "does not know the case of the switch that it tells"
+			what = "captures nothing that decides its switch"
 		default:
 			continue
 		}
@@ -65,7 +65,7 @@ func (v *verifier) checkSameActivation(r *routine) {
 			if s.Condition < plan.NoCondition && block.End == cfg.Jcc {
 				next = block.Succ[1-outcome : 2-outcome]
 			}
-			if way := r.walker.silentWay(next, parts); way != nil || block.IsCall() ||
+			if way := r.walker.probeFreeRoute(next, parts); way != nil || block.IsCall() ||
 				len(next) == 0 {
 				r.fault("an event is taken to be followed by another of its activation",
 					append(r.way(b), way...))
@@ -92,7 +92,7 @@ func sameFrame(s *plan.Site, rule image.CFA) bool {
 	return false
 }
 
-// captures reports whether a site that tells a switch reads the index at the bounds check, or the
+// captures reports whether a site that decides a switch reads the index at the bounds check, or the
 // target at the jump.
 func (v *verifier) captures(r *routine, s *plan.Site) bool {
 	c := s.Capture
@@ -155,23 +155,23 @@ func (v *verifier) checkCalls(r *routine) {
 		if !block.IsCall() {
 			continue
 		}
-		unspoken := r.first[b] && r.sites[b] == nil
+		unprobed := r.first[b] && r.sites[b] == nil
 		c, ok := v.plan.Calls[block.Hi]
 		switch {
-		case block.Depth < 0 && unspoken && r.kinds[b] == plan.Known:
+		case block.Depth < 0 && unprobed && r.kinds[b] == plan.Known:
 			r.fault("a call may come before an event, from a frame of unknown size",
-				r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
+				r.walker.probeFreeRoute(r.entries, func(n int) bool { return n == b }))
 		case ok != (block.Depth >= 0):
 			r.fault(fmt.Sprintf("the call before %x is in the table of calls: %v; its frame is "+
 				"%d bytes", block.Hi, ok, block.Depth))
 		case ok && c.Depth != block.Depth:
 			r.fault(fmt.Sprintf("the frame at the call before %x is %d bytes, not %d", block.Hi,
 				block.Depth, c.Depth))
-		case ok && c.AfterEvent && unspoken:
+		case ok && c.AfterEvent && unprobed:
 			r.fault(fmt.Sprintf("the call before %x may come before an event, and callers are "+
 				"followed no further", block.Hi),
-				r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
-		case ok && !c.AfterEvent && !unspoken:
+				r.walker.probeFreeRoute(r.entries, func(n int) bool { return n == b }))
+		case ok && !c.AfterEvent && !unprobed:
 			r.fault(fmt.Sprintf("the call before %x comes after an event, and is taken not to",
 				block.Hi))
 		default:
@@ -181,7 +181,7 @@ func (v *verifier) checkCalls(r *routine) {
 	}
 }
 
-// checkShifting: where a frame's size is not known, whose call a chain of callers ends at is told
+// checkShifting: where a frame's size is not known, whose call a chain of callers ends at is known
 // by an event after the last call that another activation of the routine may have come out of (rule
 // 4).
 func (v *verifier) checkShifting(r *routine) {
@@ -194,7 +194,7 @@ func (v *verifier) checkShifting(r *routine) {
 		block := &r.Blocks[b]
 		if block.CallReturns() && *bad.at(block.Succ[0]) && v.mayEnterAgain(r, b) {
 			r.fault("a call from a frame of unknown size may be that of another activation",
-				append(r.way(b), r.walker.silentWay(block.Succ[:1], is)...))
+				append(r.way(b), r.walker.probeFreeRoute(block.Succ[:1], is)...))
 			return
 		}
 	}

@@ -75,13 +75,13 @@ func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
 	case v.plan.Program.At(to) != holder:
 		r.fault(fmt.Sprintf("%s, which is left out, enters it in its middle at %x from %x", by.Name,
 			to, from))
-	case r.silent:
+	case r.probeFree:
 		r.fault(fmt.Sprintf("it may end without an event, and %s, which is left out, enters it "+
 			"from %x", by.Name, from))
 	}
 }
 
-// isEmptied reports whether a symbol tells that a part of the routine without any code is at an
+// isEmptied reports whether a symbol says that a part of the routine without any code is at an
 // address, where another's lies.
 func (v *verifier) isEmptied(r *cfg.Routine, at uint64) bool {
 	empty, others := false, false

@@ -9,10 +9,10 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// mostTold is one jump for each bit of a number.
-const mostTold = 64
+// mostJumps is one jump for each bit of a number.
+const mostJumps = 64
 
-// A parting is a block at which ways part without an event, and nothing tells which was taken.
+// A parting is a block at which ways part without an event, and nothing decides between them.
 type parting struct{ block, to int }
 
 // A valueCheck looks at what a value decides behind an event that has captured it.
@@ -21,47 +21,47 @@ type valueCheck struct {
 	s start
 }
 
-// check: a value tells jumps that ask for nothing else, and that no probe-free route leads to on
-// which it may be overwritten. Whichever ways it tells, there is one probe-free route to each
-// place: two would part where nothing tells, and then each of both comes to it from another side of
-// the same parting (rule 10: captured places).
+// check: the jumps that a value decides depend on that value alone, and no probe-free route on which
+// the value may be overwritten leads to them. However it decides them, one probe-free route leads to
+// each place. Two routes to a place part at a block that the value does not decide, and arrive from
+// different sides of that parting (rule 10: captured places).
 func (x valueCheck) check() {
 	r, s := x.r, x.s
 	reached, spoiled := x.reach(s.nodes, nil), x.reach(s.nodes,
 		func(n int) bool { return !r.Keeps(n, s.values.Operand) })
 	conditions := r.Conditions()
-	tells := newByNode[bool](r)
-	if len(s.values.Jumps) > mostTold {
-		r.fault("a value is said to tell of more jumps than the decoder can tell apart",
-			r.way(s.word))
+	decided := newByNode[bool](r)
+	if len(s.values.Jumps) > mostJumps {
+		r.fault("a captured value decides more jumps than the decoder has bits for",
+			r.way(s.event))
 		return
 	}
 	for _, j := range s.values.Jumps {
 		switch {
 		case j < 0 || j >= len(r.Blocks) || conditions[j] == nil ||
 			conditions[j].Place != s.values.Operand:
-			r.fault(fmt.Sprintf("the event of the block at %x is said to tell of a jump that its "+
-				"value does not", r.Blocks[s.word].Lo))
+			r.fault(fmt.Sprintf("the captured value of the block at %x is taken to decide a jump that "+
+				"depends on something else", r.Blocks[s.event].Lo))
 			return
 		case r.Counts(j) != nil:
-			r.fault("a value is said to tell of a loop that it tells of one round of",
-				r.way(s.word, j))
+			r.fault("a captured value is taken to decide a loop, of which it decides one round",
+				r.way(s.event, j))
 			return
 		case *spoiled.at(j):
-			r.fault("a value tells of a jump that comes after it may be overwritten",
-				r.way(s.word, j))
+			r.fault("a captured value may be overwritten before a jump that it is taken to decide",
+				r.way(s.event, j))
 			return
 		}
-		*tells.at(j) = true
+		*decided.at(j) = true
 	}
 	for n := range r.Blocks {
 		if *reached.at(n) && r.kinds[n] == plan.Unknown && r.sites[n] == nil {
-			r.fault("code that may call back is entered after an event that tells by a value",
-				r.way(s.word, n))
+			r.fault("external code may call back after an event whose captured value decides jumps",
+				r.way(s.event, n))
 			return
 		}
 	}
-	x.checkSides(tells)
+	x.checkSides(decided)
 }
 
 // reach marks what a probe-free route may come to from some nodes, be it in the next activation;
@@ -99,7 +99,7 @@ func (x valueCheck) reach(from []int, behind func(n int) bool) byNode[bool] {
 func (x valueCheck) goesOn(n int) []int {
 	r := x.r
 	switch {
-	case n == cfg.Exit && r.silent:
+	case n == cfg.Exit && r.probeFree:
 		return nil
 	case n == cfg.Exit:
 		return r.entries
@@ -111,7 +111,7 @@ func (x valueCheck) goesOn(n int) []int {
 
 // checkSides hands on to each node the sides of all partings that it may be come to by, and the
 // nodes before it, until there is nothing new.
-func (x valueCheck) checkSides(tells byNode[bool]) {
+func (x valueCheck) checkSides(decided byNode[bool]) {
 	r, s := x.r, x.s
 	sides, before := newByNode[map[int]int](r), newByNode[map[int]bool](r)
 	queue := slices.Clone(s.nodes)
@@ -136,12 +136,12 @@ func (x valueCheck) checkSides(tells byNode[bool]) {
 			for block, side := range *sides.at(n) {
 				apart = add(parting{block, side}) && apart
 			}
-			if len(next) > 1 && !*tells.at(n) {
+			if len(next) > 1 && !*decided.at(n) {
 				apart = add(parting{n, to}) && apart
 			}
 			if !apart {
-				r.fault("ways part and meet again without an event, whatever a value tells",
-					r.way(s.word, to))
+				r.fault("routes part and meet again without an event, whatever a captured value decides",
+					r.way(s.event, to))
 				return
 			}
 			for _, b := range append(slices.Collect(maps.Keys(*before.at(n))), n) {
@@ -149,7 +149,7 @@ func (x valueCheck) checkSides(tells byNode[bool]) {
 				(*before.at(to))[b] = true
 			}
 			if (*before.at(to))[to] {
-				r.fault("a circle without an event, whatever a value tells", r.way(s.word, to))
+				r.fault("a circle without an event, whatever a captured value decides", r.way(s.event, to))
 				return
 			}
 			if changed {

@@ -22,7 +22,7 @@ type Fault struct {
 	Routine string
 	Addr    uint64 // of the routine
 	What    string
-	Ways    []Way // that nothing tells apart; or the one without an event
+	Ways    []Way // two that no event distinguishes; or the one without an event
 }
 
 // String is the fault in one line.
@@ -97,7 +97,8 @@ type routine struct {
 	again   []int         // blocks that follow calls which may return again
 	callees []*routine    // by block: the traced routine that it calls or jumps to
 	first   []bool        // by block: it can be reached from the entry without an event
-	silent  bool          // an end is not followed by the next activation: the callers tell
+	// an end is not followed by the next activation: the callers imply it
+	probeFree bool
 
 	entered    bool // external code may enter it
 	returnsOut bool // it may return there: that has entered it, or what jumps to it
@@ -127,7 +128,7 @@ func (v *verifier) prepare() {
 		}
 		v.traced = append(v.traced, r)
 		r.entries = append([]int{pr.Entry}, pr.Others...)
-		r.sites, r.silent, r.walker = make([]*plan.Site, n), pr.ProbeFree, walker{r: r,
+		r.sites, r.probeFree, r.walker = make([]*plan.Site, n), pr.ProbeFree, walker{r: r,
 			seen: newByNode[int](r)}
 	}
 	for i := range v.plan.Sites {

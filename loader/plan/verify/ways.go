@@ -8,14 +8,13 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A start is what may run next after an event, or in a new activation: of its nodes nothing tells
-// which.
+// A start is what may run next after an event, or in a new activation: any of its nodes.
 type start struct {
-	word   int // the block that spoke; none: an activation begins
+	event  int // the block whose event it was; none: an activation begins
 	nodes  []int
-	table  int           // the switch whose way the event has told
-	told   int           // that way
-	values *plan.Capture // it carries a value, which tells some jumps
+	table  int           // the switch that the event decides
+	target int           // where that goes
+	values *plan.Capture // a captured value, which decides some jumps
 }
 
 // none is no node.
@@ -25,15 +24,15 @@ const none = -1
 type step struct {
 	node   int
 	parent int  // its index in the walk's steps, or none
-	told   bool // the switch whose way is known has not come yet
+	ahead  bool // the switch that the event decides has not come yet
 	opened bool // a call of external code lies behind it, or a jump there
 	later  bool // it belongs to the next activation
 }
 
-// eachStart calls yield with the starts after each thing that an event of the routine may say, and
+// eachStart calls yield with the starts after each outcome of each event of the routine, and
 // with the one that its entry makes.
 func (r *routine) eachStart(yield func(s start)) {
-	yield(start{word: none, nodes: r.entries, table: none})
+	yield(start{event: none, nodes: r.entries, table: none})
 	for b, s := range r.sites {
 		if s != nil {
 			r.startsAfter(b, s, yield)
@@ -45,31 +44,31 @@ func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
 	block, c := &r.Blocks[b], s.Capture
 	switch {
 	case c != nil && c.Kind == plan.JumpPlace:
-		yield(start{word: b, nodes: r.Blocks[b].After(), table: none, values: c})
+		yield(start{event: b, nodes: r.Blocks[b].After(), table: none, values: c})
 	case c != nil && c.Kind == plan.SwitchTarget:
 		for _, to := range r.Blocks[b].After() {
-			yield(start{word: b, nodes: []int{to}, table: none})
+			yield(start{event: b, nodes: []int{to}, table: none})
 		}
 	case s.Condition < plan.NoCondition && block.End == cfg.Jcc:
 		for i := range block.Succ {
 			next := block.Succ[i : i+1]
 			if c == nil || c.Kind != plan.SwitchIndex || c.Taken != (i == 0) || c.Table < 0 ||
 				c.Table >= len(r.Blocks) || r.Blocks[c.Table].Table == nil {
-				yield(start{word: b, nodes: next, table: none})
+				yield(start{event: b, nodes: next, table: none})
 				continue
 			}
 			for _, to := range slices.Compact(slices.Sorted(slices.Values(r.Blocks[c.Table].Table.Targets))) {
-				yield(start{word: b, nodes: next, table: c.Table, told: to})
+				yield(start{event: b, nodes: next, table: c.Table, target: to})
 			}
 		}
 	default:
-		yield(start{word: b, nodes: r.onwards(b), table: none})
+		yield(start{event: b, nodes: r.onwards(b), table: none})
 	}
 }
 
-// outcomes are the start's nodes, by what its event tells besides a value.
+// outcomes are the start's nodes, by the outcomes of its event.
 func (s start) outcomes(r *routine) (list [][]int) {
-	if s.values == nil || len(s.nodes) != len(r.Blocks[s.word].Succ) {
+	if s.values == nil || len(s.nodes) != len(r.Blocks[s.event].Succ) {
 		return [][]int{s.nodes}
 	}
 	for _, n := range s.nodes {
@@ -108,7 +107,7 @@ func (r *routine) landings(b int) []int {
 	return list
 }
 
-// checkWays: from an event, and all that it may say, there is one probe-free route to each place at
+// checkWays: after each outcome of an event there is one probe-free route to each place at
 // most, be it within one activation or with its end and the beginning of the next; and what is
 // called back by external code on that way can come from one place alone.
 func (v *verifier) checkWays(r *routine) {
@@ -140,10 +139,10 @@ func (v *verifier) checkWays(r *routine) {
 
 // since says after what a start comes.
 func (s start) since(r *routine) string {
-	if s.word == none {
+	if s.event == none {
 		return " from its entry on"
 	}
-	return fmt.Sprintf(" after the event of the block at %x", r.Blocks[s.word].Lo)
+	return fmt.Sprintf(" after the event of the block at %x", r.Blocks[s.event].Lo)
 }
 
 // A meeting is two ways to one node, or a circle.
@@ -167,22 +166,22 @@ func (w *walker) walk(s start) *meeting {
 	w.walks++
 	w.steps = w.steps[:0]
 	for _, n := range s.nodes {
-		if m := w.come(s, step{node: n, parent: none, told: s.table != none}); m != nil {
+		if m := w.come(s, step{node: n, parent: none, ahead: s.table != none}); m != nil {
 			return m
 		}
 	}
 	for i := 0; i < len(w.steps); i++ {
 		at := w.steps[i]
-		next := step{parent: i, told: at.told, opened: at.opened, later: at.later}
+		next := step{parent: i, ahead: at.ahead, opened: at.opened, later: at.later}
 		list := []int{}
 		switch n := at.node; {
-		case n == cfg.Exit && r.silent:
+		case n == cfg.Exit && r.probeFree:
 		case n == cfg.Exit:
 			next.later = true
 			list = r.entries
 		case r.sites[n] != nil:
-		case n == s.table && at.told:
-			list, next.told = []int{s.told}, false
+		case n == s.table && at.ahead:
+			list, next.ahead = []int{s.target}, false
 		default:
 			next.opened = at.opened || r.enters(n)
 			list = r.loopsOnce(n)
@@ -222,8 +221,8 @@ func (w *walker) come(s start, next step) *meeting {
 func (w *walker) stepsTo(s start, i int) Way {
 	r := w.r
 	way := w.between(none, i)
-	if s.word != none {
-		way = append(r.way(s.word), way...)
+	if s.event != none {
+		way = append(r.way(s.event), way...)
 	}
 	return way
 }
@@ -247,7 +246,7 @@ func (w *walker) wayTo(s start, node int) Way {
 	return w.stepsTo(s, slices.IndexFunc(w.steps, func(a step) bool { return a.node == node }))
 }
 
-// sources are the blocks of the last walk that may have code call back and do not say that they
+// sources are the blocks of the last walk that may have code call back and have no event that they
 // enter it.
 func (w *walker) sources() (blocks []int) {
 	r := w.r
@@ -268,7 +267,7 @@ func (w *walker) endsUnopened() int {
 }
 
 // ambiguousAt takes it that code may be called back from a block, or once the routine has ended,
-// and nothing tells which.
+// and nothing decides between them.
 func (r *routine) ambiguousAt(s start, source int) {
 	if r.returnsOut && !r.ambiguous {
 		r.fault(fmt.Sprintf("what is called back%s may come from a call, or from the caller "+
@@ -278,9 +277,9 @@ func (r *routine) ambiguousAt(s start, source int) {
 	r.ambiguous = true
 }
 
-// silentWay is a probe-free route within one activation to a node that is looked for, nil if there
-// is none.
-func (w *walker) silentWay(from []int, is func(n int) bool) Way {
+// probeFreeRoute is a probe-free route within one activation to a node that is looked for, nil if
+// there is none.
+func (w *walker) probeFreeRoute(from []int, is func(n int) bool) Way {
 	r := w.r
 	w.walks++
 	w.steps = w.steps[:0]

@@ -21,7 +21,8 @@ func TestPlansOfTheZooAreProven(t *testing.T) {
 	}
 	for i, program := range zoo.Programs() {
 		t.Run(program.Name, func(t *testing.T) {
-			path, err := b.Build(context.Background(), program, zoo.Flavour{Compiler: "gcc", Opt: []string{"-O0", "-O2"}[i%2], PIE: true})
+			path, err := b.Build(context.Background(), program,
+				zoo.Flavour{Compiler: "gcc", Opt: []string{"-O0", "-O2"}[i%2], PIE: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,8 @@ import (
 // TestInterpretersAreOneLoop: operations that each jump to any by a table of their own run as often
 // as in one loop, not in as many within one another. A loop in one of them is one within.
 func TestInterpretersAreOneLoop(t *testing.T) {
-	const operations, looping, loop, done, end = 8, 3, 9, 10, 11 // operations 1 to 8, and 0 the first jump; one has a loop, and its jump behind that
+	// operations 1 to 8, and 0 the first jump; one has a loop, and its jump behind that
+	const operations, looping, loop, done, end = 8, 3, 9, 10, 11
 	r := drawing(make([][]int, end+1)...)
 	jumps := func(b int) {
 		r.Blocks[b].End = cfg.Table
@@ -33,6 +34,7 @@ func TestInterpretersAreOneLoop(t *testing.T) {
 		}
 	}
 	if rounds := freq[loop] / freq[looping]; rounds < loopRounds/2 {
-		t.Errorf("the loop of operation %d runs %v rounds, fewer than %v", looping, rounds, loopRounds/2)
+		t.Errorf("the loop of operation %d runs %v rounds, fewer than %v", looping, rounds,
+			loopRounds/2)
 	}
 }

@@ -35,16 +35,26 @@ func TestNest(t *testing.T) {
 		exits [][2]int
 	}{
 		{"no loop", [][]int{{1, 2}, {2}, {}}, nil, around{none, none, none}, nil},
-		{"a block by itself", [][]int{{1}, {1, 2}, {}}, nil, around{none, none, none}, [][2]int{{1, 2}}},
-		{"the entry as header", [][]int{{1, 2}, {0}, {}}, nil, around{none, 0, none}, [][2]int{{0, 2}}},
-		{"two back edges", [][]int{{1}, {2, 4}, {1, 3}, {1}, {}}, nil, around{none, none, 1, 1, none}, [][2]int{{1, 4}}},
-		{"one within another, left at once", [][]int{{1}, {2}, {2, 3, 4}, {1, 4}, {}}, nil, around{none, none, 1, 1, none}, [][2]int{{2, 3}, {2, 4}, {3, 4}}},
-		{"one after another", [][]int{{1}, {1, 2}, {2, 3}, {}}, nil, around{none, none, none, none}, [][2]int{{1, 2}, {2, 3}}},
-		{"entered in the middle", [][]int{{1, 2}, {2}, {1, 3}, {}}, nil, around{none, none, 1, none}, [][2]int{{2, 3}}},
-		{"entered in the middle, within another", [][]int{{1}, {2, 5}, {3}, {2, 4}, {1, 6}, {3}, {}}, nil, around{none, none, 1, 2, 1, 1, none},
+		{"a block by itself", [][]int{{1}, {1, 2}, {}}, nil, around{none, none, none},
+			[][2]int{{1, 2}}},
+		{"the entry as header", [][]int{{1, 2}, {0}, {}}, nil, around{none, 0, none},
+			[][2]int{{0, 2}}},
+		{"two back edges", [][]int{{1}, {2, 4}, {1, 3}, {1}, {}}, nil,
+			around{none, none, 1, 1, none}, [][2]int{{1, 4}}},
+		{"one within another, left at once", [][]int{{1}, {2}, {2, 3, 4}, {1, 4}, {}}, nil,
+			around{none, none, 1, 1, none}, [][2]int{{2, 3}, {2, 4}, {3, 4}}},
+		{"one after another", [][]int{{1}, {1, 2}, {2, 3}, {}}, nil, around{none, none, none, none},
+			[][2]int{{1, 2}, {2, 3}}},
+		{"entered in the middle", [][]int{{1, 2}, {2}, {1, 3}, {}}, nil,
+			around{none, none, 1, none}, [][2]int{{2, 3}}},
+		{"entered in the middle, within another",
+			[][]int{{1}, {2, 5}, {3}, {2, 4}, {1, 6}, {3}, {}}, nil, around{none, none, 1, 2, 1, 1,
+				none},
 			[][2]int{{3, 4}, {4, 6}}},
-		{"a landing pad that goes on in the loop", [][]int{{1}, {2}, {1, 3}, {}, {2, 3}}, to{4}, around{none, none, 1, none, 1}, [][2]int{{2, 3}, {4, 3}}},
-		{"a landing pad before the loop", [][]int{{1}, {2}, {1, 3}, {}, {1, 3}}, to{4}, around{none, none, 1, none, none}, [][2]int{{2, 3}}},
+		{"a landing pad that goes on in the loop", [][]int{{1}, {2}, {1, 3}, {}, {2, 3}}, to{4},
+			around{none, none, 1, none, 1}, [][2]int{{2, 3}, {4, 3}}},
+		{"a landing pad before the loop", [][]int{{1}, {2}, {1, 3}, {}, {1, 3}}, to{4},
+			around{none, none, 1, none, none}, [][2]int{{2, 3}}},
 	} {
 		r := drawing(c.succ...)
 		r.Pads = c.pads
@@ -77,7 +87,8 @@ func TestLoopsAreNatural(t *testing.T) {
 			succ[from] = append(succ[from], b)
 		}
 		for range rapid.IntRange(0, size).Draw(t, "more") {
-			from, to := rapid.IntRange(0, size-1).Draw(t, "from"), rapid.IntRange(0, size-1).Draw(t, "to")
+			from, to := rapid.IntRange(0, size-1).Draw(t, "from"), rapid.IntRange(0, size-1).Draw(t,
+				"to")
 			succ[from] = append(succ[from], to)
 		}
 		n := newNest(drawing(succ...))
@@ -87,9 +98,11 @@ func TestLoopsAreNatural(t *testing.T) {
 		}
 		for from := range succ {
 			for _, to := range succ[from] {
-				want := slices.ContainsFunc(loops, func(in []bool) bool { return in[from] && !in[to] })
+				want := slices.ContainsFunc(loops,
+					func(in []bool) bool { return in[from] && !in[to] })
 				if got := n.leaves(int32(from), int32(to)); got != want {
-					t.Fatalf("%v: the edge from %d to %d leaves a loop: %v, want %v", succ, from, to, got, want)
+					t.Fatalf("%v: the edge from %d to %d leaves a loop: %v, want %v", succ, from,
+						to, got, want)
 				}
 			}
 		}
@@ -131,7 +144,8 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 // TestManyLoops: the time grows with the number of loops, however they lie, and not with its
 // square.
 func TestManyLoops(t *testing.T) {
-	const few, often, much = 3_000, 16, 5 // much for the collector, and for memory that does not fit into caches
+	// much for the collector, and for memory that does not fit into caches
+	const few, often, much = 3_000, 16, 5
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begin, many := manyLoops(few), manyLoops(few*often)
@@ -157,7 +171,8 @@ func frequencyTime(succ [][]int) time.Duration {
 
 // manyLoops are the successors of blocks that make so many loops.
 func manyLoops(loops int) map[string][][]int {
-	sequence, nested, middle := make([][]int, loops+1), make([][]int, 2*loops+1), make([][]int, 2*loops+1)
+	sequence, nested, middle := make([][]int, loops+1), make([][]int, 2*loops+1), make([][]int,
+		2*loops+1)
 	for i := range loops {
 		sequence[i] = []int{i, i + 1}
 		nested[i] = []int{i + 1, 2 * loops}
@@ -165,5 +180,6 @@ func manyLoops(loops int) map[string][][]int {
 		nested[2*loops-1-i] = []int{i, 2*loops - i}
 		middle[2*loops-1-i] = []int{i, 2*loops - i}
 	}
-	return map[string][][]int{"in sequence": sequence, "nested": nested, "entered in the middle": middle}
+	return map[string][][]int{"in sequence": sequence, "nested": nested,
+		"entered in the middle": middle}
 }
