@@ -88,9 +88,8 @@ func ExampleNewFrequencies() {
 		fmt.Println(err)
 		return
 	}
-	n, err := f.Sequence([]uint32{1, 2})
-	fmt.Println(f.Symbol(1), n, err)
-	// Output: 2 2 <nil>
+	fmt.Println(f.Symbol(1))
+	// Output: 2
 }
 
 func ExampleNewStat() {

@@ -37,6 +37,7 @@ func checkGrams(t *testing.T, g *wpp.Grammar, stream []uint32) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := newForests(s, allThreads(s))
 	type gram [8]uint32
 	of := func(symbols []uint32) (g gram) {
 		copy(g[:], symbols)
@@ -61,9 +62,9 @@ func checkGrams(t *testing.T, g *wpp.Grammar, stream []uint32) {
 		for range 20 {
 			from := random.IntN(len(stream) - q + 1)
 			sequence := slices.Clone(stream[from : from+q])
-			checkFrequency(t, f, [][]uint32{stream}, sequence)
+			checkFrequency(t, f, all, [][]uint32{stream}, sequence)
 			sequence[random.IntN(q)] = stream[random.IntN(len(stream))]
-			checkFrequency(t, f, [][]uint32{stream}, sequence)
+			checkFrequency(t, f, all, [][]uint32{stream}, sequence)
 		}
 	}
 }

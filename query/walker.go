@@ -91,17 +91,6 @@ func (w *walker) singles(some []bool) []step {
 	return w.steps
 }
 
-// beginning returns bundles of the first terminals at positions.
-func (w *walker) beginning(at []uint32) []bundle {
-	w.steps = w.steps[:0]
-	w.gather(at)
-	bundles := make([]bundle, len(w.steps))
-	for i, st := range w.steps {
-		bundles[i] = st.to
-	}
-	return bundles
-}
-
 // gather appends the steps to the first terminals at positions, one for each symbol that stands
 // there.
 func (w *walker) gather(at []uint32) {

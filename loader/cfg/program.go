@@ -87,10 +87,6 @@ func (p *Program) Containing(addr uint64) *Routine {
 	return p.covered[i].routine
 }
 
-// Import returns the name of the imported function that the linkage stub at addr jumps to, or whose
-// address the slot of the global offset table at addr holds; "" when addr is neither.
-func (p *Program) Import(addr uint64) string { return p.facts.Imports[addr] }
-
 // Callee returns where the call or tail jump that ends a block goes: a routine of the program, or
 // the name of an imported function, called through its stub or its slot. It returns nil and "" when
 // neither is known, as for a pointer, or the block ends otherwise.

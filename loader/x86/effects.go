@@ -530,18 +530,6 @@ func (e *Effects) storeSize(to *Operand) int {
 	return 64
 }
 
-// Loads returns the memory operand that the instruction reads; ok is false if it has none.
-func (e *Effects) Loads() (from Operand, ok bool) {
-	n := &natures[e.Operation]
-	switch {
-	case e.Dst.Mem && n.dst&reads != 0:
-		return e.Dst, true
-	case e.Src.Mem && n.src&reads != 0:
-		return e.Src, true
-	}
-	return none, false
-}
-
 // StoresUnseen reports whether the instruction may store where no operand says, the stack apart:
 // string instructions, maskmov and what is not known.
 func (e *Effects) StoresUnseen() bool {
