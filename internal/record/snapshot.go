@@ -1,7 +1,6 @@
 package record
 
 import (
-	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -64,7 +63,7 @@ func (s *snapshots) tables(from int) (to int, complete func() (*wpp.Snapshot, er
 	if err := s.addSymbols(); err != nil {
 		return from, func() (*wpp.Snapshot, error) { return nil, err }
 	}
-	made := &wpp.Snapshot{Machine: elf.EM_X86_64, Figures: s.figures()}
+	made := &wpp.Snapshot{Machine: s.program.Image.Machine, Figures: s.figures()}
 	parts := slices.Clip(s.program.Plan.Parts)
 	for i := range parts {
 		s.addImage(made, &parts[i])

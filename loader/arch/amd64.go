@@ -2,6 +2,9 @@ package arch
 
 import (
 	"debug/elf"
+	"strings"
+
+	"golang.org/x/arch/x86/x86asm"
 
 	"wpptrace/loader/x86"
 )
@@ -9,17 +12,24 @@ import (
 // amd64 is x86-64 under the System V ABI of Linux.
 type amd64 struct{}
 
-var names = [16]string{
-	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-}
+func (amd64) Machine() elf.Machine { return elf.EM_X86_64 }
+func (amd64) StackPointer() uint8  { return uint8(x86.RSP) }
+func (amd64) FramePointer() uint8  { return uint8(x86.RBP) }
+func (amd64) Breakpoint() byte     { return 0xcc } // int3
 
-func (amd64) Name() string                     { return "amd64" }
-func (amd64) Machine() elf.Machine             { return elf.EM_X86_64 }
-func (amd64) RegisterName(number uint8) string { return names[number&15] }
-func (amd64) StackPointer() uint8              { return uint8(x86.RSP) }
-func (amd64) FramePointer() uint8              { return uint8(x86.RBP) }
-func (amd64) Breakpoint() byte                 { return 0xcc } // int3
+func (amd64) RegisterName(reg int8, bytes uint8) string {
+	if reg >= x86.AH {
+		return strings.ToLower((x86asm.AH + x86asm.Reg(reg-x86.AH)).String())
+	}
+	first := map[uint8]x86asm.Reg{1: x86asm.AL, 2: x86asm.AX, 4: x86asm.EAX}[bytes]
+	switch {
+	case bytes == 1 && reg >= x86.RSP: // behind al to bl come ah to bh
+		first = x86asm.SPB - x86asm.Reg(x86.RSP)
+	case first == 0:
+		first = x86asm.RAX
+	}
+	return strings.ToLower((first + x86asm.Reg(reg)).String())
+}
 
 func (amd64) FrameRegister(dwarf int8) (number uint8, ok bool) {
 	switch dwarf {
@@ -32,7 +42,6 @@ func (amd64) FrameRegister(dwarf int8) (number uint8, ok bool) {
 }
 
 // A call pushes the return address; the CFA is what the stack pointer was before.
-func (amd64) ReturnAddressAt(cfa uint64) uint64   { return cfa - 8 }
 func (amd64) CFAOfReturnAt(address uint64) uint64 { return address + 8 }
 
 // The kernel passes the signal and, where the frame has them, the signal's information and the

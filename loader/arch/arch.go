@@ -7,19 +7,15 @@ import (
 
 // An Arch is an architecture. All methods are pure, and cost next to nothing.
 type Arch interface {
-	// Name is as in the snapshot and in Go's GOARCH.
-	Name() string
 	// Machine is that of ELF files.
 	Machine() elf.Machine
-	// RegisterName is the assembler's name of a general register.
-	RegisterName(number uint8) string
+	// RegisterName is the assembler's name of a general register, or of the low bytes of it.
+	RegisterName(number int8, bytes uint8) string
 	// StackPointer and FramePointer are the registers that a CFA is computed from.
 	StackPointer() uint8
 	FramePointer() uint8
 	// FrameRegister is the stack or frame pointer by its DWARF number; ok is false for all others.
 	FrameRegister(dwarf int8) (number uint8, ok bool)
-	// ReturnAddressAt is where an activation with this CFA has its return address.
-	ReturnAddressAt(cfa uint64) uint64
 	// CFAOfReturnAt is the CFA of the activation that has its return address there.
 	CFAOfReturnAt(address uint64) uint64
 	// BeginsHandler reports whether registers are what the kernel passes to a signal handler,

@@ -12,16 +12,17 @@ func TestFrameRegisters(t *testing.T) {
 	a := arch.Native
 	for dwarf, want := range map[int8]string{7: "rsp", 6: "rbp"} {
 		n, ok := a.FrameRegister(dwarf)
-		if !ok || a.RegisterName(n) != want {
-			t.Errorf("register %d of DWARF is %s, %v, want %s", dwarf, a.RegisterName(n), ok, want)
+		if !ok || a.RegisterName(int8(n), 8) != want {
+			t.Errorf("register %d of DWARF is %s, %v, want %s", dwarf, a.RegisterName(int8(n), 8),
+				ok, want)
 		}
 	}
 	for _, dwarf := range []int8{0, 10, 16, -1, -3} {
 		if n, ok := a.FrameRegister(dwarf); ok {
-			t.Errorf("register %d of DWARF is %s", dwarf, a.RegisterName(n))
+			t.Errorf("register %d of DWARF is %s", dwarf, a.RegisterName(int8(n), 8))
 		}
 	}
-	sp, fp := a.RegisterName(a.StackPointer()), a.RegisterName(a.FramePointer())
+	sp, fp := a.RegisterName(int8(a.StackPointer()), 8), a.RegisterName(int8(a.FramePointer()), 8)
 	if sp != "rsp" || fp != "rbp" {
 		t.Errorf("stack pointer %s, frame pointer %s", sp, fp)
 	}
@@ -29,9 +30,26 @@ func TestFrameRegisters(t *testing.T) {
 
 func TestReturnAddressLiesBelowTheFrame(t *testing.T) {
 	const cfa = 0x7ffc1000
-	at := arch.Native.ReturnAddressAt(cfa)
-	if at != cfa-8 || arch.Native.CFAOfReturnAt(at) != cfa {
-		t.Errorf("the return address of %x at %x, back %x", cfa, at, arch.Native.CFAOfReturnAt(at))
+	if got := arch.Native.CFAOfReturnAt(cfa - 8); got != cfa {
+		t.Errorf("the CFA of a return address at %x is %x, want %x", cfa-8, got, cfa)
+	}
+}
+
+// The low bytes of a register have names of their own, and ah to bh numbers.
+func TestRegisterNames(t *testing.T) {
+	for _, test := range []struct {
+		number int8
+		bytes  uint8
+		want   string
+	}{
+		{0, 8, "rax"}, {0, 4, "eax"}, {0, 2, "ax"}, {0, 1, "al"}, {3, 1, "bl"},
+		{4, 8, "rsp"}, {4, 1, "spb"}, {7, 1, "dib"}, {15, 8, "r15"}, {15, 4, "r15l"},
+		{15, 1, "r15b"}, {16, 1, "ah"}, {19, 1, "bh"},
+	} {
+		if got := arch.Native.RegisterName(test.number, test.bytes); got != test.want {
+			t.Errorf("%d bytes of register %d: %s, want %s", test.bytes, test.number, got,
+				test.want)
+		}
 	}
 }
 
@@ -59,7 +77,7 @@ func TestBeginsHandler(t *testing.T) {
 }
 
 func TestOf(t *testing.T) {
-	if a, err := arch.Of(elf.EM_X86_64); err != nil || a.Name() != "amd64" {
+	if a, err := arch.Of(elf.EM_X86_64); err != nil || a != arch.Native {
 		t.Errorf("x86-64: %v, %v", a, err)
 	}
 	if _, err := arch.Of(elf.EM_AARCH64); err == nil {
@@ -74,10 +92,10 @@ func ExampleOf() {
 		return
 	}
 	n, _ := a.FrameRegister(7)
-	fmt.Println(a.Name(), a.RegisterName(n))
+	fmt.Println(a.Machine(), a.RegisterName(int8(n), 8))
 	_, err = arch.Of(elf.EM_AARCH64)
 	fmt.Println(err)
 	// Output:
-	// amd64 rsp
+	// EM_X86_64 rsp
 	// it is for EM_AARCH64: only EM_X86_64 is supported
 }

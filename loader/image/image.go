@@ -21,8 +21,9 @@ import (
 // addresses. What its fields and methods return is shared and must not be changed; with that, it is
 // safe for concurrent use.
 type Image struct {
-	Name     string    // base name of the file
-	BuildID  string    // in hex, "" if the file has none
+	Name     string // base name of the file
+	BuildID  string // in hex, "" if the file has none
+	Machine  elf.Machine
 	PIE      bool      // loaded at a base that the kernel chooses
 	Entry    uint64    // 0 if there is none
 	Needed   []string  // the shared libraries that it asks for, by name
@@ -93,8 +94,9 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 		return nil, fmt.Errorf("%s has no section headers: nothing distinguishes its code from "+
 			"its data", name)
 	}
-	im = &Image{Name: filepath.Base(name), PIE: f.Type == elf.ET_DYN, Entry: f.Entry,
-		file: elfFile{File: f, size: size}}
+	im = &Image{Name: filepath.Base(name), Machine: f.Machine, PIE: f.Type == elf.ET_DYN,
+		Entry: f.Entry,
+		file:  elfFile{File: f, size: size}}
 	im.lines = sync.OnceValues(im.readLines)
 	for _, read := range []func() error{im.readSegments, im.readSections, im.readBuildID,
 		im.readNamesAndFrames} {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"wpptrace/loader/arch"
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/x86"
 )
@@ -53,12 +54,13 @@ const NoRegister = -1
 // RegistersOf returns what has to be read to know a function of registers: times, and plus,
 // constants. ok is false if it is more than one value.
 func RegistersOf(v absint.Linear) (x Registers, ok bool) {
+	stackPointer := int8(arch.Native.StackPointer())
 	reg, part, ok := v.Terms[0].Symbol.Register()
-	if ok = ok && reg != x86.RSP; v.N == 1 {
+	if ok = ok && reg != stackPointer; v.N == 1 {
 		return Registers{reg, NoRegister, part}, ok
 	}
 	minus, others, isRegister := v.Terms[1].Symbol.Register()
-	ok = ok && isRegister && minus != x86.RSP && part == absint.Whole && others == absint.Whole
+	ok = ok && isRegister && minus != stackPointer && part == absint.Whole && others == absint.Whole
 	return Registers{reg, minus, absint.Whole}, ok && v.N == 2 &&
 		v.Terms[0].Times == -v.Terms[1].Times
 }

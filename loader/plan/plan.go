@@ -200,6 +200,3 @@ func (r *Routine) LoopsCounted() (n int) {
 
 // Offset is that of the routine's Part.
 func (r *Routine) Offset() uint64 { return r.plan.offset }
-
-// AddressTaken reports whether anything but a direct call or jump mentions the routine's entry.
-func (r *Routine) AddressTaken() bool { return r.plan.Program.AddressTaken(r.Addr) }

@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
+	"wpptrace/loader/arch"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
-	"wpptrace/loader/x86"
 )
 
 // A drawing says of one routine's blocks what a chart has of them.
@@ -44,7 +44,7 @@ func (d *drawing) block(b int) Block {
 		block.Probe = d.probe(s)
 	}
 	if c := d.r.Counts(b); c != nil {
-		loop := "its rounds: " + registerName(c.Reg, uint8(c.Width/8)) + " counts them"
+		loop := "its rounds: " + arch.Native.RegisterName(c.Reg, uint8(c.Width/8)) + " counts them"
 		block.Loop = &loop
 	}
 	return block
@@ -118,7 +118,7 @@ func (d *drawing) probe(s *plan.Site) *Probe {
 // activation is where the address of the frame is: the canonical frame address of unwind
 // information.
 func activation(s *plan.Site) string {
-	at := fmt.Sprintf("%s%+d", registerName(int8(s.Base), 8), s.Offset)
+	at := fmt.Sprintf("%s%+d", arch.Native.RegisterName(int8(s.Base), 8), s.Offset)
 	if s.Slot {
 		return "what lies at " + at
 	}
@@ -132,9 +132,9 @@ func (d *drawing) capture(c *plan.Capture) (what, decides string) {
 	case e.Memory:
 		what = memory(&e)
 	case e.Index != plan.NoRegister:
-		what = registerName(e.Reg, e.Size) + " - " + registerName(e.Index, e.Size)
+		what = arch.Native.RegisterName(e.Reg, e.Size) + " - " + arch.Native.RegisterName(e.Index, e.Size)
 	default:
-		what = registerName(e.Reg, e.Size)
+		what = arch.Native.RegisterName(e.Reg, e.Size)
 	}
 	switch c.Kind {
 	case plan.SwitchIndex, plan.SwitchTarget:
@@ -152,27 +152,12 @@ func memory(e *plan.Encoding) string {
 		terms = append(terms, "image")
 	}
 	if e.Reg != plan.NoRegister {
-		terms = append(terms, registerName(e.Reg, 8))
+		terms = append(terms, arch.Native.RegisterName(e.Reg, 8))
 	}
 	if e.Index != plan.NoRegister {
-		terms = append(terms, fmt.Sprintf("%s*%d", registerName(e.Index, 8), e.Scale))
+		terms = append(terms, fmt.Sprintf("%s*%d", arch.Native.RegisterName(e.Index, 8), e.Scale))
 	}
 	return fmt.Sprintf("%d bytes at %s%+d", e.Size, strings.Join(terms, "+"), e.Disp)
-}
-
-// registerName is a general register of so many bytes.
-func registerName(reg int8, bytes uint8) string {
-	if reg >= x86.AH {
-		return strings.ToLower((x86asm.AH + x86asm.Reg(reg-x86.AH)).String())
-	}
-	first := map[uint8]x86asm.Reg{1: x86asm.AL, 2: x86asm.AX, 4: x86asm.EAX}[bytes]
-	switch {
-	case bytes == 1 && reg >= x86.RSP: // behind al to bl come ah to bh
-		first = x86asm.SPB - x86asm.Reg(x86.RSP)
-	case first == 0:
-		first = x86asm.RAX
-	}
-	return strings.ToLower((first + x86asm.Reg(reg)).String())
 }
 
 // text is an instruction in the syntax of GNU assemblers; its bytes, if it is none that the

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"wpptrace/loader/arch"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/plan"
-	"wpptrace/loader/x86"
 )
 
 // loops are those of a routine of one block each that count their rounds.
@@ -263,7 +263,7 @@ func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
 	for i, c := range l.counters {
 		for reg := range int8(16) {
 			if d, ok := absint.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok &&
-				d.IsConstant() && !c.Exact && reg != x86.RSP {
+				d.IsConstant() && !c.Exact && reg != int8(arch.Native.StackPointer()) {
 				role.readings[i] = append(role.readings[i],
 					plan.Registers{Reg: reg, Minus: plan.NoRegister, Part: absint.Whole})
 			}

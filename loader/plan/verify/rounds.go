@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"wpptrace/loader/arch"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/plan"
-	"wpptrace/loader/x86"
 )
 
 // checkRounds: the rounds of a loop without a probe are a function of what the last event before it
@@ -36,7 +36,9 @@ func (v *verifier) checkRounds(r *routine) {
 		if s == nil || s.Capture == nil || s.Capture.Kind != plan.LoopRegisters {
 			continue
 		}
-		if x := s.Capture.Registers; s.Stepped || x.Reg == x86.RSP || x.Minus == x86.RSP ||
+		stackPointer := int8(arch.Native.StackPointer())
+		if x := s.Capture.Registers; s.Stepped || x.Reg == stackPointer ||
+			x.Minus == stackPointer ||
 			x.Part != absint.Whole && x.Minus != plan.NoRegister {
 			r.fault("a captured value is one that its site cannot record", r.way(b))
 			return

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 
+	"wpptrace/loader/arch"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -76,20 +77,17 @@ func (v *verifier) checkSameActivation(r *routine) {
 }
 
 // sameFrame reports whether a site finds the frame's address by the rule of the unwind information:
-// rsp or rbp and an offset, or what lies at rbp and an offset.
+// the stack or
+// frame pointer and an offset, or what lies at the latter and an offset.
 func sameFrame(s *plan.Site, rule image.CFA) bool {
 	if s.Offset != rule.Off {
 		return false
 	}
-	switch rule.Reg {
-	case x86.DwarfRSP:
-		return s.Base == uint8(x86.RSP) && !s.Slot
-	case x86.DwarfRBP:
-		return s.Base == uint8(x86.RBP) && !s.Slot
-	case image.Slot:
-		return s.Base == uint8(x86.RBP) && s.Slot
+	if rule.Reg == image.Slot {
+		return s.Slot && s.Base == arch.Native.FramePointer()
 	}
-	return false
+	number, ok := arch.Native.FrameRegister(rule.Reg)
+	return ok && s.Base == number && !s.Slot
 }
 
 // captures reports whether a site that decides a switch reads the index at the bounds check, or the
