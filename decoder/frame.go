@@ -4,7 +4,6 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/decoder/route"
-	"wpptrace/loader/cfg"
 )
 
 // An activation is identified by its routine and its canonical frame address.
@@ -94,18 +93,7 @@ func (f *frame) blocks() []int {
 // atExternalCall reports whether the activation stands at a call of external code, or of what has
 // jumped there.
 func (f *frame) atExternalCall() bool {
-	if f.called && f.inExternal {
-		return true
-	}
-	b := f.pos.Block
-	if b == route.Exit {
-		return false
-	}
-	switch f.r.Blocks[b].End {
-	case cfg.TailInd, cfg.Tail, cfg.Jcc:
-		return false
-	}
-	return f.r.CallsExternal(b)
+	return f.called && f.inExternal || f.pos.AtExternalCall()
 }
 
 // externalCFA is the CFA of what the activation has called, if that has jumped to external code,
@@ -124,7 +112,7 @@ func (f *frame) externalCFA() uint64 {
 // mayHaveThrown reports whether the activation may have been left from within a call of external
 // code, where it stands or that it has come to without an event.
 func (f *frame) mayHaveThrown() bool {
-	return f.atExternalCall() || f.pos.Passes(f.called) && len(f.pos.Free().External) > 0
+	return f.called && f.inExternal || f.pos.MayThrow(f.called)
 }
 
 // ranIntoExternal reports whether an activation that has ended came to external code by that: to

@@ -127,17 +127,23 @@ func (p *placer) goOn(i int, s *plan.Site) bool {
 // had no event yet.
 func (p *placer) enter(a activation, chain []wire.Event) {
 	caller := chain[0]
-	call, known := p.d.program.CallTo(caller.Address())
-	if caller.Origin() != wire.Inside || !known {
+	var call route.Call
+	known := caller.Origin() == wire.Inside
+	if known {
+		call, known = p.d.program.CallTo(caller.Address())
+	}
+	if !known {
 		p.enterFromExternal(a, caller)
 		return
 	}
 	depth := call.Routine.Blocks[call.Block].Depth
 	i := p.findCaller(call, a.cfa, depth, chain[1:])
-	// Then it may have called anew.
-	around := call.Routine.At(call.Block, 0).To(call.Block, true) != nil
-	if i < 0 && p.calls.tailJumpFromExternal(a, caller, !around) {
-		return
+	if i < 0 {
+		// Then it may have called anew.
+		around := call.Routine.At(call.Block, 0).To(call.Block, true) != nil
+		if p.calls.tailJumpFromExternal(a, caller, !around) {
+			return
+		}
 	}
 	if i < 0 && depth >= 0 {
 		at := activation{call.Routine, a.cfa + uint64(depth)}

@@ -18,7 +18,6 @@ type Thread struct {
 	placer   placer
 	evidence evidence
 	last     lastHit
-	events   uint64
 	ended    bool
 }
 
@@ -75,7 +74,6 @@ type Hits struct {
 // Take decodes the next event and returns the hits that it stands for: one for a hit, several where
 // the kernel has counted repeats. Cost: a look-up, where the route has been walked before.
 func (t *Thread) Take(e wire.Event) Hits {
-	t.events++
 	switch e.Kind() {
 	case wire.Hit:
 		t.last = lastHit{e, t.evidence.captured}
@@ -118,9 +116,6 @@ func (t *Thread) hits(n uint64) Hits {
 
 // Ended reports whether the thread's end has been taken: no event follows it.
 func (t *Thread) Ended() bool { return t.ended }
-
-// Events is the number of events taken.
-func (t *Thread) Events() uint64 { return t.events }
 
 // Gap says that events are missing here: n hits. Every position is forgotten.
 func (t *Thread) Gap(n uint64) {

@@ -96,6 +96,9 @@ func (p *Position) ToInsn(b, k int, called bool) *Transition {
 func (p *Position) CanCount(
 	b, k int, called bool, begin RegisterState, there *arch.Registers,
 ) bool {
+	if !p.Routine.counts {
+		return true
+	}
 	i, _ := p.Free().find(b)
 	w := p.routeTo(i, k, called)
 	end := RegisterState{All: there}
@@ -155,6 +158,9 @@ func (m *builder) again(b, loop int) {
 func (w *countedRoute) find() {
 	r := w.from.Routine
 	w.known = true
+	if !r.counts {
+		return
+	}
 	regs := w.from.registers()
 	for i, b := range w.blocks {
 		c, from := r.Plan.Counts(b), 0

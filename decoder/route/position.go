@@ -126,6 +126,12 @@ func (p *Position) Passes(called bool) bool {
 	return p.Routine.callsFreely(p.Block)
 }
 
+// AtExternalCall reports whether the position's block calls external code.
+func (p *Position) AtExternalCall() bool {
+	b, r := p.Block, p.Routine
+	return b != Exit && r.CallsExternal(b) && !r.JumpsOutside(b)
+}
+
 // StandsAt reports whether the activation has come no further since its last event than to
 // instruction k of block b. Where that is the site of the event, the activation has come there
 // anew, if it can have, unless the instruction is known to have been hit.

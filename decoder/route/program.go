@@ -34,6 +34,7 @@ type Routine struct {
 	Pads    []bool           // by block: it is a landing pad
 	Again   []bool           // by block: it follows a call that may return twice
 
+	counts    bool        // it has loops whose rounds events decide
 	positions []*Position // by 2*block + outcome; the last is the entry
 	captured  map[capturedKey]*Position
 	run       *freeRun
@@ -74,6 +75,7 @@ func (p *Program) prepare(r *Routine) {
 	r.positions = make([]*Position, 2*n+1)
 	r.Kinds, r.Callees = make([]plan.Callee, n), make([]*Routine, n)
 	r.Pads, r.Again = make([]bool, n), make([]bool, n)
+	r.counts = r.Plan.LoopsCounted() > 0
 	for _, b := range r.Plan.Pads {
 		r.Pads[b] = true
 	}

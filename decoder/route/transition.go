@@ -194,6 +194,7 @@ type exits struct {
 	list    []Out
 	returns Out // of the list, the first that has no further event
 	n       int // how many of them have none
+	throws  bool
 }
 
 // Outs lists the probe-free routes out. Cost: a look-up, where it was asked for before.
@@ -206,19 +207,30 @@ func (p *Position) ReturnsBy(called bool) (o Out, n int) {
 	return e.returns, e.n
 }
 
+// MayThrow reports whether a call of external code may throw: the one where the activation stands,
+// or one that it has come to without an event. Cost: a look-up, where it was asked for before.
+func (p *Position) MayThrow(called bool) bool { return p.leaving(called).throws }
+
 func (p *Position) leaving(called bool) *exits {
 	e := &p.exits[0]
 	if called {
 		e = &p.exits[1]
 	}
-	if e.found {
-		return e
+	if !e.found {
+		p.leave(e, called)
 	}
+	return e
+}
+
+// leave finds the exits.
+func (p *Position) leave(e *exits, called bool) {
 	e.found = true
+	e.throws = p.AtExternalCall()
 	if !p.Passes(called) {
-		return e
+		return
 	}
 	g := p.Free()
+	e.throws = e.throws || len(g.External) > 0
 	for _, i := range g.exits {
 		o := Out{Block: p.Block}
 		if i != Exit {
@@ -235,5 +247,4 @@ func (p *Position) leaving(called bool) *exits {
 			e.n++
 		}
 	}
-	return e
 }
