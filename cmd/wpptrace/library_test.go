@@ -389,3 +389,53 @@ func TestPlanLibraryNotLoaded(t *testing.T) {
 	}
 	s.end()
 }
+
+// A library is named by its soname too, which is that of a symbolic link, as a rule: so the program
+// that is linked with it needs it, and so we print it. Its file has another name.
+func TestLibraryByItsSoname(t *testing.T) {
+	dir := anybodysDir(t)
+	library := filepath.Join(dir, "libcounted.so.1.2")
+	must(t, os.Rename(compileC(t, plugin, "-O1", "-shared", "-fPIC", "-Wl,-soname,libcounted.so.1"),
+		library))
+	must(t, os.Symlink(library, filepath.Join(dir, "libcounted.so.1")))
+	program := compileC(t, `
+#include <stdio.h>
+unsigned run(unsigned);
+int main(void)
+{
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	return run(7) == 0;
+}`, "-O1", "-Wl,--no-as-needed", library, "-Wl,-rpath,"+dir)
+	for _, glob := range []string{"libcounted.so.1", "libcounted.so.1.2", library,
+		"libcounted.so.?"} {
+		cmd := exec.Command(program)
+		in, err := cmd.StdinPipe()
+		must(t, err)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		pid := strconv.Itoa(cmd.Process.Pid)
+		text, errs, status := wpptrace("plan", "--lib", glob, "-p", pid)
+		if _, list, _ := strings.Cut(text, "libraries "); status != 0 ||
+			strings.Contains(errs, "names no library") || strings.Contains(list, "libcounted") {
+			t.Errorf("plan --lib %s: status %d\n%s%s", glob, status, text, errs)
+		}
+		w := startTracer(t, "-p", pid, "-o", "x.wpp", "--max-slowdown", "0", "--lib", glob)
+		w.expect("recording process")
+		must(t, in.Close())
+		w.wait(0)
+		must(t, cmd.Wait())
+		checkRecording(t, w, "x.wpp", runs)
+		if strings.Contains(w.errs.String(), "no library") {
+			t.Errorf("--lib %s -p: %s", glob, w.errs.String())
+		}
+	}
+	w := startTracer(t, "-o", "x.wpp", "--lib", "libcounted.so.1", "--", program)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", runs)
+}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -168,7 +169,7 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 	r := newPlanReport(p, name)
 	r.Inlined = p.InlinedElsewhere(q.sel.compiled.Only, math.MaxUint64)
 	for _, needed := range p.Image.Needed {
-		if !q.sel.compiled.Wants(target.Library{Path: needed}) {
+		if !q.sel.compiled.Wants(needed) && !slices.Contains(called, needed) {
 			r.Libraries = append(r.Libraries, needed)
 		}
 	}
@@ -222,19 +223,21 @@ func (q *planQuery) plan(exe *os.File, name string, args []string) (*record.Prog
 	return p, nil
 }
 
-// planLibraries plans those libraries that --lib names and that the process has mapped by now.
-func (q *planQuery) planLibraries(stderr io.Writer) ([]*record.Program, error) {
+// planLibraries plans those libraries that --lib names and that the process has mapped by now, and
+// lists what they are called. needed are the names under which its executable needs some.
+func (q *planQuery) planLibraries(stderr io.Writer,
+	needed []string) (list []*record.Program, called []string, err error) {
 	if len(q.sel.libs) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	p, err := target.Open(q.pid)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer p.Close()
-	l, err := record.PlanLibraries(p, q.sel.compiled)
+	l, err := record.PlanLibraries(p, q.sel.compiled, needed)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, glob := range l.Unmatched {
 		fmt.Fprintf(stderr, "wpptrace: %s\n", unmatchedText(glob, q.pid))
@@ -242,7 +245,7 @@ func (q *planQuery) planLibraries(stderr io.Writer) ([]*record.Program, error) {
 	for _, library := range l.LeftOut {
 		fmt.Fprintf(stderr, "wpptrace: %s\n", libraryLeftOutText(library))
 	}
-	return l.Programs, nil
+	return l.Programs, l.Called, nil
 }
 
 // openProgram opens the executable of a process, or a file.

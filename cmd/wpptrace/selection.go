@@ -27,8 +27,8 @@ func (s *selectionFlags) add(f *pflag.FlagSet) {
 		"matches `REGEX` (repeatable)")
 	f.StringVar(&s.weights, "weights", "", "choose probes by how often the blocks ran in "+
 		"`SNAPSHOT`, a recording of the same program")
-	f.StringArrayVar(&s.libs, "lib", nil, "trace shared libraries too whose base name or path "+
-		"matches `GLOB` (repeatable)")
+	f.StringArrayVar(&s.libs, "lib", nil, "trace shared libraries too whose base name, soname or "+
+		"path matches `GLOB` (repeatable)")
 	f.BoolVar(&s.complete, "complete", false, "trace routines too that need slow, single-stepped "+
 		"probes")
 }

@@ -15,16 +15,27 @@ import (
 type libraries struct {
 	process   *target.Process
 	selection Selection
+	needed    []string // by the executable
 	seen      []target.Library
+	matched   map[string]bool // globs of the selection that have named a library
+	sonames   []soname
 	files     []*os.File // of those that are traced: read until the last snapshot is written
+}
+
+// A soname is what a library calls itself, "" if it does not, or is out of reach.
+type soname struct {
+	library target.Library
+	name    string
+}
+
+func newLibraries(p *target.Process, s Selection, needed []string) *libraries {
+	return &libraries{process: p, selection: s, needed: needed, matched: map[string]bool{}}
 }
 
 // unmatched lists the globs of the selection that have named no library so far.
 func (l *libraries) unmatched() []string {
-	return slices.DeleteFunc(slices.Clone(l.selection.Libraries), func(glob string) bool {
-		return slices.ContainsFunc(l.seen,
-			func(lib target.Library) bool { return names(glob, lib) })
-	})
+	return slices.DeleteFunc(slices.Clone(l.selection.Libraries),
+		func(glob string) bool { return l.matched[glob] })
 }
 
 // next lists the libraries that the selection names and that have not been looked at.
@@ -38,12 +49,53 @@ func (l *libraries) next() ([]target.Library, error) {
 	}
 	var list []target.Library
 	for _, lib := range all {
-		if l.selection.Wants(lib) && !slices.ContainsFunc(l.seen, lib.Same) {
+		if !slices.ContainsFunc(l.seen, lib.Same) && l.wants(lib) {
 			l.seen = append(l.seen, lib)
 			list = append(list, lib)
 		}
 	}
 	return list, nil
+}
+
+// wants reports whether the selection names a library.
+func (l *libraries) wants(lib target.Library) bool {
+	called := l.called(lib)
+	for _, glob := range l.selection.Libraries {
+		if names(glob, called) {
+			l.matched[glob] = true
+		}
+	}
+	return l.selection.Wants(called...)
+}
+
+// called lists what a library is called: its path, its soname, which is that of a symbolic link as
+// a rule, and the names under which the executable needs it. The soname is read once, in some
+// 50 us.
+func (l *libraries) called(lib target.Library) []string {
+	i := slices.IndexFunc(l.sonames, func(s soname) bool { return s.library.Same(lib) })
+	if i < 0 {
+		i = len(l.sonames)
+		l.sonames = append(l.sonames, soname{lib, l.sonameOf(lib)})
+	}
+	list := []string{lib.Path}
+	if name := l.sonames[i].name; name != "" {
+		list = append(list, name)
+	}
+	for _, name := range l.needed { // a path, if it was linked by that, and has no soname
+		if path.Base(name) == path.Base(lib.Path) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+func (l *libraries) sonameOf(lib target.Library) string {
+	f, err := l.process.OpenLibrary(lib)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	return image.Soname(f)
 }
 
 // forget has a library looked at again.
@@ -90,12 +142,13 @@ type Libraries struct {
 	Programs  []*Program
 	LeftOut   []LibraryLeftOut
 	Unmatched []string // globs of the selection that name none
+	Called    []string // what those are called that the selection names
 }
 
 // PlanLibraries plans those libraries that a selection names and that a process has mapped by now,
-// each by itself.
-func PlanLibraries(p *target.Process, s Selection) (*Libraries, error) {
-	l := libraries{process: p, selection: s}
+// each by itself. needed are the names under which its executable needs some.
+func PlanLibraries(p *target.Process, s Selection, needed []string) (*Libraries, error) {
+	l := newLibraries(p, s, needed)
 	defer l.close()
 	list, err := l.next()
 	if err != nil {
@@ -103,6 +156,7 @@ func PlanLibraries(p *target.Process, s Selection) (*Libraries, error) {
 	}
 	result := &Libraries{Unmatched: l.unmatched()}
 	for _, lib := range list {
+		result.Called = append(result.Called, l.called(lib)...)
 		made, err := l.open(lib)
 		if err != nil {
 			result.LeftOut = append(result.LeftOut, LibraryLeftOut{lib.Path, err})

@@ -91,7 +91,7 @@ func (r *Recorder) unmatched() []string {
 	}
 	return slices.DeleteFunc(slices.Clone(r.options.Selection.Libraries), func(glob string) bool {
 		return slices.ContainsFunc(r.program.Image.Needed,
-			func(name string) bool { return names(glob, target.Library{Path: name}) })
+			func(name string) bool { return names(glob, []string{name}) })
 	})
 }
 
@@ -163,7 +163,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		troubles: troubles,
 		command:  o.Process.Command(),
 	}
-	r.libraries = &libraries{process: o.Process, selection: o.Selection}
+	r.libraries = newLibraries(o.Process, o.Selection, r.program.Image.Needed)
 	r.images = &images{
 		program: r.program, exe: r.exe, session: r.session, decoder: r.decoder, raw: r.raw,
 		threads: r.threads, troubles: troubles, libraries: r.libraries, handle: r.handle,

@@ -14,7 +14,6 @@ import (
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/privilege"
-	"wpptrace/loader/target"
 	"wpptrace/query"
 )
 
@@ -30,7 +29,8 @@ type Selection struct {
 	// Weights is a snapshot of the same program by which probes are chosen: where they are hit
 	// least.
 	Weights string
-	// Libraries are globs of the shared libraries to trace too, by base name or path.
+	// Libraries are globs of the shared libraries to trace too, by base name, path, soname, or the
+	// name under which the executable needs them.
 	Libraries []string
 	// Windows says that the recording begins and ends again and again: loops have a probe each.
 	Windows bool
@@ -164,13 +164,16 @@ func (s Selection) matchesAny(re *regexp.Regexp, p *plan.Plan) bool {
 	return false
 }
 
-// Wants reports whether the selection names a library.
-func (s Selection) Wants(l target.Library) bool {
-	return slices.ContainsFunc(s.Libraries, func(glob string) bool { return names(glob, l) })
+// Wants reports whether the selection names a library, by any of what it is called.
+func (s Selection) Wants(called ...string) bool {
+	return slices.ContainsFunc(s.Libraries, func(glob string) bool { return names(glob, called) })
 }
 
-func names(glob string, l target.Library) bool {
-	base, _ := path.Match(glob, path.Base(l.Path))
-	whole, _ := path.Match(glob, l.Path)
-	return base || whole
+// names reports whether a glob matches any of what a library is called, or the base name of that.
+func names(glob string, called []string) bool {
+	return slices.ContainsFunc(called, func(name string) bool {
+		base, _ := path.Match(glob, path.Base(name))
+		whole, _ := path.Match(glob, name)
+		return base || whole
+	})
 }
