@@ -43,11 +43,15 @@ func planCommand() *cobra.Command {
   loops           that need no probe, as registers say how many rounds they run
   probes          emulated ones cost about 0.5 us a hit, single-stepped ones 20 to 40 times that
   expected hits   for each acyclic path that runs, and for 1000 instructions
+  warning         that many of these are single-stepped, and slow; and the routine with most
   slow-down       of the program's own code, if it computes and never waits; and at most, if it
                   runs as fast as any processor can
+  canary          the slow-down that --canary measured
+  inlined         routines not selected by -F that hold inlined code of those that are
   left out        routines that are not traced, by reason, with one of them each
   not listed      code in no routine, which is not traced
   libraries       that the program loads, and that are not traced
+  verified        or not: what --verify found
 
 Expected hits rest on a static estimate of how often each block runs, or on how often it ran in the
 recording that --weights names. The slow-down is no more certain than that estimate: what a library
@@ -72,9 +76,11 @@ then the exit status is 1.
 line of source where that is known, how it ends and where it goes. A block with a probe has the
 instruction that carries it, emulated or single-stepped, and what each event records: the
 activation, whether the jump is taken, and a captured value, if one decides where a switch goes,
-what jumps ahead do, or how often a loop runs. Routes are what runs between two events without an
-event of the routine: a block without a probe is known by the routes that it is on. NAME is a
-routine's name, its symbol, or the address of its entry. --dot draws the blocks for Graphviz.`,
+what jumps ahead do, or how often a loop runs. The activation is recorded by its frame's address,
+the CFA: that above the return address, which is rsp+8 at the entry. Routes are what runs between
+two events without an event of the routine: a block without a probe is known by the routes that it
+is on, and a loop without one is there once, as 2 (rounds), for all its rounds. NAME is a routine's
+name, its symbol, or the address of its entry. --dot draws the blocks for Graphviz.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := q.validate(args, c.Flags().Changed("pid")); err != nil {
 				return err
@@ -151,7 +157,7 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 	if err != nil {
 		return nil, err
 	}
-	libraries, err := q.planLibraries(stderr)
+	libraries, called, err := q.planLibraries(stderr, p.Image.Needed)
 	if err != nil {
 		return nil, err
 	}

@@ -88,6 +88,33 @@ type Routine struct {
 	plan                    *Plan
 }
 
+// RunsProbeFree reports whether an activation can run without an event, from an entry to its end or
+// to a call that never returns. ProbeFree permits that; here a route does it. Cost: the routine's
+// size.
+func (r *Routine) RunsProbeFree() bool {
+	if !r.Traced() || !r.ProbeFree {
+		return false
+	}
+	seen := make([]bool, len(r.Blocks))
+	for queue := append([]int{r.Entry}, r.Others...); len(queue) > 0; {
+		b := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if b == cfg.Exit {
+			return true
+		}
+		if seen[b] || r.Site(b) != nil {
+			continue
+		}
+		seen[b] = true
+		next := r.Blocks[b].After()
+		if len(next) == 0 {
+			return true
+		}
+		queue = append(queue, next...)
+	}
+	return false
+}
+
 // Findings are what a planner hands over of a routine.
 type Findings struct {
 	LeftOut, Cause                    string  // see Routine

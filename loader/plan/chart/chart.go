@@ -12,8 +12,8 @@ type Chart struct {
 	Entry   uint64  `json:"entry"`    // its address
 	Source  *string `json:"source"`   // file:line of the entry; null: not known
 	LeftOut *string `json:"left_out"` // why the routine is not traced; null: it is
-	// an activation may run from its entry to its end without an event: its callers imply then what
-	// it did
+	// a route leads from the entry to the end without an event: the callers of an activation imply
+	// then what it did
 	ProbeFree bool    `json:"probe_free"`
 	External  bool    `json:"external_callers"` // external code may enter the routine
 	Blocks    []Block `json:"blocks"`           // by number; none if the routine is left out
@@ -50,14 +50,15 @@ const Exit = cfg.Exit
 
 // A Probe is that of a block. Each of its events records the activation: the address of its frame.
 type Probe struct {
-	Addr        uint64  `json:"address"`     // of the instruction that carries it
-	Instruction string  `json:"instruction"` // in the syntax of GNU assemblers
-	Class       string  `json:"class"`       // emulated or single-stepped
-	Activation  string  `json:"activation"`  // what the frame's address is taken from
-	Outcome     bool    `json:"outcome"`     // whether the jump is taken is recorded
-	Captured    *string `json:"captured"`    // the value that is recorded besides; null: none
-	Decides     *string `json:"decides"`     // what that value decides; null: there is none
-	First       bool    `json:"first"`       // its event may be the first of an activation
+	Addr        uint64 `json:"address"`     // of the instruction that carries it
+	Instruction string `json:"instruction"` // in the syntax of GNU assemblers
+	Class       string `json:"class"`       // emulated or single-stepped
+	// what the frame's address is taken from: the CFA, that above the return address
+	Activation string  `json:"activation"`
+	Outcome    bool    `json:"outcome"`  // whether the jump is taken is recorded
+	Captured   *string `json:"captured"` // the value that is recorded besides; null: none
+	Decides    *string `json:"decides"`  // what that value decides; null: there is none
+	First      bool    `json:"first"`    // its event may be the first of an activation
 }
 
 // MostRoutes is how many routes a chart has at most.
@@ -72,8 +73,9 @@ type Route struct {
 	// the jump there is taken, or not; null: it does not matter, or is not recorded
 	Outcome *bool `json:"outcome"`
 	// what the captured value says; null: it does not matter, or there is none
-	Value  *string `json:"value"`
-	Blocks []int   `json:"blocks"` // in between, in the order in which they run
+	Value *string `json:"value"`
+	// in between, in the order in which they run; a loop without a probe once, for all its rounds
+	Blocks []int `json:"blocks"`
 	// the block with the next event; -1: the activation ends; -3: what is called never returns
 	To int `json:"to"`
 }
@@ -87,8 +89,9 @@ const (
 
 // Of charts a routine. lines may be nil. Cost: the routes up to MostRoutes, and the routine's size.
 func Of(p *plan.Plan, r *plan.Routine, lines *image.Lines) *Chart {
-	c := &Chart{Name: r.Name, Entry: r.Addr, Source: source(lines, r.Addr), ProbeFree: r.ProbeFree,
-		External: r.ExternalCallers(), Blocks: []Block{}, Routes: []Route{}}
+	c := &Chart{Name: r.Name, Entry: r.Addr, Source: source(lines, r.Addr),
+		ProbeFree: r.RunsProbeFree(), External: r.ExternalCallers(), Blocks: []Block{},
+		Routes: []Route{}}
 	if !r.Traced() {
 		c.LeftOut = &r.LeftOut
 		return c

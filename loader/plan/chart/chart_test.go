@@ -114,7 +114,8 @@ func compare(t *testing.T, file string, got []byte) {
 }
 
 // Between the same two events, with what the first records, there is one route: that is what a plan
-// promises. Each block that can run is on a route or has a probe.
+// promises. Each block that can run is on a route or has a probe. Where one leads from the entry to
+// the end, an activation can run without an event, and nowhere else.
 func TestRoutesAreTheOnlyOnes(t *testing.T) {
 	for _, path := range []string{"/bin/true", "/bin/gzip"} {
 		if !testenv.Have(t, path) {
@@ -130,6 +131,14 @@ func TestRoutesAreTheOnlyOnes(t *testing.T) {
 				continue
 			}
 			met := map[string][]int{}
+			silent := slices.ContainsFunc(c.Routes, func(route chart.Route) bool {
+				return route.From == chart.Entry &&
+					(route.To == chart.Exit || route.To == chart.Never)
+			})
+			if c.ProbeFree != (silent && r.ProbeFree) {
+				t.Errorf("%s: runs without an event: %v, and a route does: %v", r.Name,
+					c.ProbeFree, silent)
+			}
 			for _, route := range c.Routes {
 				from := fmt.Sprint(route.From, said(route.Outcome), said(route.Value), route.To)
 				if route.From == chart.Entry { // of several entries each has a probe

@@ -35,11 +35,11 @@ func (c *Chart) WriteText(w io.Writer, printable func(name string) string) error
 	for i := range c.Blocks {
 		c.Blocks[i].write(out, printable)
 	}
-	fmt.Fprintf(out, "\nroutes: what runs between two events; no other leads from the one, with "+
-		"what it records,\n")
-	fmt.Fprintf(out, "to the other\n")
+	fmt.Fprintf(out, "\nroutes: what runs between two events. The first event, with what it "+
+		"records, and the next\n")
+	fmt.Fprintf(out, "one say together which route it was\n")
 	for i := range c.Routes {
-		c.Routes[i].write(out)
+		c.Routes[i].write(out, c.Blocks)
 	}
 	if c.Unlisted {
 		fmt.Fprintf(out, "           and more: only %d are listed\n", MostRoutes)
@@ -88,7 +88,7 @@ func (b *Block) write(out io.Writer, printable func(string) string) {
 	p := b.Probe
 	fmt.Fprintf(out, "       probe at %x (%s), %s: each event records\n", p.Addr, p.Instruction,
 		p.Class)
-	fmt.Fprintf(out, "         the activation: its frame is at %s\n", p.Activation)
+	fmt.Fprintf(out, "         the activation: its frame (CFA) is at %s\n", p.Activation)
 	if p.First {
 		fmt.Fprintf(out, "         its caller, if the event is the first of the activation\n")
 	}
@@ -130,7 +130,7 @@ func (b *Block) known() string {
 	return numbers("route", b.KnownBy)
 }
 
-func (r *Route) write(out io.Writer) {
+func (r *Route) write(out io.Writer, blocks []Block) {
 	from := nodeName(r.From)
 	if r.Outcome != nil {
 		from += " " + outcome(*r.Outcome)
@@ -140,7 +140,11 @@ func (r *Route) write(out io.Writer) {
 	}
 	way := make([]string, 0, len(r.Blocks)+1)
 	for _, b := range r.Blocks {
-		way = append(way, nodeName(b))
+		name := nodeName(b)
+		if blocks[b].Loop != nil {
+			name += " (rounds)"
+		}
+		way = append(way, name)
 	}
 	to := nodeName(r.To)
 	if r.To >= 0 {

@@ -77,7 +77,7 @@ func (f *Figures) count(r *plan.Routine) {
 	switch {
 	case f.ProbesOf[r.ID] == 0:
 		f.Implied++
-	case r.ProbeFree:
+	case r.RunsProbeFree():
 		f.ProbeFree++
 	}
 }
