@@ -18,7 +18,7 @@ type graph struct {
 	// those out of a block one after another, by the numbers of the blocks, then those from ENTRY
 	edges  []edge
 	out    []int32       // by block: the first of those out of it; one more at the end
-	covers grouped.Lists // by block: the edges that a probe there tells of
+	covers grouped.Lists // by block: the edges that a probe there covers
 }
 
 // entryNode and exitNode are ENTRY and EXIT.
@@ -52,9 +52,9 @@ func newGraph(r *routine) *graph {
 // outOf are the edges out of block b: from and up to, not including.
 func (g *graph) outOf(b int32) (from, to int32) { return g.out[b], g.out[b+1] }
 
-// findCovers finds the edges that a probe tells of, by its block: the one edge into it and, as it
-// tells which way a jump goes, or where there is one way only, those out of it. A probe of a
-// switch's bounds check may tell which way the switch goes.
+// findCovers finds the edges that a probe covers, by its block: the one edge into it and, as it
+// decides which way a jump goes, or where there is one way only, those out of it. A probe of a
+// switch's bounds check may decide which way the switch goes.
 func (g *graph) findCovers() {
 	n := int32(len(g.r.Blocks))
 	in := make([]int32, n+2)
@@ -64,19 +64,19 @@ func (g *graph) findCovers() {
 	for _, b := range g.r.Pads { // an exception is a way in, too
 		in[b]++
 	}
-	tells := make([]bool, n+1) // by node, ENTRY last
+	covers := make([]bool, n+1) // by node, ENTRY last
 	var switches []int32
 	for b := range n {
 		p, ok := g.r.costs.point(int(b))
 		from, to := g.outOf(b)
-		tells[b] = ok && (p.edges || to-from == 1)
+		covers[b] = ok && (p.edges || to-from == 1)
 		if g.r.switches.mayBeKnown(int(b)) {
 			switches = append(switches, b)
 		}
 	}
 	g.covers = grouped.By(int(n), func(add func(block, edge int32)) {
 		for i, e := range g.edges {
-			if tells[e.from] {
+			if covers[e.from] {
 				add(e.from, int32(i))
 			}
 			if e.to < n && in[e.to] == 1 {
@@ -92,7 +92,7 @@ func (g *graph) findCovers() {
 	})
 }
 
-// A covering looks for the cheapest probes that, with those that must be, tell of all edges of a
+// A covering looks for the cheapest probes that, with those that must be, cover all edges of a
 // routine but a forest. What it holds is the same whichever loops are to run without a probe.
 type covering struct {
 	r      *routine
@@ -220,11 +220,11 @@ func (c *covering) cheapest(loops []int) (best []bool) {
 	return best
 }
 
-// A reduction drops probes as long as the edges that none tells of form a forest.
+// A reduction drops probes as long as the edges that none covers form a forest.
 type reduction struct {
 	graph     *graph
 	on        []bool  // by block: has a probe
-	covered   []int32 // by edge: how many probes tell of it
+	covered   []int32 // by edge: how many probes cover it
 	uncovered forest  // the edges of which none does
 }
 
@@ -255,7 +255,7 @@ func (d *reduction) copyFrom(other *reduction) {
 	d.uncovered.copyFrom(&other.uncovered)
 }
 
-// drop takes the probe off a block, unless it has none or the edges that only this one tells of
+// drop takes the probe off a block, unless it has none or the edges that only this one covers
 // would close a circle.
 func (d *reduction) drop(b int) {
 	if !d.on[b] {

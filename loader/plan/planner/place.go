@@ -17,7 +17,7 @@ import (
 type placing struct {
 	r        *routine
 	leaving  blockSet                // see markLeaving
-	counts   map[int]*absint.Counter // by block: loops without a probe whose rounds events tell
+	counts   map[int]*absint.Counter // by block: loops without a probe whose rounds events decide
 	captured map[int]*plan.Capture   // by block: the registers that its events record
 }
 
@@ -210,12 +210,12 @@ func (x *placing) captureRegisters() {
 		r.probe(w.loop)
 	}
 	x.counts, x.captured, r.loops.effects = t.by, make(map[int]*plan.Capture, len(t.captures)), nil
-	for word, list := range t.captures {
-		x.captured[word] = &plan.Capture{Kind: plan.LoopRegisters, Table: none, Registers: list[0]}
+	for b, list := range t.captures {
+		x.captured[b] = &plan.Capture{Kind: plan.LoopRegisters, Table: none, Registers: list[0]}
 	}
 }
 
-// values is what the event of block b tells by the value of a place, nil if that is nothing.
+// values is what the captured value of block b decides, nil if that is nothing.
 func (x *placing) values(b int, place x86.Operand) *plan.Capture {
 	decided := newSearch(x.r).stretch(b, place).decided
 	if len(decided) == 0 || len(decided) > mostDecided {

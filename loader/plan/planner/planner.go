@@ -14,7 +14,7 @@ import (
 type Options struct {
 	// Complete admits single-stepped probes wherever a routine needs them, whatever they cost.
 	Complete bool
-	// Select tells which routines to trace; nil means all.
+	// Select reports which routines to trace; nil means all.
 	Select func(r *cfg.Routine) bool
 	// Refuse says why a routine cannot be traced, though its graph is exact; "": it can. nil means
 	// none.

@@ -12,14 +12,14 @@ import (
 type probe struct {
 	on      bool
 	stepped bool
-	edges   bool // the events tell which out-edge is taken
-	counted bool // there is none: the block is a loop whose rounds other events tell
+	edges   bool // the events say which out-edge is taken
+	counted bool // there is none: the block is a loop whose rounds other events decide
 	insn    int32
-	// what the events tell besides, if anything: a switch, or the value of a place
+	// what the events capture besides, if anything: a switch, or the value of a place
 	capture *plan.Capture
 }
 
-// capturedPlace is the place whose value the events of block b tell besides, or nil.
+// capturedPlace is the place whose value the events of block b capture, or nil.
 func (r *routine) capturedPlace(b int) *x86.Operand {
 	if t := r.probed[b].capture; t != nil && t.Kind == plan.JumpPlace {
 		return &t.Operand
@@ -53,7 +53,7 @@ type memo struct {
 }
 
 // start gives a traced routine the probes that it needs by itself: what must have a probe, and what
-// tells the ways from one event to the next apart. It reports whether the routine had to be left
+// distinguishes the ways from one event to the next. It reports whether the routine had to be left
 // out.
 func start(r *routine) (leftOut bool) {
 	if !r.traced() {

@@ -21,7 +21,7 @@ type pruner struct {
 }
 
 // prune takes probes off, the dear ones first, as long as there is one probe-free route from each
-// event to the next. Cost: for each probe the silent code around it.
+// event to the next. Cost: for each probe the probe-free code around it.
 func prune(s *search, must []bool) {
 	r := s.r
 	var order []int

@@ -50,30 +50,31 @@ func (l *loops) findCounters() {
 	}
 }
 
-// A role is what an event, or the routine's entry, has to capture so that the rounds of a loop are
-// told: by counter, the readings of which one does; none are needed where known is set.
+// A role is what an event, or the routine's entry, has to capture for the rounds of a loop to be
+// known.
 type role struct {
-	word     int // none: the entry
-	readings [][]plan.Registers
-	known    []bool
-	gap      []int // the way between the event and the loop
+	block int // whose event it is; none: the entry
+	// by counter: registers of which the event captures one, if the counter is chosen
+	choices [][]plan.Registers
+	known   []bool // by counter: it is known, and nothing has to be captured
+	gap     []int  // the way between the event and the loop
 }
 
 // serves reports whether the event may capture something for some counter.
 func (r *role) serves() bool {
-	return slices.ContainsFunc(r.readings,
+	return slices.ContainsFunc(r.choices,
 		func(list []plan.Registers) bool { return len(list) > 0 })
 }
 
-func newRole(l *counting, word int, way []int) role {
-	return role{word, make([][]plan.Registers, len(l.counters)), make([]bool, len(l.counters)), way}
+func newRole(l *counting, block int, way []int) role {
+	return role{block, make([][]plan.Registers, len(l.counters)), make([]bool, len(l.counters)), way}
 }
 
 // A rounds is how the rounds of the loops are known that have no probe.
 type rounds struct {
 	// by block with a probe: of which its events capture the first
 	captures map[int][]plan.Registers
-	by       map[int]*absint.Counter // by block: what tells of it
+	by       map[int]*absint.Counter // by block: what decides them
 }
 
 // A counting is what is known of one loop.
@@ -81,7 +82,7 @@ type counting struct {
 	block          int
 	counters       []absint.Counter
 	before, behind []role
-	unfollowed     []int // a way behind it on which no event tells anything, if there is one
+	unfollowed     []int // a way behind it on which no event decides anything, if there is one
 }
 
 // A want is a probe-free route near a loop on which an event should capture something.
@@ -135,7 +136,7 @@ func (x *roundSearch) find() (t *rounds, w *want) {
 	return t, nil
 }
 
-// settle chooses the counter that tells a loop's rounds.
+// settle chooses the counter that decides a loop's rounds.
 func (t *rounds) settle(l *counting) bool {
 	for i, counter := range l.counters {
 		roles := l.before
@@ -154,35 +155,35 @@ func (t *rounds) settle(l *counting) bool {
 	return false
 }
 
-// assign finds registers for the events that serve what they have to tell already and some roles.
+// assign finds registers for the events that serve what they have to decide already and some roles.
 func (t *rounds) assign(counter int, roles []role) (captures map[int][]plan.Registers, ok bool) {
 	captures = maps.Clone(t.captures)
 	for _, role := range roles {
 		if role.known[counter] {
 			continue
 		}
-		list := role.readings[counter]
-		if shared, ok := captures[role.word]; ok {
+		list := role.choices[counter]
+		if shared, ok := captures[role.block]; ok {
 			list = slices.DeleteFunc(slices.Clone(shared),
 				func(x plan.Registers) bool { return !slices.Contains(list, x) })
 		}
 		if len(list) == 0 {
 			return nil, false
 		}
-		captures[role.word] = list
+		captures[role.block] = list
 	}
 	return captures, true
 }
 
-// want is where events could tell more of a loop: the ways on which nothing does for any counter.
+// want is where events could decide more of a loop: the ways on which none does for any counter.
 func (l *counting) want() *want {
 	w := &want{loop: l.block, before: true}
 	for _, role := range l.before {
-		told := false
+		decided := false
 		for i := range l.counters {
-			told = told || role.known[i] || len(role.readings[i]) > 0
+			decided = decided || role.known[i] || len(role.choices[i]) > 0
 		}
-		if !told {
+		if !decided {
 			w.ways = append(w.ways, role.gap)
 		}
 	}
@@ -220,7 +221,7 @@ func (x *roundSearch) rolesBehind(l *counting) {
 			continue
 		}
 		for _, next := range s.after(n) {
-			if *s.at(next) != unseen { // ways meet that a value tells apart
+			if *s.at(next) != unseen { // ways meet that a value distinguishes
 				l.unfollowed = s.forward(next)
 				return
 			}
@@ -230,7 +231,7 @@ func (x *roundSearch) rolesBehind(l *counting) {
 }
 
 // passes reports whether control may run through block n, which has no probe, between a loop and
-// the event behind it that tells of its rounds.
+// the event behind it that decides its rounds.
 func (x *roundSearch) passes(n int) bool {
 	r := x.r
 	switch r.Blocks[n].End {
@@ -248,15 +249,15 @@ func (x *roundSearch) mayCaptureRegisters(n int) bool {
 	return p.on && !p.stepped && p.capture == nil
 }
 
-// roleBehind finds which registers tell, where the probe of the last block of a way out of a loop
+// roleBehind finds which registers decide, where the probe of the last block of a way out of a loop
 // sits, what the loop left in those that count.
-func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
+func (x *roundSearch) roleBehind(l *counting, block int, way []int) role {
 	r := x.r
 	regs := absint.Unchanged()
 	x.followWay(&regs, way[:len(way)-1])
-	regs.Apply(r.loops.effectsOf(word)[:x.seatOf(word)])
-	role := newRole(l, word, way)
-	if !x.mayCaptureRegisters(word) {
+	regs.Apply(r.loops.effectsOf(block)[:x.seatOf(block)])
+	role := newRole(l, block, way)
+	if !x.mayCaptureRegisters(block) {
 		return role
 	}
 	left := absint.Unchanged()
@@ -264,7 +265,7 @@ func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
 		for reg := range int8(16) {
 			if d, ok := absint.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok &&
 				d.IsConstant() && !c.Exact && reg != int8(arch.Native.StackPointer()) {
-				role.readings[i] = append(role.readings[i],
+				role.choices[i] = append(role.choices[i],
 					plan.Registers{Reg: reg, Minus: plan.NoRegister, Part: absint.Whole})
 			}
 		}
@@ -296,7 +297,7 @@ func (x *roundSearch) seatOf(n int) int {
 
 // rolesBefore finds what an event, or the entry, may capture for the loops that a probe-free route
 // leads to from it: nothing, if it does in more than one way.
-func (x *roundSearch) rolesBefore(word int, from []int, loops map[int]*counting) {
+func (x *roundSearch) rolesBefore(block int, from []int, loops map[int]*counting) {
 	r, s := x.r, x.s
 	several := func(n int) bool { return false }
 	if met := s.flood(from); len(met) > 0 {
@@ -310,9 +311,9 @@ func (x *roundSearch) rolesBefore(word int, from []int, loops map[int]*counting)
 			continue
 		}
 		if way := s.forward(n); several(n) {
-			l.before = append(l.before, newRole(l, word, way))
+			l.before = append(l.before, newRole(l, block, way))
 		} else {
-			l.before = append(l.before, x.roleBefore(l, word, way[:len(way)-1]))
+			l.before = append(l.before, x.roleBefore(l, block, way[:len(way)-1]))
 		}
 	}
 }
@@ -342,24 +343,24 @@ func (s *search) flood(from []int) (met []int) {
 	return met
 }
 
-// roleBefore finds which registers tell, where an event's probe sits, what there is at the end of a
+// roleBefore finds which registers decide, where an event's probe sits, what there is at the end of a
 // way, before the loop.
-func (x *roundSearch) roleBefore(l *counting, word int, way []int) role {
+func (x *roundSearch) roleBefore(l *counting, block int, way []int) role {
 	r := x.r
 	regs := absint.Unchanged()
-	if word != none {
-		regs.Apply(r.loops.effectsOf(word)[x.seatOf(word):])
+	if block != none {
+		regs.Apply(r.loops.effectsOf(block)[x.seatOf(block):])
 	}
 	x.followWay(&regs, way)
-	role := newRole(l, word, way)
+	role := newRole(l, block, way)
 	for i, c := range l.counters {
 		v, ok := c.Beginning(&regs)
-		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none ||
-			!x.mayCaptureRegisters(word) {
+		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || block == none ||
+			!x.mayCaptureRegisters(block) {
 			continue
 		}
 		if x, ok := plan.RegistersOf(v); ok {
-			role.readings[i] = []plan.Registers{x}
+			role.choices[i] = []plan.Registers{x}
 		}
 	}
 	return role
@@ -376,7 +377,7 @@ func (s *search) forward(node int) []int {
 // to it.
 const mostCounted = 1000
 
-// countable lists the loops of one block whose rounds other events than theirs may tell, the
+// countable lists the loops of one block whose rounds other events than theirs may decide, the
 // dearest first.
 func countable(r *routine, must []bool) (loops []int) {
 	for b := range r.loops.counters {
@@ -391,7 +392,7 @@ func countable(r *routine, must []bool) (loops []int) {
 	return loops[:min(len(loops), mostCounted)]
 }
 
-// addCapture puts a probe on a way near a loop where it can capture what tells the loop's rounds.
+// addCapture puts a probe on a way near a loop where it can capture what decides the loop's rounds.
 func (x *roundSearch) addCapture(w *want) bool {
 	r := x.r
 	l := &counting{block: w.loop, counters: r.loops.counters[w.loop]}

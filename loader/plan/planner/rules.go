@@ -209,7 +209,7 @@ func (l *localRules) requireEvent(from int, is func(int) bool) {
 }
 
 // requireKnownFrames sees to it that a chain of callers is followed through frames of known size.
-// Whose call it ends at the last event tells, be there other activations of the routine.
+// Whose call it ends at the last event says, be there other activations of the routine.
 func (l *localRules) requireKnownFrames() {
 	r := l.r
 	unfollowable := func(n int) bool { return n != exit && l.unfollowable(n) }
@@ -269,7 +269,7 @@ func (l *localRules) separateEntry() {
 			}
 		}
 		if b == exit {
-			r.leaveOut("no place for a probe that tells a new activation from the one before: "+
+			r.leaveOut("no place for a probe that distinguishes a new activation from the one before: "+
 				"see the block at %x", r.address(way[0]))
 			break
 		}
@@ -376,7 +376,7 @@ func (l *localRules) separateCallers() {
 	ambiguous := false
 	// a probe may open ways behind a switch: then all rules are gone through again
 	near := s.near(r.unannounced)
-	tell := func(from []int) {
+	separate := func(from []int) {
 		for r.traced() && near.any(from) {
 			origins := s.origins(from)
 			if len(origins) < 2 {
@@ -390,9 +390,9 @@ func (l *localRules) separateCallers() {
 			r.probeOn(s.apart(origins))
 		}
 	}
-	tell(r.entries)
+	separate(r.entries)
 	for b := range r.Blocks {
-		r.eachStart(b, tell)
+		r.eachStart(b, separate)
 	}
 	l.changed = l.changed || r.standing.ambiguous != ambiguous
 	r.standing.ambiguous = ambiguous

@@ -243,7 +243,7 @@ func (s *search) countRounds(add bool) {
 
 // A parting adds probes to a routine, to which nothing else happens meanwhile but that probes are
 // added. These take probe-free routes away, so that what is sure once stays so. One that parts a
-// switch from the check which told of it opens ways behind the switch; but it is put only where the
+// switch from the check which decided it opens ways behind the switch; but it is put only where the
 // search has come from the check, and on from it, so that nothing that is sure leads there.
 type parting struct {
 	search *search

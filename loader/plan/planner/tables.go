@@ -6,7 +6,7 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// switches are the jumps through tables of a routine, and which events tell where they go.
+// switches are the jumps through tables of a routine, and which events decide where they go.
 type switches struct {
 	r  *routine
 	is []bool // by block: it ends in one
@@ -20,10 +20,10 @@ func newSwitches(r *routine) switches {
 	return w
 }
 
-// known reports whether block b ends in a switch whose way some event tells.
+// known reports whether block b ends in a switch whose way some event decides.
 func (w *switches) known(b int) bool { return w.is[b] && w.isKnown(b) }
 
-// captureIndex lets the bounds check of a switch tell its case, where the index is known there.
+// captureIndex lets the bounds check of a switch capture its index, where the index is known there.
 func (w *switches) captureIndex(b int) {
 	r := w.r
 	t := r.Blocks[b].Table
@@ -78,7 +78,7 @@ func (w *switches) captureTarget(b int) bool {
 	return true
 }
 
-// isKnown reports whether some event tells the way out of the switch at b.
+// isKnown reports whether some event decides the way out of the switch at b.
 func (w *switches) isKnown(b int) bool {
 	r := w.r
 	if r.probed[b].capture != nil && r.probed[b].capture.Kind == plan.SwitchTarget {
@@ -110,7 +110,7 @@ func (w *switches) between() (list []int) {
 	return list
 }
 
-// mayBeKnown reports whether the bounds check of the switch at b could tell its case.
+// mayBeKnown reports whether the bounds check of the switch at b could capture its index.
 func (w *switches) mayBeKnown(b int) bool {
 	r := w.r
 	if !w.is[b] {

@@ -102,7 +102,7 @@ func (t *thinning) round() (leftOut bool) {
 	return leftOut
 }
 
-// isDear reports whether a routine's own single-stepped probes cost more than all that they tell.
+// isDear reports whether a routine's own single-stepped probes cost more than all that they record.
 func (t *thinning) isDear(d weight) bool {
 	return d.r.costs.activations >= dearEntries && d.hits >= dearShare*d.insns &&
 		d.insns <= t.spare && callsNothing(d.r.Routine)

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	mostDecided = 60  // jumps that one value may tell: one bit each
+	mostDecided = 60  // jumps that one value may decide: one bit each
 	mostStretch = 500 // blocks that may run without an event after an event with a value
 )
 
 // A stretch is what may run without an event after an event that captures the value of a place.
 type stretch struct {
 	nodes   []int // each behind all that it may follow; not all, if there is a circle
-	decided []int // the jumps whose way the value tells
+	decided []int // the jumps that the value decides
 	clear   bool  // whatever the value, there is one way to each node
 }
 
@@ -121,7 +121,7 @@ func (s *search) apartFor(nodes []int) bool {
 	return true
 }
 
-// captureValues takes probes off jumps that the value of a place tells of, the dear ones first,
+// captureValues takes probes off jumps that the value of a place decides, the dear ones first,
 // where events of other jumps can capture it. Before, there was one probe-free route from each
 // event to the next.
 func captureValues(r *routine, must []bool) {
@@ -157,7 +157,7 @@ const mostCaptures = 8
 const captureDoubt = 0.5
 
 // tryCaptures puts probes where their events may capture the value of a place, if that is cheaper.
-// Where frequencies are estimated these are for jumps alone that not all events can tell of
+// Where frequencies are estimated these are for jumps alone that not all events can decide
 // without.
 func (p *pruner) tryCaptures(place x86.Operand, jumps []int) {
 	r := p.s.r
@@ -183,7 +183,7 @@ func (p *pruner) tryCaptures(place x86.Operand, jumps []int) {
 }
 
 // blocksToCaptureIn lists blocks without a probe that are expected to cost less than most, the
-// cheap ones first, whose events might tell of some jumps by the value of a place.
+// cheap ones first, whose events might decide some jumps by the value of a place.
 func (p *pruner) blocksToCaptureIn(place x86.Operand, jumps []int, most float64) (list []int) {
 	r, s := p.s.r, p.back
 	s.reset()
@@ -289,7 +289,7 @@ func (p *pruner) mayCapture(b int, place x86.Operand) bool {
 		captured != nil && *captured == place) && p.couldCapture(b, place)
 }
 
-// couldCapture reports whether it might, had the block a probe that tells nothing else.
+// couldCapture reports whether it might, had the block a probe that captures nothing else.
 func (p *pruner) couldCapture(b int, place x86.Operand) bool {
 	r := p.s.r
 	at, ok := r.costs.point(b)
@@ -297,7 +297,7 @@ func (p *pruner) couldCapture(b int, place x86.Operand) bool {
 		r.Blocks[b].Insns[at.insn].Addr)
 }
 
-// valueDecides reports whether the event of block b carries a value that tells what it leaves open.
+// valueDecides reports whether the event of block b captures a value that decides what it leaves open.
 // One that does not is dropped.
 func (s *search) valueDecides(b int) bool {
 	r := s.r

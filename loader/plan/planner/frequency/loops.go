@@ -7,7 +7,7 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// A nest tells how the loops of a routine lie within one another (Havlak, Nesting of Reducible and
+// A nest says how the loops of a routine lie within one another (Havlak, Nesting of Reducible and
 // Irreducible Loops, 1997). A loop is named by its header; two that share one are one. Cost: nearly
 // linear in the routine's size; of a loop that is entered in its middle, as goto can, also in the
 // loops around it.
