@@ -13,7 +13,7 @@ func Decode(code []byte) (Inst, bool) {
 		code = code[:maxLen]
 	}
 	var in Inst
-	at := in.decodePrefixes(code)
+	at := decodePrefixes(&in, code)
 	if at >= len(code) {
 		return Inst{}, false
 	}
@@ -22,7 +22,7 @@ func Decode(code []byte) (Inst, bool) {
 	at++
 	switch {
 	case a&escape != 0 || op == 0x8f && isXOP(code, at):
-		a, at = in.decodeEscape(code, op, at)
+		a, at = decodeEscape(&in, code, op, at)
 	default:
 		in.Op, in.Kind = op, oneByteKinds[op]
 	}
@@ -36,7 +36,7 @@ func Decode(code []byte) (Inst, bool) {
 		}
 		in.ModRM, in.HasModRM = code[at], true
 		at += in.modRMLen(code[at:])
-		a |= in.decodeGroup()
+		a |= decodeGroup(&in)
 		if a&invalid != 0 {
 			return Inst{}, false
 		}
@@ -47,7 +47,7 @@ func Decode(code []byte) (Inst, bool) {
 	}
 	end := at
 	if a&trailing != 0 {
-		end += in.immediateLen(a)
+		end += immediateLen(&in, a)
 	}
 	if end > len(code) {
 		return Inst{}, false
@@ -63,14 +63,14 @@ func Decode(code []byte) (Inst, bool) {
 
 // decodePrefixes reads legacy and REX prefixes and returns the offset of the opcode. A REX prefix
 // counts only just before the opcode.
-func (in *Inst) decodePrefixes(code []byte) int {
+func decodePrefixes(in *Inst, code []byte) int {
 	for at, c := range code {
 		switch a := oneByte[c]; {
 		case a&rex != 0:
 			in.Rex = c
 		case a&legacy != 0:
 			in.Rex = 0
-			in.legacyPrefix(c)
+			addLegacyPrefix(in, c)
 		default:
 			return at
 		}
@@ -78,7 +78,7 @@ func (in *Inst) decodePrefixes(code []byte) int {
 	return len(code)
 }
 
-func (in *Inst) legacyPrefix(c byte) {
+func addLegacyPrefix(in *Inst, c byte) {
 	switch c {
 	case 0x66:
 		in.OpSize = true
@@ -98,9 +98,9 @@ func isXOP(code []byte, at int) bool { return at < len(code) && code[at]&0x1f >=
 
 // decodeEscape reads the opcode behind an escape byte; at is the offset behind that. The offset
 // that it returns is that behind the opcode, and may lie behind the end of code.
-func (in *Inst) decodeEscape(code []byte, escapeByte byte, at int) (attr, int) {
+func decodeEscape(in *Inst, code []byte, escapeByte byte, at int) (attr, int) {
 	if escapeByte != 0x0f {
-		return in.decodeVector(code, escapeByte, at)
+		return decodeVector(in, code, escapeByte, at)
 	}
 	if at >= len(code) {
 		return invalid, at
@@ -126,7 +126,7 @@ func (in *Inst) decodeEscape(code []byte, escapeByte byte, at int) (attr, int) {
 
 // decodeVector reads a VEX, EVEX or XOP prefix and the opcode behind it. Legacy prefixes other than
 // segments and address size, and REX, make these undefined.
-func (in *Inst) decodeVector(code []byte, escapeByte byte, at int) (attr, int) {
+func decodeVector(in *Inst, code []byte, escapeByte byte, at int) (attr, int) {
 	length := 2 // bytes of prefix behind the first
 	switch escapeByte {
 	case 0xc5:
@@ -232,13 +232,13 @@ func (in *Inst) modRMLen(code []byte) int {
 }
 
 // decodeGroup adds what the reg field of the ModRM byte says.
-func (in *Inst) decodeGroup() attr {
+func decodeGroup(in *Inst) attr {
 	group := in.ModRM >> 3 & 7
 	switch {
 	case in.Map == 0:
 		switch in.Op {
 		case 0xff:
-			return in.decodeIndirect(group)
+			return decodeIndirect(in, group)
 		case 0xf6:
 			if group < 2 {
 				return imm8
@@ -259,7 +259,7 @@ func (in *Inst) decodeGroup() attr {
 	return 0
 }
 
-func (in *Inst) decodeIndirect(group byte) attr {
+func decodeIndirect(in *Inst, group byte) attr {
 	switch group {
 	case 2, 3:
 		in.Kind = CallInd
@@ -272,7 +272,7 @@ func (in *Inst) decodeIndirect(group byte) attr {
 }
 
 // immediateLen returns the length in bytes of what follows the ModRM operand.
-func (in *Inst) immediateLen(a attr) int {
+func immediateLen(in *Inst, a attr) int {
 	n := 0
 	if a&(imm8|rel8) != 0 {
 		n = 1

@@ -39,7 +39,7 @@ func (in Inst) Effects(code []byte, next uint64) (e Effects) {
 	}
 	e.code = code[:in.Len]
 	var f form
-	e.Operation, f = in.meaning()
+	e.Operation, f = meaningOf(&in)
 	switch e.Operation {
 	case JumpIf, MovIf, SetIf:
 		e.Condition = in.Op & 15
@@ -75,9 +75,9 @@ func (e *Effects) place(f form, reg int8, rm Operand, imm int) {
 	case formM:
 		e.Dst = rm
 	case formMR:
-		e.Dst, e.Src = rm, e.register(reg, e.in.regSize())
+		e.Dst, e.Src = rm, e.register(reg, e.regSize())
 	case formRM:
-		e.Dst, e.Src = e.register(reg, e.in.regSize()), rm
+		e.Dst, e.Src = e.register(reg, e.regSize()), rm
 	case formMI:
 		e.Dst = rm
 		e.immediate(imm)
@@ -88,7 +88,7 @@ func (e *Effects) place(f form, reg int8, rm Operand, imm int) {
 	case formNM:
 		e.Src = rm
 	default:
-		e.placeThree(f, e.register(reg, e.in.regSize()), rm, imm)
+		e.placeThree(f, e.register(reg, e.regSize()), rm, imm)
 	}
 }
 
@@ -99,14 +99,14 @@ func (e *Effects) placeShort(f form, imm int) {
 	case formNI:
 		e.immediate(imm)
 	case formAI:
-		e.Dst = e.register(RAX, e.in.size())
+		e.Dst = e.register(RAX, e.size())
 		e.immediate(imm)
 	case formAA:
 		e.Dst, e.Src = e.register(RAX, size), e.register(RAX, size/2)
 	case formDA:
 		e.Dst, e.Src = e.register(RDX, size), e.register(RAX, size)
 	case formAF, formFA:
-		e.placeAbsolute(f, e.register(RAX, e.in.size()), imm)
+		e.placeAbsolute(f, e.register(RAX, e.size()), imm)
 	default:
 		e.placeOpcode(f, imm)
 	}
@@ -122,7 +122,7 @@ func (e *Effects) placeOpcode(f form, imm int) {
 	case in.Map == 0 && (f == formO || f == formNO):
 		size = in.stackWidth()
 	}
-	o := e.register(in.opcodeRegister(), size)
+	o := e.register(e.opcodeRegister(), size)
 	switch f {
 	case formNO:
 		e.Src = o
@@ -206,7 +206,7 @@ func (e *Effects) keepGeneral(f form) {
 	toRM, toReg := e.in.destinations()
 	isDst, isSrc := toRM, false
 	if f == formRM {
-		isDst, isSrc = toReg, e.in.readsGeneral()
+		isDst, isSrc = toReg, e.readsGeneral()
 	}
 	if !e.Dst.Mem && (!isDst || e.Operation == X87) {
 		e.Dst = none
@@ -214,14 +214,15 @@ func (e *Effects) keepGeneral(f form) {
 	if !e.Src.Mem && !isSrc {
 		e.Src = none
 	}
-	if e.Operation == X87 && e.Dst.Mem && !e.in.x87Stores() {
+	if e.Operation == X87 && e.Dst.Mem && !e.x87Stores() {
 		e.Dst, e.Src = none, e.Dst
 	}
 }
 
 // readsGeneral says whether the r/m register of a vector instruction is a general one that it
 // reads.
-func (in *Inst) readsGeneral() bool {
+func (e *Effects) readsGeneral() bool {
+	in := &e.in
 	switch in.Map {
 	case 1, 0x11, 0x21: // movd, cvtsi2sd, pinsrw; kmov, vcvtusi2sd
 		return in.Op == 0x6e || in.Op == 0x2a || in.Op == 0xc4 || in.Op == 0x92 && in.Map == 0x11 ||
@@ -235,15 +236,16 @@ func (in *Inst) readsGeneral() bool {
 }
 
 // x87Stores says whether an x87 instruction with a memory operand writes it.
-func (in *Inst) x87Stores() bool {
+func (e *Effects) x87Stores() bool {
 	stores := [8]uint8{1: 0xcc, 3: 0x8e, 5: 0xce, 7: 0xce} // by opcode, a bit for each group
-	return stores[in.Op&7]>>(in.ModRM>>3&7)&1 != 0
+	return stores[e.in.Op&7]>>(e.in.ModRM>>3&7)&1 != 0
 }
 
 // size returns the width in bytes of an opcode's integer operands.
-func (in *Inst) size() uint8 {
+func (e *Effects) size() uint8 {
+	in := &e.in
 	switch {
-	case in.Map == 0 && (oneByte[in.Op]&byteWide != 0 || in.isByteForm()):
+	case in.Map == 0 && (oneByte[in.Op]&byteWide != 0 || e.isByteForm()):
 		return 1
 	case in.Map == 1 && twoByte[in.Op]&byteWide != 0:
 		return 1
@@ -252,21 +254,23 @@ func (in *Inst) size() uint8 {
 }
 
 // isByteForm says so of the opcodes without a ModRM byte that take the low byte of the accumulator.
-func (in *Inst) isByteForm() bool {
+func (e *Effects) isByteForm() bool {
+	in := &e.in
 	return in.Op < 0x40 && in.Op&7 == 4 || in.Op == 0xa8 || in.Op >= 0xa0 && in.Op < 0xb0 &&
 		in.Op != 0xa9 && in.Op&1 == 0
 }
 
 // regSize is size for the operand that the reg field names.
-func (in *Inst) regSize() uint8 {
+func (e *Effects) regSize() uint8 {
+	in := &e.in
 	if in.Map == 1 && (in.Op == 0xb6 || in.Op == 0xbe) {
 		return in.operandSize()
 	}
-	return in.size()
+	return e.size()
 }
 
 // opcodeRegister is the register that the low bits of the opcode name.
-func (in *Inst) opcodeRegister() int8 { return int8(in.Op&7 | in.Rex<<3&8) }
+func (e *Effects) opcodeRegister() int8 { return int8(e.in.Op&7 | e.in.Rex<<3&8) }
 
 // Complete reports whether Operation and the operands say all that the instruction does to general
 // registers, flags and memory, so that an emulator can run it. It cannot where a value comes from
@@ -430,7 +434,7 @@ func (e *Effects) Named() Set {
 	case e.Operation == Lea:
 		return s | bit(e.Src.Base) | bit(e.Src.Index) | bit(e.Dst.Reg)
 	case in.HasModRM:
-		if !in.isGroup() {
+		if !e.isGroup() {
 			s |= 1 << (in.ModRM>>3&7 | in.Rex<<1&8)
 		}
 		if in.ModRM>>6 == 3 {
@@ -438,7 +442,7 @@ func (e *Effects) Named() Set {
 		}
 	case e.Operation == Push && !e.HasImm, e.Operation == Xchg, e.Operation == NoOp && in.Map == 0,
 		e.Operation == BSwap:
-		s |= bit(in.opcodeRegister())
+		s |= bit(e.opcodeRegister())
 	case e.Operation == Enter:
 		return AllRegisters
 	}
@@ -446,7 +450,8 @@ func (e *Effects) Named() Set {
 }
 
 // isGroup reports whether the reg field of the ModRM byte is a part of the opcode.
-func (in *Inst) isGroup() bool {
+func (e *Effects) isGroup() bool {
+	in := &e.in
 	o := in.Op
 	return in.Map == 0 && (o >= 0x80 && o <= 0x83 || o == 0xc0 || o == 0xc1 || o == 0xc6 ||
 		o == 0xc7 || o >= 0xd0 && o <= 0xd3 || o == 0xf6 || o == 0xf7 || o >= 0xfe) ||
@@ -467,13 +472,13 @@ func (e *Effects) FlagsRead() Flags {
 }
 
 // FlagsWritten is the set of flags that the instruction may change.
-func (e *Effects) FlagsWritten() Flags { return e.in.flagsWritten(e.Operation) }
+func (e *Effects) FlagsWritten() Flags { return flagsWritten(&e.in, e.Operation) }
 
 // KeepsFlags reports whether the instruction surely leaves the arithmetic flags alone, by its
 // operation alone: it is cheaper than Effects.
-func (in *Inst) KeepsFlags() bool { return in.flagsWritten(in.Operation())&arithmeticFlags == 0 }
+func (in *Inst) KeepsFlags() bool { return flagsWritten(in, in.Operation())&arithmeticFlags == 0 }
 
-func (in *Inst) flagsWritten(op Operation) Flags {
+func flagsWritten(in *Inst, op Operation) Flags {
 	sets := natures[op].sets
 	switch op {
 	case X87: // fcomi and its like, and fcmov besides
@@ -481,7 +486,7 @@ func (in *Inst) flagsWritten(op Operation) Flags {
 			return arithmeticFlags
 		}
 	case Vector:
-		if in.comparesVectors() {
+		if comparesVectors(in) {
 			return arithmeticFlags
 		}
 	}
@@ -489,7 +494,7 @@ func (in *Inst) flagsWritten(op Operation) Flags {
 }
 
 // comparesVectors says whether a vector instruction sets flags.
-func (in *Inst) comparesVectors() bool {
+func comparesVectors(in *Inst) bool {
 	switch in.Map & 0xf {
 	case 1: // comisd, ucomisd, kortest, ktest
 		return in.Op == 0x2e || in.Op == 0x2f || in.Map == 0x11 && (in.Op == 0x98 || in.Op == 0x99)
@@ -569,7 +574,7 @@ func (e *Effects) Accesses(list []Access) []Access {
 	at := func(base int8, disp int64, size uint8) Operand {
 		return Operand{Mem: true, Reg: -1, Base: base, Index: -1, Scale: 1, Disp: disp, Size: size}
 	}
-	size := e.in.size()
+	size := e.size()
 	n := &natures[e.Operation]
 	for i, o := range []*Operand{&e.Dst, &e.Src} {
 		if a := [...]access{n.dst, n.src}[i]; o.Mem && a&update != 0 {

@@ -185,49 +185,49 @@ func twoByteMeaningMap() (t meanings) {
 	return t
 }
 
-// meaning returns what an instruction stands for.
-func (in *Inst) meaning() (op Operation, f form) {
+// meaningOf returns what an instruction stands for.
+func meaningOf(in *Inst) (op Operation, f form) {
 	switch in.Map {
 	case 0:
 		m := &oneByteMeanings[in.Op]
 		if m.group != nil {
 			m = &m.group[in.ModRM>>3&7]
 		}
-		return in.oneByteMeaning(m)
+		return oneByteMeaning(in, m)
 	case 1:
 		m := &twoByteMeanings[in.Op]
 		if m.group != nil {
 			m = &m.group[in.ModRM>>3&7]
 		}
-		return in.twoByteMeaning(m)
+		return twoByteMeaning(in, m)
 	case 2:
-		return in.threeByteMeaning()
+		return threeByteMeaning(in)
 	case 3:
-		return in.vectorMeaning()
+		return vectorMeaning(in)
 	case 0x12, 0x13:
-		return in.bitMeaning()
+		return bitMeaning(in)
 	case 0x11, 0x21:
-		return in.vexMeaning()
+		return vexMeaning(in)
 	case 0x22, 0x23:
-		return in.vectorMeaning()
+		return vectorMeaning(in)
 	}
-	return Unknown, in.anyForm()
+	return Unknown, anyForm(in)
 }
 
 // anyForm is the form of what is not known in full.
-func (in *Inst) anyForm() form {
+func anyForm(in *Inst) form {
 	if in.HasModRM {
 		return formMR
 	}
 	return formN
 }
 
-func (in *Inst) oneByteMeaning(m *meaning) (Operation, form) {
+func oneByteMeaning(in *Inst, m *meaning) (Operation, form) {
 	switch {
 	case m.op == Unknown && in.Op == 0xff: // far calls and jumps
 		return Unknown, formNM
 	case m.op == Unknown:
-		return Unknown, in.anyForm()
+		return Unknown, anyForm(in)
 	case m.op == Xchg && in.Op == 0x90 && in.Rex&1 == 0:
 		return NoOp, formN
 	case (m.op == XBegin || m.op == XAbort) && in.ModRM != 0xf8:
@@ -236,7 +236,7 @@ func (in *Inst) oneByteMeaning(m *meaning) (Operation, form) {
 	return m.op, m.form
 }
 
-func (in *Inst) twoByteMeaning(m *meaning) (Operation, form) {
+func twoByteMeaning(in *Inst, m *meaning) (Operation, form) {
 	group, register := in.ModRM>>3&7, in.ModRM>>6 == 3
 	switch in.Op {
 	case 0x01:
@@ -248,7 +248,7 @@ func (in *Inst) twoByteMeaning(m *meaning) (Operation, form) {
 			return Mov, formM
 		}
 	case 0xae:
-		return in.stateMeaning(group, register)
+		return stateMeaning(in, group, register)
 	case 0xb8:
 		if in.Rep == 0xf3 {
 			return PopCnt, formRM
@@ -278,13 +278,13 @@ func (in *Inst) twoByteMeaning(m *meaning) (Operation, form) {
 		}
 	}
 	if m.op == Unknown {
-		return Unknown, in.anyForm()
+		return Unknown, anyForm(in)
 	}
 	return m.op, m.form
 }
 
 // stateMeaning is for fxsave, xsave, ldmxcsr, the fences, and rdfsbase and its like.
-func (in *Inst) stateMeaning(group byte, register bool) (Operation, form) {
+func stateMeaning(in *Inst, group byte, register bool) (Operation, form) {
 	switch {
 	case !register && group == 7: // clflush
 		return NoOp, formN
@@ -298,10 +298,10 @@ func (in *Inst) stateMeaning(group byte, register bool) (Operation, form) {
 	return Unknown, formM
 }
 
-func (in *Inst) threeByteMeaning() (Operation, form) {
+func threeByteMeaning(in *Inst) (Operation, form) {
 	switch op := in.Op; {
 	case op < 0x80 || op >= 0xc8 && op < 0xf0:
-		return in.vectorMeaning()
+		return vectorMeaning(in)
 	case op == 0xf0 && in.Rep == 0xf2, op == 0xf1 && in.Rep == 0xf2:
 		return Crc32, formRM
 	case op == 0xf0 && in.Rep == 0:
@@ -317,12 +317,12 @@ func (in *Inst) threeByteMeaning() (Operation, form) {
 }
 
 // bitMeaning is for the instructions of VEX that handle bits of general registers.
-func (in *Inst) bitMeaning() (Operation, form) {
+func bitMeaning(in *Inst) (Operation, form) {
 	if in.Map == 0x13 {
 		if in.Op == 0xf0 {
 			return Rorx, formRMI
 		}
-		return in.vectorMeaning()
+		return vectorMeaning(in)
 	}
 	switch op := in.Op; {
 	case op == 0xf2:
@@ -330,19 +330,19 @@ func (in *Inst) bitMeaning() (Operation, form) {
 	case op == 0xf3:
 		return [8]Operation{1: Blsr, 2: BlsMsk, 3: Blsi}[in.ModRM>>3&7], formVM
 	case op == 0xf5:
-		return [4]Operation{0: Bzhi, 2: PExt, 3: PDep}[in.implied()], formRMV
-	case op == 0xf6 && in.implied() == 3:
+		return [4]Operation{0: Bzhi, 2: PExt, 3: PDep}[impliedPrefix(in)], formRMV
+	case op == 0xf6 && impliedPrefix(in) == 3:
 		return MulX, formRMV
 	case op == 0xf7:
-		return [4]Operation{BExtr, Shlx, Sarx, Shrx}[in.implied()], formRMV
+		return [4]Operation{BExtr, Shlx, Sarx, Shrx}[impliedPrefix(in)], formRMV
 	case op == 0xf6, op >= 0xe0 && op < 0xf0: // cmpccxadd
 		return Unknown, formMR
 	}
-	return in.vectorMeaning()
+	return vectorMeaning(in)
 }
 
-// implied is the field pp of VEX: 0 no prefix, 1 66, 2 f3, 3 f2.
-func (in *Inst) implied() int {
+// impliedPrefix is the field pp of VEX: 0 no prefix, 1 66, 2 f3, 3 f2.
+func impliedPrefix(in *Inst) int {
 	switch {
 	case in.OpSize:
 		return 1
@@ -355,7 +355,7 @@ func (in *Inst) implied() int {
 }
 
 // vexMeaning is for map 1 of VEX and EVEX.
-func (in *Inst) vexMeaning() (Operation, form) {
+func vexMeaning(in *Inst) (Operation, form) {
 	switch in.Op {
 	case 0x11, 0x13, 0x17, 0x29, 0x2b, 0x7f, 0x91, 0xd6, 0xe7: // stores
 		return Vector, formMR
@@ -373,7 +373,7 @@ func (in *Inst) vexMeaning() (Operation, form) {
 }
 
 // vectorMeaning is for the maps 0F38 and 0F3A of vector instructions.
-func (in *Inst) vectorMeaning() (Operation, form) {
+func vectorMeaning(in *Inst) (Operation, form) {
 	stores := false
 	switch op := in.Op; in.Map & 0xf {
 	case 2:
@@ -393,6 +393,6 @@ func (in *Inst) vectorMeaning() (Operation, form) {
 
 // Operation returns what the instruction computes. It is cheaper than all of Effects.
 func (in *Inst) Operation() Operation {
-	op, _ := in.meaning()
+	op, _ := meaningOf(in)
 	return op
 }

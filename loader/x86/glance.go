@@ -48,7 +48,7 @@ const (
 
 // HasImmediate reports whether the last operand is a constant in the instruction.
 func (in *Inst) HasImmediate() bool {
-	switch _, f := in.meaning(); f {
+	switch _, f := meaningOf(in); f {
 	case formNI, formMI, formM1, formAI, formOI, formRMI, formMRI:
 		return true
 	}

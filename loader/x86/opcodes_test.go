@@ -113,7 +113,7 @@ func checkOpcode(t *testing.T, code []byte, length int, text string) {
 // joins to its successor.
 func isDisputed(code []byte) bool {
 	var in Inst
-	code = code[in.decodePrefixes(code):]
+	code = code[decodePrefixes(&in, code):]
 	switch op := code[0]; {
 	case op == 0x9b:
 		return true

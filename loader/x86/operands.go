@@ -75,9 +75,9 @@ func (in Inst) isControlMove() bool { return in.Map == 1 && in.Op >= 0x20 && in.
 func (in Inst) width() uint8 {
 	switch in.Map {
 	case 0:
-		return in.oneByteWidth()
+		return oneByteWidth(&in)
 	case 1:
-		return in.twoByteWidth()
+		return twoByteWidth(&in)
 	case 2:
 		if in.Op < 0xf0 {
 			return 0
@@ -95,7 +95,7 @@ func (in Inst) width() uint8 {
 	return in.operandSize()
 }
 
-func (in Inst) oneByteWidth() uint8 {
+func oneByteWidth(in *Inst) uint8 {
 	switch {
 	case oneByte[in.Op]&byteWide != 0:
 		return 1
@@ -111,7 +111,7 @@ func (in Inst) oneByteWidth() uint8 {
 	return in.operandSize()
 }
 
-func (in Inst) twoByteWidth() uint8 {
+func twoByteWidth(in *Inst) uint8 {
 	switch op := in.Op; {
 	case op >= 0x10 && op <= 0x17, op >= 0x28 && op <= 0x2f, op >= 0x50 && op <= 0x7f &&
 		op != 0x6e && op != 0x7e,

@@ -15,10 +15,10 @@ func (in Inst) StackDelta(code []byte) (delta int, ok bool) {
 	}
 	code = code[:in.Len]
 	writes := in.WritesRSP(code)
-	if delta, ok = in.implicitDelta(code); ok && !writes {
+	if delta, ok = implicitDelta(&in, code); ok && !writes {
 		return delta, true
 	}
-	if delta, ok = in.arithmeticDelta(code); ok {
+	if delta, ok = arithmeticDelta(&in, code); ok {
 		return delta, true
 	}
 	opaque := in.Map == 0 && (in.Op == 0xc8 || in.Op == 0xc9 || in.Op == 0xcf) // enter, leave, iret
@@ -26,7 +26,7 @@ func (in Inst) StackDelta(code []byte) (delta int, ok bool) {
 }
 
 // implicitDelta handles the instructions that move rsp by their nature.
-func (in Inst) implicitDelta(code []byte) (delta int, ok bool) {
+func implicitDelta(in *Inst, code []byte) (delta int, ok bool) {
 	if in.Map == 1 {
 		switch in.Op {
 		case 0xa0, 0xa8: // push fs, gs
@@ -46,15 +46,15 @@ func (in Inst) implicitDelta(code []byte) (delta int, ok bool) {
 	case op&0xf8 == 0x58, op == 0x8f, op == 0x9d: // pop, popf
 		return int(in.stackWidth()), true
 	case op == 0xc3, op == 0xcb:
-		return in.returnDelta(), true
+		return returnDelta(in), true
 	case op == 0xc2, op == 0xca:
-		return in.returnDelta() + int(binary.LittleEndian.Uint16(code[in.operandAt:])), true
+		return returnDelta(in) + int(binary.LittleEndian.Uint16(code[in.operandAt:])), true
 	}
 	return 0, false
 }
 
 // returnDelta returns the size of the return address, with the code segment of a far return.
-func (in Inst) returnDelta() int {
+func returnDelta(in *Inst) int {
 	switch near := in.Op == 0xc2 || in.Op == 0xc3; {
 	case near:
 		return int(in.stackWidth())
@@ -64,7 +64,7 @@ func (in Inst) returnDelta() int {
 }
 
 // arithmeticDelta handles add, sub and lea with a constant, and inc and dec.
-func (in Inst) arithmeticDelta(code []byte) (delta int, ok bool) {
+func arithmeticDelta(in *Inst, code []byte) (delta int, ok bool) {
 	if in.Map != 0 || in.Rex&8 == 0 || in.prefix&addressPrefix != 0 {
 		return 0, false
 	}
@@ -106,7 +106,7 @@ func (in Inst) Writes(code []byte, number uint8) bool {
 		return true
 	}
 	if !in.HasModRM {
-		return in.writesOpcodeRegister(number)
+		return writesOpcodeRegister(&in, number)
 	}
 	toRM, toReg := in.destinations()
 	reg, rm, _ := in.Operands(code[:in.Len], 0)
@@ -116,11 +116,11 @@ func (in Inst) Writes(code []byte, number uint8) bool {
 		return false
 	}
 	return toRM && !rm.Mem && rm.Reg == int8(number) || toReg && reg == int8(number) ||
-		in.writesVVVV() && in.vvvv == number
+		writesVVVV(&in) && in.vvvv == number
 }
 
 // writesOpcodeRegister handles the opcodes whose low three bits name a register.
-func (in Inst) writesOpcodeRegister(reg uint8) bool {
+func writesOpcodeRegister(in *Inst, reg uint8) bool {
 	if in.Op&7|in.Rex<<3&8 != reg {
 		return false
 	}
@@ -140,18 +140,18 @@ func (in Inst) destinations() (rm, reg bool) {
 	switch in.Map {
 	case 0:
 		a := oneByte[in.Op]
-		return a&writesRM != 0 && in.oneByteGroupWrites(group), a&writesReg != 0
+		return a&writesRM != 0 && oneByteGroupWrites(&in, group), a&writesReg != 0
 	case 1:
 		a := twoByte[in.Op]
-		return a&writesRM != 0 && in.twoByteGroupWrites(group), a&writesReg != 0 &&
-			in.twoByteRegWrites()
+		return a&writesRM != 0 && twoByteGroupWrites(&in, group), a&writesReg != 0 &&
+			twoByteRegWrites(&in)
 	case 2: // movbe, crc32, adcx, adox
 		return false, in.Op == 0xf0 || in.Op == 0xf1 && in.Rep == 0xf2 ||
 			in.Op == 0xf6 && (in.OpSize || in.Rep == 0xf3)
 	case 3, 0x13, 0x23: // pextrb, pextrw, pextrd, extractps; rorx
 		return in.Op >= 0x14 && in.Op <= 0x17, in.Map == 0x13 && in.Op == 0xf0
 	case 0x11, 0x21, 0x25:
-		return in.vectorDestinations()
+		return vectorDestinations(&in)
 	case 0x12: // cmpccxadd, andn, bzhi, pdep, pext, mulx, bextr, shlx ...
 		return false, in.Op >= 0xe0 && in.Op <= 0xef || in.Op == 0xf2 ||
 			in.Op >= 0xf5 && in.Op <= 0xf7
@@ -164,7 +164,7 @@ func (in Inst) destinations() (rm, reg bool) {
 }
 
 // oneByteGroupWrites says whether the member of an opcode group writes its r/m operand.
-func (in Inst) oneByteGroupWrites(group byte) bool {
+func oneByteGroupWrites(in *Inst, group byte) bool {
 	switch in.Op {
 	case 0x80, 0x81, 0x83: // all but cmp
 		return group != 7
@@ -178,7 +178,7 @@ func (in Inst) oneByteGroupWrites(group byte) bool {
 	return true
 }
 
-func (in Inst) twoByteGroupWrites(group byte) bool {
+func twoByteGroupWrites(in *Inst, group byte) bool {
 	switch in.Op {
 	case 0x00: // sldt, str
 		return group < 2
@@ -203,7 +203,7 @@ func (in Inst) twoByteGroupWrites(group byte) bool {
 }
 
 // twoByteRegWrites distinguishes conversions to a general register from those to an MMX register.
-func (in Inst) twoByteRegWrites() bool {
+func twoByteRegWrites(in *Inst) bool {
 	if in.Op == 0x2c || in.Op == 0x2d {
 		return in.Rep != 0
 	}
@@ -212,7 +212,7 @@ func (in Inst) twoByteRegWrites() bool {
 
 // vectorDestinations handles the instructions of VEX and EVEX map 1, and of EVEX map 5, that write
 // a general register.
-func (in Inst) vectorDestinations() (rm, reg bool) {
+func vectorDestinations(in *Inst) (rm, reg bool) {
 	vex := in.Map == 0x11
 	switch in.Op {
 	case 0x7e:
@@ -231,7 +231,7 @@ func (in Inst) vectorDestinations() (rm, reg bool) {
 
 // writesVVVV says whether the third operand of VEX and XOP instructions is a general register that
 // is written.
-func (in Inst) writesVVVV() bool {
+func writesVVVV(in *Inst) bool {
 	switch in.Map {
 	case 0x12: // blsr, blsmsk, blsi; mulx
 		return in.Op == 0xf3 || in.Op == 0xf6
