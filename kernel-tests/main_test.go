@@ -16,13 +16,7 @@ var tracer *exact.Tracer
 
 // TestMain lets the test binary, started again, be the guard of a session.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == guard.Command {
-		if err := guard.Serve(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	guard.Main()
 	if dir := os.Getenv("WPPTRACE_BUILD"); dir != "" {
 		if err := buildAll(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

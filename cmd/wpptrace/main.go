@@ -16,6 +16,7 @@ import (
 
 	"wpptrace/internal/memory"
 	"wpptrace/internal/text"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/privilege"
 	"wpptrace/query/report"
 )
@@ -25,6 +26,7 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	guard.Main()
 	if err := privilege.Suspend(); err != nil {
 		// until it is known what the command takes: withPowers
 		fmt.Fprintf(os.Stderr, "wpptrace: %v\n", err)
@@ -124,7 +126,7 @@ func rootCommand() *cobra.Command {
 	})
 	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(),
 		findCommand(), rulesCommand(), orderCommand(), contextCommand(), diffCommand(),
-		dumpCommand(), compressCommand(), compactCommand(), guardCommand())
+		dumpCommand(), compressCommand(), compactCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

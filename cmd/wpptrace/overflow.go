@@ -1,12 +1,6 @@
 package main
 
-import (
-	"errors"
-
-	"github.com/spf13/cobra"
-
-	"wpptrace/loader/guard"
-)
+import "errors"
 
 // An overflow is what to do when the ring buffer is full.
 type overflow string
@@ -26,16 +20,4 @@ func (o *overflow) Set(text string) error {
 		return nil
 	}
 	return errors.New("neither gap nor stop")
-}
-
-// guardCommand is what the guard of a process runs, which wpptrace starts itself.
-func guardCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     guard.Command,
-		Short:   "Put probes into a process for wpptrace, and take them out should that be gone",
-		Example: "  wpptrace starts it itself",
-		Hidden:  true,
-		Args:    exactly(0, "no arguments"),
-		RunE:    func(*cobra.Command, []string) error { return guard.Serve() },
-	}
 }

@@ -4,16 +4,14 @@ import (
 	"github.com/spf13/cobra"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
-	"wpptrace/loader/guard"
 	"wpptrace/loader/privilege"
 )
 
 // takers take the capabilities of commands that record processes, or look at them, by the name of
 // the command. Every other command drops all that wpptrace was given, before it opens anything.
 var takers = map[string]func(*cobra.Command) error{
-	"wpptrace":    func(*cobra.Command) error { return privilege.TakeAll() },
-	guard.Command: func(*cobra.Command) error { return privilege.TakeAll() },
-	"check":       func(*cobra.Command) error { return privilege.Take(lookers...) },
+	"wpptrace": func(*cobra.Command) error { return privilege.TakeAll() },
+	"check":    func(*cobra.Command) error { return privilege.Take(lookers...) },
 	"plan": func(c *cobra.Command) error {
 		switch {
 		case !c.Flags().Changed("pid"): // a file is planned

@@ -8,6 +8,5 @@
 // snapshots are made of all that.
 //
 // The probes belong to a guard, a process that is this program once more, so that they go whatever
-// becomes of the recording. Who calls Run calls guard.Serve where the only argument is
-// guard.Command.
+// becomes of the recording. Who calls Run calls guard.Main first in main.
 package record

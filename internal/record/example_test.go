@@ -7,13 +7,15 @@ import (
 	"os"
 
 	"wpptrace/internal/record"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 	"wpptrace/query"
 	"wpptrace/query/report"
 )
 
 // Record a command, and print its five hottest subpaths.
-func ExampleRun() {
+func Example() {
+	guard.Main() // first in main: what puts the probes in is this program, started again
 	command, err := target.Start([]string{"bash", "-c", "for i in {1..99}; do x=$((x + i)); done"})
 	if err != nil {
 		log.Fatal(err)

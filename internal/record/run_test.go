@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,28 +16,6 @@ import (
 	"wpptrace/internal/record"
 	"wpptrace/loader/target"
 )
-
-// The example prints how the recording ended and five subpaths with their labels.
-func TestExample(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	stdout := os.Stdout
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	os.Stdout = w
-	ExampleRun()
-	os.Stdout = stdout
-	w.Close()
-	printed, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(printed)), "\n")
-	if len(lines) != 6 || lines[0] != "ended: exited" || strings.Count(lines[1], "#") < 1 {
-		t.Errorf("%q", lines)
-	}
-}
 
 // loop is a process that works until it is killed.
 func loop(t *testing.T) *target.Process {

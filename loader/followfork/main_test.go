@@ -1,7 +1,6 @@
 package followfork_test
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -10,12 +9,6 @@ import (
 
 // TestMain lets the test binary, started again, be a guard.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == guard.Command {
-		if err := guard.Serve(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	guard.Main()
 	os.Exit(m.Run())
 }

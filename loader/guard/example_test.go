@@ -12,8 +12,9 @@ import (
 )
 
 // The guard of a process puts probes in and takes them out, and lets the process go on where it has
-// been stopped. It needs a program that calls guard.Serve where it is started with guard.Command.
+// been stopped.
 func ExampleStart() {
+	guard.Main()                    // first in main: the guard is this program, started again
 	var p *target.Process           // to be opened
 	var executable *os.File         // of the process
 	var hit *ebpf.Program           // that probes run

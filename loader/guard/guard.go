@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,12 +17,34 @@ import (
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
+	"wpptrace/loader/privilege"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
 )
 
-// Command is the argument with which this program, started again, is to call Serve.
-const Command = "guard"
+// arguments are those with which this program is started again, to be a guard.
+var arguments = []string{"wpptrace", "guard"}
+
+// isServed says that this program calls Main, and so can be a guard.
+var isServed atomic.Bool
+
+// Main is to be called first in main, or in TestMain, of a program that calls Start: Start starts
+// that program again. There Main is the guard, and does not return; elsewhere it returns at once.
+func Main() {
+	isServed.Store(true)
+	if !slices.Equal(os.Args, arguments) {
+		return
+	}
+	err := privilege.TakeAll()
+	if err == nil {
+		err = serve()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "wpptrace: %v\n", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
 
 // A Guard is our side of the helper process that probes a process, and those that this one has
 // started. It may be used by several goroutines.
@@ -33,11 +57,18 @@ type Guard struct {
 	status  error         // then
 }
 
-// Start starts the guard of a process. The caller closes it. Cost: some 10 ms, and a process, which
-// sleeps.
+// ErrNotServed says that this program cannot be a guard: started again as one, it would do what it
+// does now, and start another.
+var ErrNotServed = errors.New("this program does not call guard.Main: call it first in main")
+
+// Start starts the guard of a process. The caller closes it. It fails with ErrNotServed in a
+// program that does not call Main. Cost: some 10 ms, and a process, which sleeps.
 func Start(p *target.Process) (*Guard, error) {
-	g := &Guard{process: p}
-	if err := g.start(); err != nil {
+	g, err := &Guard{process: p}, ErrNotServed
+	if isServed.Load() {
+		err = g.start()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("start the guard of process %d: %w", p.PID, err)
 	}
 	return g, nil
@@ -54,7 +85,7 @@ func (g *Guard) start() error {
 	}
 	g.cmd = &exec.Cmd{
 		Path:       "/proc/self/exe",
-		Args:       []string{"wpptrace", Command},
+		Args:       arguments,
 		ExtraFiles: []*os.File{theirs},
 		// the terminal's signals are not meant for it; of the same session, it may be let go on by
 		// whatever user

@@ -26,16 +26,16 @@ type server struct {
 	stops  []*ebpf.Map // empty: nobody is stopped
 }
 
-// Serve runs the guard in the process that Start starts: it answers requests until the process that
+// serve runs the guard in the process that Start starts: it answers requests until the process that
 // started it is gone. Then it removes its probes and continues the processes that were stopped.
-func Serve() error {
+func serve() error {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
 	conn, err := connection(os.NewFile(connFD, "wpptrace"))
 	if err != nil {
 		return fmt.Errorf("open the connection to wpptrace: %w", err)
 	}
 	s := &server{conn: conn, probes: map[int]io.Closer{}}
-	err = s.serve()
+	err = s.answerAll()
 	return errors.Join(err, s.undo())
 }
 
@@ -56,7 +56,7 @@ func (s *server) undo() error {
 	return s.release(removed)
 }
 
-func (s *server) serve() error {
+func (s *server) answerAll() error {
 	r := reply{} // it stands
 	for {
 		if err := send(s.conn, &r); errors.Is(err, unix.EPIPE) {
