@@ -346,7 +346,7 @@ func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Wri
 	defer printer.prepared()
 	defer errs.Clear()
 	if err := o.checkTarget(process); err != nil {
-		return record.Unstarted(options.Child, err)
+		return record.KillUnstarted(options.Child, err)
 	}
 	if o.followFork {
 		result, err := follow.Run(s.end, options, printer.handleFollowed)
@@ -368,9 +368,10 @@ func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Wri
 
 // checkTarget fails where a recording of a process cannot be: better before anything is read.
 func (o *recordFlags) checkTarget(p *target.Process) error {
-	if raw, path := o.rawFile, cmp.Or(o.output, record.SnapshotName(p)); record.Collide(raw, path) {
+	options := record.Options{Process: p, Output: o.output, Raw: o.rawFile}
+	if options, err := options.Complete(); errors.Is(err, record.ErrOneFile) {
 		return usagef("--raw %s is where the snapshot goes, %s, or the trace or snapshot before: "+
-			"name another file", raw, path)
+			"name another file", options.Raw, options.Output)
 	}
 	if _, err := requirement.Namespace(); err != nil {
 		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err,

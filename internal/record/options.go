@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -119,11 +120,30 @@ func SnapshotName(p *target.Process) string {
 	return fmt.Sprintf("%s-%d.wpp", name, p.PID)
 }
 
-// complete returns the options with what follows for what was not given.
-func (o Options) complete() Options {
+// Errors of options.
+var (
+	ErrNoProcess = errors.New("record: neither Process nor Child is given: set one of them")
+	ErrOneFile   = errors.New("the raw trace goes where the snapshot does, or the trace or " +
+		"snapshot before: name another file")
+)
+
+// Complete returns the options with what follows for what was not given. It fails where they ask
+// for what cannot be, before anything is touched.
+func (o Options) Complete() (Options, error) {
 	if o.Child != nil {
 		o.Process = o.Child.Process
 	}
+	if o.Process == nil {
+		return o, ErrNoProcess
+	}
+	o = o.withDefaults()
+	if collide(o.Raw, o.Output) {
+		return o, fmt.Errorf("write raw trace %s and snapshot %s: %w", o.Raw, o.Output, ErrOneFile)
+	}
+	return o, nil
+}
+
+func (o Options) withDefaults() Options {
 	if o.Output == "" {
 		o.Output = SnapshotName(o.Process)
 	}

@@ -80,9 +80,9 @@ func otherFile(why error, flag string) string {
 	return remedy
 }
 
-// Collide reports whether a raw trace and a snapshot would be one file, or what one of them
+// collide reports whether a raw trace and a snapshot would be one file, or what one of them
 // replaces would be the other. raw may be "".
-func Collide(raw, snapshot string) bool {
+func collide(raw, snapshot string) bool {
 	return raw != "" && (isAt(raw, snapshot) || isAt(raw, store.Old(snapshot)) ||
 		isAt(store.Old(raw), snapshot))
 }

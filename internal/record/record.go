@@ -51,10 +51,13 @@ func Run(ctx context.Context, o Options, handle func(Event)) (*Result, error) {
 	if handle == nil {
 		handle = func(Event) {}
 	}
-	o = o.complete()
+	o, err := o.Complete()
+	if err != nil {
+		return nil, KillUnstarted(o.Child, err)
+	}
 	r, err := start(ctx, o, handle)
 	if err != nil {
-		return nil, Unstarted(o.Child, err)
+		return nil, KillUnstarted(o.Child, err)
 	}
 	defer r.Close()
 	if o.Child != nil {
@@ -74,9 +77,9 @@ func (e *UnstartedError) Error() string { return e.Err.Error() }
 
 func (e *UnstartedError) Unwrap() error { return e.Err }
 
-// Unstarted kills a command whose recording cannot begin, unless it is nil, and returns the error
+// KillUnstarted kills a command whose recording cannot begin, unless it is nil, and returns the error
 // that says so.
-func Unstarted(c *target.Child, err error) *UnstartedError {
+func KillUnstarted(c *target.Child, err error) *UnstartedError {
 	if c == nil {
 		return &UnstartedError{err}
 	}

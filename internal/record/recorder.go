@@ -53,10 +53,13 @@ type Recorder struct {
 // Prepare plans, checks and attaches: the probes stand then, and report nothing yet. When it fails
 // nothing stays attached; else the recorder is to be closed.
 func Prepare(o Options, handle func(Event)) (*Recorder, error) {
-	o = o.complete()
+	o, err := o.Complete()
+	if err != nil {
+		return nil, err
+	}
 	r := &Recorder{options: o, handle: handle, isOut: make(chan struct{})}
 	r.out = sync.OnceFunc(func() { close(r.isOut) })
-	if err := privilege.AsUser(func() error { return CheckOutput(o.Output) }); err != nil {
+	if err = privilege.AsUser(func() error { return CheckOutput(o.Output) }); err != nil {
 		return nil, err
 	}
 	p := o.Process
@@ -127,14 +130,22 @@ func (r *Recorder) load() (err error) {
 	}
 	if err != nil {
 		r.session.Close()
-		return errors.Join(err, r.raw.abandon())
+		return errors.Join(err, r.abandon())
 	}
 	return nil
+}
+
+// abandon closes the files that the recording has opened since begin, and drops the temporary ones.
+func (r *Recorder) abandon() error {
+	r.libraries.close()
+	return errors.Join(r.streams.Abandon(), r.raw.abandon())
 }
 
 // begin makes what decodes and compresses the events of the session.
 func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	o := &r.options
+	r.streams = streams
+	r.libraries = newLibraries(o.Process, o.Selection, r.program.Image.Needed)
 	if r.decoder, err = decoder.New(r.program.Plan, o.Log); err != nil {
 		return err
 	}
@@ -145,7 +156,6 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	}
 	troubles := newDebugTroubles(o.Log)
 	troubles.notePassedOver(r.program.Image)
-	r.streams = streams
 	r.threads = &threads{
 		process: o.Process, session: r.session, plan: r.program.Plan, decoder: r.decoder,
 		streams:  streams,
@@ -163,7 +173,6 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		troubles: troubles,
 		command:  o.Process.Command(),
 	}
-	r.libraries = newLibraries(o.Process, o.Selection, r.program.Image.Needed)
 	r.images = &images{
 		program: r.program, exe: r.exe, session: r.session, decoder: r.decoder, raw: r.raw,
 		threads: r.threads, troubles: troubles, libraries: r.libraries, handle: r.handle,
@@ -359,10 +368,9 @@ func (r *Recorder) Close() {
 	r.usage.meter.Close()
 	r.session.Close()
 	r.out()
-	if err := errors.Join(r.streams.Abandon(), r.raw.abandon()); err != nil {
+	if err := r.abandon(); err != nil {
 		r.options.Log.Warn("a temporary file stays", "why", err)
 	}
-	r.libraries.close()
 	r.exe.Close()
 }
 

@@ -106,8 +106,9 @@ func (s *subject) open() *target.Process {
 // writes nothing.
 func newRecorder(t testing.TB, o Options, program *Program, session *attach.Session) *Recorder {
 	t.Helper()
+	completed := o.withDefaults()
 	r := &Recorder{
-		options: o.complete(), handle: func(Event) {}, program: program, session: session,
+		options: completed, handle: func(Event) {}, program: program, session: session,
 		out: func() {}, isOut: make(chan struct{}),
 	}
 	must(t, r.begin(spill.New(nil, spill.Limits{})))

@@ -42,7 +42,7 @@ func Try(p *target.Process, exe *os.File, program *Program, ring int,
 		return nil, fmt.Errorf("try probes in process %d (%s): %w: leave --canary out", p.PID,
 			p.Name, err)
 	}
-	r := &Recorder{options: Options{Process: p}.complete(), program: program, session: session}
+	r := &Recorder{options: Options{Process: p}.withDefaults(), program: program, session: session}
 	if err := r.begin(spill.New(nil, spill.Limits{})); err != nil {
 		return nil, err
 	}

@@ -117,10 +117,11 @@ func (w *windows) close(ctx context.Context) error {
 // open puts the probes in again, and lets the window begin.
 func (w *windows) open(ctx context.Context) error {
 	session := w.threads.session
-	switch err := w.change(w.schedule.LoadBeforeOpening(), w.attach); {
-	case !session.Attached() && w.schedule.MayTryAgain(errors.Is(err, attach.ErrBreakpoint)):
-		return nil
-	case err != nil:
+	if err := w.change(w.schedule.LoadBeforeOpening(), w.attach); err != nil {
+		if errors.Is(err, attach.ErrBreakpoint) && !session.Attached() &&
+			w.schedule.MayTryAgain() {
+			return nil
+		}
 		return err
 	}
 	if !w.schedule.Begins(w.threads.process.Sleeping()) {

@@ -34,15 +34,45 @@ func Check() error {
 	return nil
 }
 
+// ErrForOne says that an option is for one process: each recording would replace what another has
+// written, or have what is there once.
+var ErrForOne = errors.New("that is for the recording of one process: leave it out")
+
+// check fails where options ask for what several recordings cannot have.
+func check(o record.Options) error {
+	if _, err := o.Complete(); err != nil {
+		return err
+	}
+	for _, option := range []struct {
+		name  string
+		given bool
+	}{
+		{"Raw", o.Raw != ""}, {"Threads", len(o.Threads) > 0},
+		{"Selection.Libraries", len(o.Selection.Libraries) > 0}, {"Overhead", o.Overhead > 0},
+		{"StopWhenFull", o.StopWhenFull},
+	} {
+		if option.given {
+			return fmt.Errorf("follow processes with %s: %w", option.name, ErrForOne)
+		}
+	}
+	return nil
+}
+
 // Run is record.Run of a process and of those that it starts. The options are those of the first
 // one; its memory and ring buffer are for all, its duration is that of all. Snapshots of others go
 // to files beside the first's, with the process's number in their names. The handler may be called
 // by several goroutines, but by one at a time. A result beside an error holds what is known all the
 // same.
 func Run(ctx context.Context, o record.Options, handle func(record.Event)) (*Result, error) {
+	if handle == nil {
+		handle = func(record.Event) {}
+	}
+	if err := check(o); err != nil {
+		return nil, record.KillUnstarted(o.Child, err)
+	}
 	r, err := start(ctx, o, handle)
 	if err != nil {
-		return nil, record.Unstarted(o.Child, err)
+		return nil, record.KillUnstarted(o.Child, err)
 	}
 	defer r.close()
 	if o.Child != nil {

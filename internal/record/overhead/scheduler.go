@@ -39,9 +39,6 @@ func NewScheduler(share float64, window time.Duration, used target.Times, load f
 	return &Scheduler{budget: New(share), window: window, account: begun, load: load, rare: rare}
 }
 
-// Window is how long a window lasts at least.
-func (s *Scheduler) Window() time.Duration { return s.window }
-
 // Rare are the sites that are counted between windows; nil: there are none.
 func (s *Scheduler) Rare() *RareSites { return s.rare }
 
@@ -158,7 +155,9 @@ func (s *Scheduler) LoadBeforeClosing() float64 { return min(s.load, s.rate()) }
 func (s *Scheduler) Load() float64 { return s.load }
 
 // Open notes that a window is open.
-func (s *Scheduler) Open() { s.opened, s.opening = time.Now(), s.account.last }
+func (s *Scheduler) Open() {
+	s.opened, s.opening, s.barred = time.Now(), s.account.last, 0
+}
 
 // Close notes that the window is closed.
 func (s *Scheduler) Close() { s.closed, s.opened = s.closed+1, time.Time{} }
@@ -228,13 +227,9 @@ func (s *Scheduler) Begins(asleep bool) bool {
 // opening: those of one in windows of its own soon go.
 const mostBarred = 500
 
-// MayTryAgain reports whether a window may open later that has not opened now; barred: for somebody
-// else's breakpoints.
-func (s *Scheduler) MayTryAgain(barred bool) bool {
-	if !barred {
-		s.barred = 0
-		return false
-	}
+// MayTryAgain reports whether a window may open later that somebody else's breakpoints have kept
+// from opening now.
+func (s *Scheduler) MayTryAgain() bool {
 	s.barred++
 	return s.barred < mostBarred
 }

@@ -193,24 +193,23 @@ func TestNextWindow(t *testing.T) {
 	}
 }
 
-// Chance meetings with another's windows do not end a recording, however far apart; one that never
-// gets its turn ends.
+// TestMayTryAgain: chance meetings with another's windows do not end a recording, however far
+// apart: a window that opens begins the count anew. A recording that never gets its turn ends.
 func TestMayTryAgain(t *testing.T) {
-	p := &Scheduler{}
+	p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
 	for range 3 {
 		for i := 1; i < mostBarred; i++ {
-			if !p.MayTryAgain(true) {
+			if !p.MayTryAgain() {
 				t.Fatalf("given up after %d times", i)
 			}
 		}
-		if p.MayTryAgain(false) {
-			t.Fatal("a window that has opened is to be tried again")
-		}
+		p.Open()
+		p.Close()
 	}
 	for range mostBarred - 1 {
-		p.MayTryAgain(true)
+		p.MayTryAgain()
 	}
-	if p.MayTryAgain(true) {
+	if p.MayTryAgain() {
 		t.Error("it is tried for ever")
 	}
 }
