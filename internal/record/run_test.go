@@ -20,6 +20,9 @@ import (
 // loop is a process that works until it is killed.
 func loop(t *testing.T) *target.Process {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it traces a process")
+	}
 	cmd := exec.Command("bash", "-c", "while :; do x=$(((x * 31 + 7) % 1000)); done")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -119,6 +122,9 @@ func TestWindowEvents(t *testing.T) {
 
 // A recording that is canceled before it begins leaves nothing, and its command has not run.
 func TestCanceledBeforeItBegins(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it traces a process")
+	}
 	dir := t.TempDir()
 	command, err := target.Start([]string{"touch", filepath.Join(dir, "ran")})
 	if err != nil {

@@ -45,6 +45,9 @@ func startServer(t *testing.T) *subject {
 // startSubject runs a program that does as the server does.
 func startSubject(t *testing.T, cmd *exec.Cmd) *subject {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it traces a process")
+	}
 	s := &subject{t: t, cmd: cmd}
 	in, errIn := cmd.StdinPipe()
 	out, err := cmd.StdoutPipe()
