@@ -21,6 +21,8 @@ type debugData struct {
 	supplement *debugData // what several files have in common (dwz(1)); nil: there is none
 	strings    []byte     // .debug_str, which files that have this one as their supplement refer to
 
+	scopes map[dwarf.Offset][]scope // by the first entry of a unit that has been read for them
+
 	left *debugRoom
 }
 
@@ -28,6 +30,7 @@ type debugData struct {
 type debugRoom struct {
 	names  int // bytes
 	ranges int
+	scopes int
 	// bytes of names that are read each time that an entry is looked up: those of a unit's first
 	// entry at most
 	least int
@@ -66,7 +69,7 @@ func (f elfFile) openDWARF() (*debugData, error) {
 		}
 	}
 	return &debugData{data: data, units: units, strings: sections["str"],
-		left: &debugRoom{names: maxDebugNames, ranges: maxRanges}}, nil
+		left: &debugRoom{names: maxDebugNames, ranges: maxRanges, scopes: maxScopes}}, nil
 }
 
 func (f elfFile) readDebugSections() (map[string][]byte, error) {

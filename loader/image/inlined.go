@@ -140,13 +140,17 @@ func (c *inlinedCalls) name(at naming) string {
 }
 
 // routineName is the name of the routine that an entry is of, demangled: its own, or that of the
-// entry that it refers to.
-func (d *debugData) routineName(at naming) (string, error) {
+// entry that it refers to. One without a linkage name, as C++ has for what other units cannot call,
+// is qualified by the scopes around it.
+func (d *debugData) routineName(at naming) (string, error) { return d.nameOf(at, 0) }
+
+// nameOf is the name of a routine, or of a scope of other names, which depth others are in.
+func (d *debugData) nameOf(at naming, depth int) (string, error) {
 	const mipsLinkageName = dwarf.Attr(0x2007) // before DWARF 4
 	const most = 8                             // entries that refer to each other
-	plain := ""
+	plain, external := "", false
+	from := d
 	for range most {
-		from := d
 		if at.shared {
 			from = d.supplement
 		}
@@ -158,15 +162,28 @@ func (d *debugData) routineName(at naming) (string, error) {
 			return plain, err
 		}
 		for _, attribute := range []dwarf.Attr{dwarf.AttrLinkageName, mipsLinkageName} {
-			if name, _ := e.Val(attribute).(string); name != "" {
+			name, _ := e.Val(attribute).(string)
+			switch {
+			case name == "" || qualifiesMembers(e.Tag):
+			case depth > 0: // local classes are within it, whose names have its parameters
+				return demangled(name), nil
+			default:
 				return Demangle(name), nil
 			}
 		}
 		name, _ := e.Val(dwarf.AttrName).(string)
 		plain = cmp.Or(plain, name)
+		isExternal, _ := e.Val(dwarf.AttrExternal).(bool)
+		external = external || isExternal
 		next, ok := referred(e, at.shared)
 		if !ok {
-			return plain, nil
+			if plain == "" && e.Tag == dwarf.TagNamespace {
+				plain = "(anonymous namespace)"
+			}
+			if plain == "" {
+				return "", nil
+			}
+			return from.qualified(plain, at.entry, external, depth)
 		}
 		at = next
 	}

@@ -25,6 +25,8 @@ const (
 	maxRanges     = 1 << 26   // that are read in all
 	maxCalls      = 1 << 22   // that are inlined, in units that are looked at
 	maxCallDepth  = 250
+	maxScopes     = 1 << 22 // of names, that are read in all
+	maxScopeDepth = 32
 
 	maxSections     = 1 << 16
 	maxSectionNames = 64 << 20 // bytes, where each section's name were all that there are

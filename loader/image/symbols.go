@@ -115,9 +115,12 @@ func functionSymbols(static, dynamic []symbolEntry) []Symbol {
 
 // Demangle returns the source form of a C++ or Rust symbol without parameters, other symbols as
 // they are. The suffix that a compiler gives to a clone (.cold, .part.0, .constprop.0) stays.
-func Demangle(symbol string) string {
+func Demangle(symbol string) string { return demangled(symbol, demangle.NoParams) }
+
+// demangled is the source form of a symbol, with parameters unless an option leaves them out.
+func demangled(symbol string, options ...demangle.Option) string {
 	const maxPower = 12 // 4096 characters: a mangled name can stand for one exponentially longer
-	name, err := demangle.ToString(symbol, demangle.NoParams, demangle.MaxLength(maxPower))
+	name, err := demangle.ToString(symbol, append(options, demangle.MaxLength(maxPower))...)
 	if err != nil || name == "" {
 		return symbol
 	}
