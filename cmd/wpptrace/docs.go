@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,15 +55,81 @@ func writeDocs(root *cobra.Command, dir string) error {
 	}
 	root.DisableAutoGenTag = true
 	for _, c := range append(root.Commands(), root) {
-		c.Long = markdown(c.Long)
-		c.Flags().VisitAll(flagMarkdown)
-	}
-	if err := doc.GenManTree(root,
-		&doc.GenManHeader{Title: "WPPTRACE", Section: "1",
-			Source: "wpptrace " + strings.TrimSpace(release)}, pages); err != nil {
-		return fmt.Errorf("write manual pages: %w", err)
+		if c != root && !c.IsAvailableCommand() {
+			continue
+		}
+		if err := writePage(c, pages); err != nil {
+			return fmt.Errorf("write manual page: %w", err)
+		}
 	}
 	return nil
+}
+
+// writePage writes the manual page of a command. What cobra/doc would print of flags, their initial
+// values, we print as --help does: the names of their values.
+func writePage(c *cobra.Command, dir string) error {
+	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
+	text, status, _ := strings.Cut(c.Long, "\nExit status: ")
+	c.Long = markdown(text) + commandsMarkdown(c) + optionsMarkdown(c)
+	if status != "" {
+		c.Long += "\n\n# EXIT STATUS\n\n" + markdown(status)
+	}
+	f, err := os.Create(filepath.Join(dir, name+".1"))
+	if err != nil {
+		return err
+	}
+	header := &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1",
+		Source: "wpptrace " + strings.TrimSpace(release)}
+	return errors.Join(doc.GenMan(c, header, f), f.Close())
+}
+
+// commandsMarkdown lists the commands below one, and what each is for.
+func commandsMarkdown(c *cobra.Command) string {
+	if !c.HasAvailableSubCommands() {
+		return ""
+	}
+	text := "\n\n# COMMANDS\n"
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			text += fmt.Sprintf("\n**%s**\n: %s\n", below.Name(), escape(below.Short))
+		}
+	}
+	return text
+}
+
+// optionsMarkdown lists the flags of a command, and hides them from cobra/doc.
+func optionsMarkdown(c *cobra.Command) string {
+	c.InitDefaultHelpFlag()
+	c.InitDefaultVersionFlag()
+	text := "\n\n# OPTIONS\n"
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		f.Hidden = true
+		value, usage := pflag.UnquoteUsage(f)
+		name := "**--" + f.Name + "**"
+		if f.Shorthand != "" {
+			name = "**-" + f.Shorthand + "**, " + name
+		}
+		if value != "" {
+			name += " *" + value + "*"
+		}
+		text += fmt.Sprintf("\n%s\n: %s%s\n", name, escape(usage), defaultText(f))
+	})
+	return text
+}
+
+// defaultText is what --help says of the value that a flag has if it is not given.
+func defaultText(f *pflag.Flag) string {
+	alone := pflag.NewFlagSet("", pflag.ContinueOnError)
+	shown := *f
+	shown.Hidden, shown.Usage = false, ""
+	alone.AddFlag(&shown)
+	if _, text, found := strings.Cut(alone.FlagUsages(), " (default "); found {
+		return escape(" (default " + strings.TrimSpace(text))
+	}
+	return ""
 }
 
 // markdown is plain text for cobra/doc: tables stay as they are, and signs stand for themselves.
@@ -93,6 +160,3 @@ func escape(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", `\<`,
 		"[", `\[`, "]", `\]`).Replace(text)
 }
-
-// flagMarkdown puts the name of a flag's value in place, which pflag marks by quotes.
-func flagMarkdown(f *pflag.Flag) { f.Usage = escape(strings.ReplaceAll(f.Usage, "`", "")) }
