@@ -9,7 +9,7 @@ RACE = ./compress/spill ./compress/wpp/... ./internal/jsondoc ./internal/memory 
 # All others run without it, and of these once more what has more to do without -short.
 AGAIN = ./compress/... ./internal/record/... ./loader/plan/... ./query/...
 
-.PHONY: wpptrace docs install deb demo test kernel-tests matrix soak bench fuzz generate fmt clean
+.PHONY: wpptrace docs install uninstall deb demo test kernel-tests matrix soak bench fuzz generate fmt clean
 
 wpptrace:
 	@.ci/need-go
@@ -34,8 +34,16 @@ install: wpptrace docs
 		$(SHARE)/bash-completion/completions/wpptrace
 	install -D -m 644 -t $(SHARE)/fish/vendor_completions.d build/docs/completions/wpptrace.fish
 	install -D -m 644 build/docs/completions/_wpptrace $(DESTDIR)$(ZSH)/_wpptrace
-	install -D -m 644 -t $(SHARE)/doc/wpptrace README.md docs/*.md
+	install -D -m 644 -t $(SHARE)/doc/wpptrace README.md LICENSE
+	install -D -m 644 -t $(SHARE)/doc/wpptrace/docs docs/*.md
 	install -D -m 644 LICENSE $(SHARE)/doc/wpptrace/copyright
+
+# What install has put below the same PREFIX.
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/wpptrace $(SHARE)/man/man1/wpptrace.1.gz \
+		$(SHARE)/man/man1/wpptrace-*.1.gz $(SHARE)/bash-completion/completions/wpptrace \
+		$(SHARE)/fish/vendor_completions.d/wpptrace.fish $(DESTDIR)$(ZSH)/_wpptrace
+	rm -rf $(SHARE)/doc/wpptrace
 
 # The Debian package, build/wpptrace_VERSION_amd64.deb.
 deb:

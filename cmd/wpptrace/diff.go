@@ -71,7 +71,7 @@ COUNT   how often it ran in the first, THEN in the second`,
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)",
 		func(text string) error { return setCost(&q.Hot, text) })
 	f.StringVar((*string)(&q.Hot.Metric), "cost", "",
-		"what a path costs: its `instructions`, the default, or \"count\": 1")
+		"`WHAT` a path costs: instructions: its own (the default), or count: 1")
 	f.IntVar(&q.Top, "top", q.Top, "print only the `N` that changed most; 0: all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c

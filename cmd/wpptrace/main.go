@@ -78,6 +78,7 @@ func oneLine(err error) string { return report.Fit(err.Error(), len(err.Error())
 // execute runs the command that the arguments name.
 func execute(root *cobra.Command) (c *cobra.Command, err error) {
 	c = root
+	checkTopic(root)
 	helped := checkHelp(root)
 	c, err = root.ExecuteC()
 	return c, cmp.Or(err, helped())
@@ -136,6 +137,21 @@ func rootCommand() *cobra.Command {
 		withPowers(c)
 	}
 	return root
+}
+
+// checkTopic has help fail of a command that there is not: cobra explains the first one then.
+func checkTopic(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it was made in the line above
+	}
+	help.Args = func(_ *cobra.Command, args []string) error {
+		if found, _, err := root.Find(args); len(args) > 0 && (err != nil || found == root) {
+			return usagef("no command %q to explain: wpptrace --help lists them", args[0])
+		}
+		return nil
+	}
 }
 
 // taggedCommands are those of builds with a tag, which are not installed.

@@ -181,9 +181,10 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		"unwind", r.Unlisted)
 	row("", "information: not traced")
 	if len(r.Libraries) > 0 {
-		row("libraries", "%s",
-			report.Fit("not traced without --lib: "+strings.Join(r.Libraries, ", "),
-				report.TableColumns-16))
+		for i, line := range lines("not traced without --lib: ", r.Libraries,
+			report.TableColumns-16) {
+			row([]string{"libraries", ""}[min(i, 1)], "%s", line)
+		}
 	}
 	if r.Verified != nil {
 		r.writeProof(out, row)
@@ -195,6 +196,22 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		return fmt.Errorf("write plan: %w", err)
 	}
 	return nil
+}
+
+// lines names all of a list, in lines of so many columns at most unless a name is longer.
+func lines(begin string, list []string, columns int) (lines []string) {
+	line := begin
+	for i, name := range list {
+		name = report.Fit(name, len(name))
+		if i < len(list)-1 {
+			name += ","
+		}
+		if line != begin && len(line)+len(name) > columns {
+			lines, line = append(lines, strings.TrimRight(line, " ")), ""
+		}
+		line += name + " "
+	}
+	return append(lines, strings.TrimRight(line, " "))
 }
 
 func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string, args ...any)) {

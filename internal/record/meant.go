@@ -115,6 +115,21 @@ func (p *Program) InlinedElsewhere(only []*regexp.Regexp, most uint64) (list []s
 	return list
 }
 
+// unnamed is the name of a routine that is called by its address, if most are, as in a program that
+// is stripped; or "".
+func (p *Program) unnamed() (name string) {
+	n := 0
+	for _, r := range p.Plan.Routines {
+		if r.Symbol == "" {
+			n, name = n+1, r.Name
+		}
+	}
+	if 2*n <= len(p.Plan.Routines) {
+		return ""
+	}
+	return name
+}
+
 // Routine returns the one routine with a name: as it is printed, as the symbol table has it, or
 // the entry's address. Where there is none, or several are, the error names those that may be
 // meant.
@@ -138,7 +153,12 @@ func (p *Program) Routine(name string) (*plan.Routine, error) {
 		return found[0], nil
 	case len(found) == 0:
 		near := routinenames.Similar(name, known, most)
-		if len(near) == 0 {
+		switch unnamed := p.unnamed(); {
+		case len(near) == 0 && unnamed != "":
+			return nil, fmt.Errorf("no routine %s: the program has no symbols for most of its "+
+				"routines (it is stripped): name one by its entry's address, as %s is: wpptrace "+
+				"plan -v lists them", routinenames.Printable(name), unnamed)
+		case len(near) == 0:
 			return nil, fmt.Errorf("no routine %s: wpptrace plan -v lists them",
 				routinenames.Printable(name))
 		}

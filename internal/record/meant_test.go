@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
 )
 
 // An expression that selects nothing has the names that may be meant; one whose routines are
@@ -45,5 +48,25 @@ int main(int c, char **v) { return calls(c) + pointer(c) == 0; }
 	}
 	if p, err = load("both|calls"); err != nil || p.InlinedElsewhere(both, 1<<20) != nil {
 		t.Errorf("what is selected is elsewhere: %v", err)
+	}
+}
+
+// Where most routines have no symbol, as in a program that is stripped, the error says how they are
+// named there; elsewhere it does not.
+func TestRoutineOfAStrippedProgram(t *testing.T) {
+	named := &plan.Routine{Routine: &cfg.Routine{Name: "_init", Symbol: "_init"}}
+	unnamed := &plan.Routine{Routine: &cfg.Routine{Name: "fn_3ee0", Addr: 0x3ee0}}
+	for _, c := range []struct {
+		routines []*plan.Routine
+		want     string
+	}{
+		{[]*plan.Routine{named, unnamed, unnamed}, "it is stripped): name one by its entry's " +
+			"address, as fn_3ee0 is"},
+		{[]*plan.Routine{named, named, unnamed}, "no routine work: wpptrace plan -v lists them"},
+	} {
+		_, err := (&Program{Plan: &plan.Plan{Routines: c.routines}}).Routine("work")
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
 	}
 }
