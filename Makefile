@@ -9,7 +9,8 @@ RACE = ./compress/spill ./compress/wpp/... ./internal/jsondoc ./internal/memory 
 # All others run without it, and of these once more what has more to do without -short.
 AGAIN = ./compress/... ./internal/record/... ./loader/plan/... ./query/...
 
-.PHONY: wpptrace docs install uninstall deb demo test kernel-tests matrix soak bench fuzz generate fmt clean
+.PHONY: wpptrace docs install uninstall deb demo test kernel-tests matrix soak bench fuzz \
+	generate fmt clean
 
 wpptrace:
 	@.ci/need-go
