@@ -40,7 +40,8 @@ func ReadCosts(r io.Reader, column string) (*CostTable, error) {
 	header, err := lines.Read()
 	switch {
 	case errors.Is(err, io.EOF):
-		return fail(errors.New(`there is no header: the first line names the columns, as "path,before,cycles"`))
+		return fail(errors.New(`there is no header: the first line names the columns, ` +
+			`as "path,before,cycles"`))
 	case err != nil:
 		return fail(err)
 	}

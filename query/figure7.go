@@ -15,13 +15,16 @@ import (
 // hot only by what several rules add to it.
 //
 // Where the listing leaves room, it is read so:
-//   - Freeze(Length()) comes after Clear(), and would freeze nothing away. The text says that a prefix ends where the first hot subpath
-//     begins: the length meant is that of the subpath before it is cleared.
-//   - A prefix that was frozen, or that met its limit, does not cover its rule; nor does it go on behind a rule that its own prefix
-//     does not cover, since what comes next there does not follow what came before.
+//   - Freeze(Length()) comes after Clear(), and would freeze nothing away. The text says that a
+//     prefix ends where the first hot subpath begins: the length meant is that of the subpath
+//     before it is cleared.
+//   - A prefix that was frozen, or that met its limit, does not cover its rule; nor does it go on
+//     behind a rule that its own prefix does not cover, since what comes next there does not follow
+//     what came before.
 //   - L-limited strings drop their first symbol when they get too long.
 //   - Marks, which Larus has not, end subpaths and prefixes.
-//   - The same subpath may be reported at several rules. Here it is found once, and its count is the exact one.
+//   - The same subpath may be reported at several rules. Here it is found once, and its count is
+//     the exact one.
 type figure7 struct {
 	forest    *forest // being read
 	all       *forests

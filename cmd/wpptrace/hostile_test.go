@@ -137,8 +137,9 @@ type watch struct {
 // watchOpened watches a file system, and files elsewhere.
 func watchOpened(t *testing.T, filesystem string, files ...string) watch {
 	t.Helper()
-	fd, err :=
-		unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK|unix.FAN_UNLIMITED_QUEUE, unix.O_RDONLY|unix.O_LARGEFILE|unix.O_NONBLOCK)
+	const flags = unix.FAN_CLASS_NOTIF | unix.FAN_CLOEXEC | unix.FAN_NONBLOCK |
+		unix.FAN_UNLIMITED_QUEUE
+	fd, err := unix.FanotifyInit(flags, unix.O_RDONLY|unix.O_LARGEFILE|unix.O_NONBLOCK)
 	must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
 	must(t, unix.FanotifyMark(fd, unix.FAN_MARK_ADD|unix.FAN_MARK_FILESYSTEM,

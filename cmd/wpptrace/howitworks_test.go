@@ -34,6 +34,9 @@ func TestHowItWorks(t *testing.T) {
 		t.Fatal(errs)
 	}
 	if !strings.Contains(plan, "6 blocks, 1 probe,") {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("CI's compiler makes another routine than the document has:\n%s", plan)
+		}
 		t.Skipf("this compiler makes another routine:\n%s", plan)
 	}
 	addresses := regexp.MustCompile(`\b(0x)?1[0-9a-f]{3}\b`)

@@ -232,7 +232,7 @@ func dumpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dump [--as FORM] [--tid TID] [--from N] [--to N] [--reverse] SNAPSHOT",
 		Short: "Print a snapshot in full: every path, block or instruction that ran, in order",
-		Example: `  wpptrace dump x.wpp              TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS
+		Example: `  wpptrace dump x.wpp              TID ROUTINE PATH START-KIND END-KIND ADDRESS
   wpptrace dump --as insns x.wpp   TID IMAGE ADDRESS, a line for each instruction
   wpptrace dump --as dot x.wpp | dot -Tsvg    the grammar as a graph
   wpptrace dump --from 900 --to 910 x.wpp     ten paths, at once, wherever they are`,

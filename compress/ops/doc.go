@@ -7,11 +7,14 @@
 // Entering and leaving a routine need no symbols of their own, since they follow from where paths
 // start and end and from the marks:
 //
-//   - A path that starts at StartEntry, and the path directly after a Resume mark, is the first of a new activation: EnterRoutine
-//     stands just before it. (A decoder may say EnterRoutine earlier, before a handler interrupts that path, say; the Expander does not.)
-//   - A path that ends with EndReturn or EndTail closes the innermost activation: LeaveRoutine stands just after it.
+//   - A path that starts at StartEntry, and the path directly after a Resume mark, is the first of
+//     a new activation: EnterRoutine stands just before it. (A decoder may say EnterRoutine
+//     earlier, before a handler interrupts that path, say; the Expander does not.)
+//   - A path that ends with EndReturn or EndTail closes the innermost activation: LeaveRoutine
+//     stands just after it.
 //   - An Unwind mark of n closes n activations: LeaveRoutine stands n times just after it.
-//   - Nothing else opens or closes one. Activations open at the end of a stream are so because tracing ended.
+//   - Nothing else opens or closes one. Activations open at the end of a stream are so because
+//     tracing ended.
 //
 // It knows routines and paths only by their numbers, does no I/O and does not compress.
 package ops

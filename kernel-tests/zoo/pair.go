@@ -56,7 +56,8 @@ def shortest(start):
                 best[to] = d + cost
                 heapq.heappush(heap, (d + cost, to))
     return best
-print(sum(sum(shortest(s).values()) for s in range(0, 80, 20)), collections.Counter(len(n.edges) for n in nodes))
+print(sum(sum(shortest(s).values()) for s in range(0, 80, 20)),
+    collections.Counter(len(n.edges) for n in nodes))
 `
 	sqliteJoin = `
 create table author(id integer primary key, name text);

@@ -152,7 +152,8 @@ func checkFind(t querytest.Fataler, s *wpp.Snapshot, items string, gap, first in
 	want = want[min(len(want), first-1):min(len(want), first+3)]
 	for i := range got.Occurrences {
 		o := &got.Occurrences[i]
-		if stream := querytest.Streams(s)[o.TID-100][o.Position:][:len(o.Symbols)]; !slices.Equal(stream, o.Symbols) {
+		stream := querytest.Streams(s)[o.TID-100][o.Position:][:len(o.Symbols)]
+		if !slices.Equal(stream, o.Symbols) {
 			t.Fatalf("at %d is %v, not %v", o.Position, stream, o.Symbols)
 		}
 		o.Symbols = nil

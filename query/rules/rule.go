@@ -73,7 +73,8 @@ func parseRule(a *pathNames, text string) (*rule, error) {
 		return r, err
 	default:
 		return nil,
-			errors.New(`it is none of "A before B", "every A followed by B [before C]", "never A after B", "A and B balanced [within N]", "never REGEX", "always REGEX"`)
+			errors.New(`it is none of "A before B", "every A followed by B [before C]", ` +
+				`"never A after B", "A and B balanced [within N]", "never REGEX", "always REGEX"`)
 	}
 	for i, to := range []*int{&r.a, &r.b, &r.c}[:len(p.named)] {
 		if *to, err = a.add(p.named[i]); err != nil {

@@ -67,18 +67,21 @@ func violation(why string, o Occurrence, c *stream.Cursor) Violation {
 // where A, B and C are names as in a FindQuery:
 //
 //   - "A before B": no B runs before an A has
-//   - "every A followed by B": when a thread ends, a B has run after its last A; one that is not known to have ended leaves that open
+//   - "every A followed by B": when a thread ends, a B has run after its last A; one that is not
+//     known to have ended leaves that open
 //   - "every A followed by B before C": after an A no C runs before a B has
 //   - "never A after B"
-//   - "A and B balanced", "A and B balanced within N": no B runs without an A before it that is its own, at most N of A are without their B
-//     at a time, and none when the thread ends; one that is not known to have ended leaves these open
+//   - "A and B balanced", "A and B balanced within N": no B runs without an A before it that is its
+//     own, at most N of A are without their B at a time, and none when the thread ends; one that is
+//     not known to have ended leaves these open
 //
 // What may have been kept before the record of a thread began, in the midst of it, or in a gap, is
 // open as well: a B of the first rule, and one of the balanced without its A; a C behind an A and a
 // gap; of a thread with gaps all that is not balanced.
 //
 //   - "never REGEX": no stretch matches
-//   - "always REGEX": the paths that REGEX names, taken alone, are the beginning of what it matches, from the thread's beginning on
+//   - "always REGEX": the paths that REGEX names, taken alone, are the beginning of what it
+//     matches, from the thread's beginning on
 //
 // A regular expression is names, "." for any path, "!NAME" for any other, "|", "*", "+", "?",
 // "{N}", "{N,M}" and parentheses. Marks are skipped, but in "never REGEX", where nothing matches

@@ -19,8 +19,9 @@ import (
 // are CRC-32C.
 //
 //	header:   8 bytes magic, 4 bytes version, 4 bytes checksum of these 12
-//	section:  4 bytes kind, 4 bytes stored length, 4 bytes raw length, 4 bytes checksum of the stored bytes,
-//	          4 bytes checksum of these 16; then the stored bytes: the section's protobuf message, compressed with zstd
+//	section:  4 bytes kind, 4 bytes stored length, 4 bytes raw length,
+//	          4 bytes checksum of the stored bytes, 4 bytes checksum of these 16;
+//	          then the stored bytes: the section's protobuf message, compressed with zstd
 //
 // There are the sections figures, program and symbols, then one for each thread, then an empty end
 // section, and nothing behind it.

@@ -1,4 +1,5 @@
-// abort and __builtin_trap, caught by handlers that jump out; then _exit from a routine that is reached by pointer.
+// abort and __builtin_trap, caught by handlers that jump out; then _exit from a routine that is
+// reached by pointer.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>

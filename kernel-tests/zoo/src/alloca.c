@@ -1,4 +1,5 @@
-// alloca and variable arrays: in loops, with calls in between, in recursion, before the first decision of a routine.
+// alloca and variable arrays: in loops, with calls in between, in recursion, before the first
+// decision of a routine.
 #include <alloca.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-// atexit and on_exit handlers: in reverse order, one that registers another, one that sorts, after exit in a deep callee.
+// atexit and on_exit handlers: in reverse order, one that registers another, one that sorts, after
+// exit in a deep callee.
 #define _GNU_SOURCE
 #include <stdlib.h>
 

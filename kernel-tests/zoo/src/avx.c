@@ -1,4 +1,5 @@
-// AVX code: 256-bit arithmetic next to branches, vzeroupper before calls and returns, gathers, comparisons to masks.
+// AVX code: 256-bit arithmetic next to branches, vzeroupper before calls and returns, gathers,
+// comparisons to masks.
 #include <immintrin.h>
 
 #include "checksum.h"
@@ -32,7 +33,8 @@ AVX2 static int clamp_count(const int *values, int n, int limit)
 	__m256i bound = _mm256_set1_epi32(limit);
 	int count = 0;
 	for (int i = 0; i + 8 <= n; i += 8) {
-		__m256i above = _mm256_cmpgt_epi32(_mm256_loadu_si256((const __m256i *)(values + i)), bound);
+		__m256i above = _mm256_cmpgt_epi32(_mm256_loadu_si256((const __m256i *)(values + i)),
+			bound);
 		int mask = _mm256_movemask_ps(_mm256_castsi256_ps(above));
 		if (mask == 0)
 			continue;

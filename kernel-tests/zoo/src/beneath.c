@@ -1,5 +1,7 @@
-// Waits for its input beneath code that is not its own, in the comparison that qsort calls back, for one line a round as server does.
-// Whoever comes meanwhile sees the callback alone, and has to find out where its callers were when they go on.
+// Waits for its input beneath code that is not its own, in the comparison that qsort calls back,
+// for one line a round as server does.
+// Whoever comes meanwhile sees the callback alone, and has to find out where its callers were when
+// they go on.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

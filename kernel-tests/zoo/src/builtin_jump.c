@@ -1,4 +1,5 @@
-// Jumps that the compiler makes itself (__builtin_setjmp, __builtin_longjmp): a routine is entered in its middle.
+// Jumps that the compiler makes itself (__builtin_setjmp, __builtin_longjmp): a routine is entered
+// in its middle.
 #include "checksum.h"
 
 static void *place[5];

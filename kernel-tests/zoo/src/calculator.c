@@ -1,4 +1,5 @@
-// A recursive-descent parser: mutual recursion, errors by longjmp, many early returns, a table of named functions.
+// A recursive-descent parser: mutual recursion, errors by longjmp, many early returns, a table of
+// named functions.
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -111,7 +112,8 @@ static long expression(void)
 int main(void)
 {
 	static const char *const lines[] = {
-		"1 + 2 * 3", "(4 - 7) * (2 + square(3))", "neg(collapse(98765)) / 2", "10 / (5 - 5)", "abs(3 - 11", "sin(1)",
+		"1 + 2 * 3", "(4 - 7) * (2 + square(3))", "neg(collapse(98765)) / 2", "10 / (5 - 5)", "abs(3 - 11",
+		"sin(1)",
 		"((((1))))", "2 * collapse(square(12) + 7) - 1",
 	};
 	for (volatile unsigned i = 0; i < sizeof lines / sizeof *lines; i++) {

@@ -1,4 +1,5 @@
-// What is called back faults before its first word: in a comparison, in a handler that is raised, behind a callback's own calls. Handlers mend it, or jump out.
+// What is called back faults before its first word: in a comparison, in a handler that is raised,
+// behind a callback's own calls. Handlers mend it, or jump out.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -23,7 +24,10 @@ static void on_fault(int number)
 	guard(PROT_READ | PROT_WRITE);
 }
 
-NOINLINE static int compare(const void *a, const void *b) { return **(int *const volatile *)a - **(int *const volatile *)b; }
+NOINLINE static int compare(const void *a, const void *b)
+{
+	return **(int *const volatile *)a - **(int *const volatile *)b;
+}
 
 NOINLINE static int compare_twice(const void *a, const void *b)
 {
@@ -35,7 +39,8 @@ static void on_raise(int number) { mix(*(volatile int *)guarded + number); }
 
 static void sort(int (*how)(const void *, const void *))
 {
-	int *list[] = {(int *)(guarded - 4), (int *)(guarded - 8), (int *)guarded, (int *)(guarded - 12)};
+	int *list[] = {(int *)(guarded - 4), (int *)(guarded - 8), (int *)guarded,
+		(int *)(guarded - 12)};
 	if (sigsetjmp(out, 1)) {
 		mix(9);
 		return;

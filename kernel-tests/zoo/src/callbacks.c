@@ -1,4 +1,5 @@
-// Callbacks in callbacks: qsort calls the program, which calls bsearch, which calls the program; pointers into the library.
+// Callbacks in callbacks: qsort calls the program, which calls bsearch, which calls the program;
+// pointers into the library.
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,10 @@ NOINLINE static void sort_with(int (*compare)(const void *, const void *))
 		mix(values[i]);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 typedef int (*compare_strings)(const char *, const char *);
 static compare_strings volatile comparers[] = {strcmp, strcoll};

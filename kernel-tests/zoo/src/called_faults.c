@@ -1,4 +1,5 @@
-// Functions of the library fault in what was called through a pointer, or back, and in calls with equal registers; a handler jumps out, or returns in their place.
+// Functions of the library fault in what was called through a pointer, or back, and in calls with
+// equal registers; a handler jumps out, or returns in their place.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>

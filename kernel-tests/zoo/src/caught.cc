@@ -1,4 +1,5 @@
-// Exceptions that the library catches, which then calls the same routine again, in the same place: a stream's buffer that refuses some characters.
+// Exceptions that the library catches, which then calls the same routine again, in the same place:
+// a stream's buffer that refuses some characters.
 #include <ios>
 #include <ostream>
 #include <sstream>

@@ -1,4 +1,5 @@
-// A checksum that every program of the zoo prints at its end, and the attributes that keep the optimiser off its point.
+// A checksum that every program of the zoo prints at its end, and the attributes that keep the
+// optimiser off its point.
 #include <stdio.h>
 
 #define NOINLINE __attribute__((noinline))

@@ -1,4 +1,5 @@
-// A program that closes its standard output and input and works on; its report goes to standard error.
+// A program that closes its standard output and input and works on; its report goes to standard
+// error.
 #include <stdio.h>
 #include <unistd.h>
 

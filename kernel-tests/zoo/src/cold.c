@@ -1,4 +1,5 @@
-// Code split into hot and cold parts: unlikely branches, cold callees, cold parts that come back and that do not.
+// Code split into hot and cold parts: unlikely branches, cold callees, cold parts that come back
+// and that do not.
 #include <stdlib.h>
 
 #include "checksum.h"

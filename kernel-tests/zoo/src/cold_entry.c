@@ -1,4 +1,5 @@
-// A routine that tail jumps alone enter, with a cold part longer than the rest of it, which a jump at its beginning leads to.
+// A routine that tail jumps alone enter, with a cold part longer than the rest of it, which a jump
+// at its beginning leads to.
 #include "checksum.h"
 
 __attribute__((noinline, cold)) static void rare(unsigned value) { checksum ^= value; }

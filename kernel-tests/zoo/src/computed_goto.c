@@ -1,4 +1,5 @@
-// Interpreters with computed goto: one shared dispatch jump, and one dispatch jump for each operation.
+// Interpreters with computed goto: one shared dispatch jump, and one dispatch jump for each
+// operation.
 #include "checksum.h"
 
 enum { PUSH, ADD, MUL, DUP, SWAP, DEC, JNZ, OUT, HALT };
@@ -12,7 +13,8 @@ static const signed char program[] = {
 
 NOINLINE static void shared_dispatch(const signed char *ip)
 {
-	static const void *const labels[] = {&&push, &&add, &&mul, &&dup, &&swap, &&dec, &&jnz, &&out, &&halt};
+	static const void *const labels[] = {&&push, &&add, &&mul, &&dup, &&swap, &&dec, &&jnz, &&out,
+		&&halt};
 	int stack[16], *sp = stack, t;
 next:
 	goto *labels[(int)*ip++];
@@ -35,7 +37,8 @@ halt: return;
 
 NOINLINE static void threaded(const signed char *ip)
 {
-	static const void *const labels[] = {&&push, &&add, &&mul, &&dup, &&swap, &&dec, &&jnz, &&out, &&halt};
+	static const void *const labels[] = {&&push, &&add, &&mul, &&dup, &&swap, &&dec, &&jnz, &&out,
+		&&halt};
 	int stack[16], *sp = stack, t;
 	NEXT;
 push: *sp++ = *ip++; NEXT;

@@ -1,4 +1,5 @@
-// Constructors and destructors with priorities, code that runs before main and after it, from _start on.
+// Constructors and destructors with priorities, code that runs before main and after it, from
+// _start on.
 #include <stdlib.h>
 
 #include "checksum.h"
@@ -29,7 +30,8 @@ static void before_everything(int argc, char **argv, char **environment)
 	if (argc > 0)
 		note(7);
 }
-__attribute__((section(".preinit_array"), used)) static void (*const preinit)(int, char **, char **) = before_everything;
+__attribute__((section(".preinit_array"), used))
+static void (*const preinit)(int, char **, char **) = before_everything;
 
 __attribute__((destructor(101))) static void very_last(void)
 {

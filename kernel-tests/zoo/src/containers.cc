@@ -1,4 +1,5 @@
-// The standard containers: template code of vector, map, string and deque that ends up in the program itself.
+// The standard containers: template code of vector, map, string and deque that ends up in the
+// program itself.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -25,7 +26,8 @@ NOINLINE static std::vector<std::string> split(const std::string &text, char sep
 	return words;
 }
 
-NOINLINE static void count(std::map<std::string, int> &counts, const std::vector<std::string> &words)
+NOINLINE static void count(std::map<std::string, int> &counts,
+	const std::vector<std::string> &words)
 {
 	for (const std::string &word : words)
 		counts[word]++;

@@ -1,4 +1,5 @@
-// Calling conventions: variadic routines, arguments on the stack, structures by value and in memory, nested calls.
+// Calling conventions: variadic routines, arguments on the stack, structures by value and in
+// memory, nested calls.
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-// makecontext and swapcontext: ping-pong, generators, three that switch to one another, one that ends through uc_link.
+// makecontext and swapcontext: ping-pong, generators, three that switch to one another, one that
+// ends through uc_link.
 #include <stdlib.h>
 #include <ucontext.h>
 

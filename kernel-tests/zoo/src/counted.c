@@ -1,4 +1,5 @@
-// Loops of one block that count: by pointers, indices and remainders, up and down, to a limit, to zero, or until data says so.
+// Loops of one block that count: by pointers, indices and remainders, up and down, to a limit, to
+// zero, or until data says so.
 #include <stdlib.h>
 #include <string.h>
 #include "checksum.h"
@@ -100,7 +101,8 @@ NOINLINE static unsigned nested(int rows, int columns)
 	return s;
 }
 
-// The rounds of the first loop are known where it begins, those of the second when it has ended, and the callee's never here.
+// The rounds of the first loop are known where it begins, those of the second when it has ended,
+// and the callee's never here.
 NOINLINE static unsigned around(unsigned char *p, int n, int deep)
 {
 	unsigned s = 0;

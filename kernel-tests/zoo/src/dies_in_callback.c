@@ -1,9 +1,13 @@
-// A comparison faults at its first memory access, and nothing handles that: its first instructions are the last that run.
+// A comparison faults at its first memory access, and nothing handles that: its first instructions
+// are the last that run.
 #include <stdlib.h>
 
 #include "checksum.h"
 
-NOINLINE static int compare(const void *a, const void *b) { return **(int *const volatile *)a - **(int *const volatile *)b; }
+NOINLINE static int compare(const void *a, const void *b)
+{
+	return **(int *const volatile *)a - **(int *const volatile *)b;
+}
 
 int main(void)
 {

@@ -1,4 +1,5 @@
-// Ends in a handler that has interrupted a handler that has interrupted what made no word, both of them left out for a breakpoint.
+// Ends in a handler that has interrupted a handler that has interrupted what made no word, both of
+// them left out for a breakpoint.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// Functions whose addresses are nowhere as words of their own: as distances from a table and from the word itself, with a tag, and in packed structures.
+// Functions whose addresses are nowhere as words of their own: as distances from a table and from
+// the word itself, with a tag, and in packed structures.
 #include "checksum.h"
 
 typedef unsigned function(unsigned x);
@@ -29,9 +30,18 @@ static struct __attribute__((packed)) {
 
 static char *volatile tagged[] = {(char *)triple + 3, (char *)lower + 1};
 
-NOINLINE static unsigned by_table(unsigned i, unsigned x) { return ((function *)((const char *)table + table[i]))(x) + 1; }
-NOINLINE static unsigned by_itself(unsigned x) { return ((function *)((const char *)own + *own))(x) + 1; }
-NOINLINE static unsigned by_tag(unsigned i, unsigned x) { return ((function *)(tagged[i] - (i ? 1 : 3)))(x) + 1; }
+NOINLINE static unsigned by_table(unsigned i, unsigned x)
+{
+	return ((function *)((const char *)table + table[i]))(x) + 1;
+}
+NOINLINE static unsigned by_itself(unsigned x)
+{
+	return ((function *)((const char *)own + *own))(x) + 1;
+}
+NOINLINE static unsigned by_tag(unsigned i, unsigned x)
+{
+	return ((function *)(tagged[i] - (i ? 1 : 3)))(x) + 1;
+}
 
 NOINLINE static unsigned by_packed(unsigned i, unsigned x) { return odd_place[i].f(x) + 1; }
 

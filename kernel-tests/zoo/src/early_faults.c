@@ -1,4 +1,5 @@
-// A thread faults in a function of the library before its first word, when the first thread has long come to wait.
+// A thread faults in a function of the library before its first word, when the first thread has
+// long come to wait.
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -37,7 +38,8 @@ static void measure_later(union sigval text)
 int main(int argc, char **argv)
 {
 	static char *volatile texts[] = {"text", "a text"};
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = measure_later, .sigev_value.sival_ptr = (char *)8};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = measure_later,
+		.sigev_value.sival_ptr = (char *)8};
 	struct itimerspec soon = {.it_value.tv_nsec = 500 * 1000 * 1000};
 	timer_t timer;
 

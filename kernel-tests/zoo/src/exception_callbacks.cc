@@ -1,4 +1,5 @@
-// Exceptions thrown through callbacks: out of qsort, std::sort, std::for_each and std::function, and caught inside one.
+// Exceptions thrown through callbacks: out of qsort, std::sort, std::for_each and std::function,
+// and caught inside one.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>

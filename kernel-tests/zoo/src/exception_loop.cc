@@ -1,4 +1,5 @@
-// One exception handler used many times, with work before and after the throw that differs each time.
+// One exception handler used many times, with work before and after the throw that differs each
+// time.
 #include "checksum.h"
 
 struct failure {

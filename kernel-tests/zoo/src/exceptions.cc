@@ -1,4 +1,5 @@
-// C++ exceptions: through cleanups over five frames, nested, rethrown, from a constructor, from a tiny function, in a loop.
+// C++ exceptions: through cleanups over five frames, nested, rethrown, from a constructor, from a
+// tiny function, in a loop.
 #include <stdexcept>
 #include <string>
 

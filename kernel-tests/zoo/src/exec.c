@@ -1,4 +1,5 @@
-// exec of the same file, twice, with other arguments: the program's own instructions before each exec count.
+// exec of the same file, twice, with other arguments: the program's own instructions before each
+// exec count.
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// A SIGSEGV in the middle of a block, in the routine itself and in a callee's callee; the handler jumps back out of it.
+// A SIGSEGV in the middle of a block, in the routine itself and in a callee's callee; the handler
+// jumps back out of it.
 #include <setjmp.h>
 #include <signal.h>
 
@@ -24,7 +25,8 @@ NOINLINE static int block(const volatile int *a, const volatile int *b, const vo
 	return x + y * z;
 }
 
-NOINLINE static int caller(const volatile int *a, const volatile int *b, const volatile int *c, int n)
+NOINLINE static int caller(const volatile int *a, const volatile int *b, const volatile int *c,
+	int n)
 {
 	int r = 0;
 	for (int i = 0; i < n; i++)
@@ -36,7 +38,8 @@ NOINLINE static int attempt(int which)
 {
 	static const int one = 1, two = 2;
 	if (sigsetjmp(recover, 1) == 0) {
-		int r = caller(which == 0 ? 0 : &one, which == 1 ? 0 : &two, which == 2 ? 0 : &one, which + 1);
+		int r = caller(which == 0 ? 0 : &one, which == 1 ? 0 : &two, which == 2 ? 0 : &one,
+			which + 1);
 		mix(r);
 		return r;
 	}

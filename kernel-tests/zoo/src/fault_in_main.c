@@ -1,4 +1,5 @@
-// Handlers of raised signals nest and return; then a division in main faults, which no probe is near. Its handler makes up for it and returns.
+// Handlers of raised signals nest and return; then a division in main faults, which no probe is
+// near. Its handler makes up for it and returns.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>

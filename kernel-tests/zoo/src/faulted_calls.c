@@ -1,4 +1,5 @@
-// Calls and jumps through pointers in memory fault; a handler jumps out, or mends the memory, and at last there is none.
+// Calls and jumps through pointers in memory fault; a handler jumps out, or mends the memory, and
+// at last there is none.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-// A SIGSEGV handler that repairs the cause and returns, so that the faulting instruction runs again.
+// A SIGSEGV handler that repairs the cause and returns, so that the faulting instruction runs
+// again.
 #include <signal.h>
 #include <sys/mman.h>
 

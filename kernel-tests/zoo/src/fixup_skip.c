@@ -1,4 +1,5 @@
-// A SIGSEGV handler that makes the interrupted code go on elsewhere: behind the faulting instruction.
+// A SIGSEGV handler that makes the interrupted code go on elsewhere: behind the faulting
+// instruction.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <ucontext.h>

@@ -1,4 +1,5 @@
-// Floating point: comparisons with NaN (parity flag), conversions, x87 long double, min and max, Newton's iteration.
+// Floating point: comparisons with NaN (parity flag), conversions, x87 long double, min and max,
+// Newton's iteration.
 #include "checksum.h"
 
 NOINLINE static int order(double a, double b)

@@ -1,4 +1,5 @@
-// fork with a child that runs traced code, forks again and exits with a status; a child that a signal ends; posix_spawn.
+// fork with a child that runs traced code, forks again and exits with a status; a child that a
+// signal ends; posix_spawn.
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// Loops that count and run into a page that is not there: a handler jumps out of the first, and mends the others.
+// Loops that count and run into a page that is not there: a handler jumps out of the first, and
+// mends the others.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>

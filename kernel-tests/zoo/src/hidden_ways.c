@@ -1,13 +1,20 @@
-// Ways into routines that control flow does not show: from code in no routine, behind data, behind a jump to nobody knows where, to the middle of another, and back from what moves its return address; setjmp by jumps to it.
+// Ways into routines that control flow does not show: from code in no routine, behind data, behind
+// a jump to nobody knows where, to the middle of another, and back from what moves its return
+// address; setjmp by jumps to it.
 #include <setjmp.h>
 #include "checksum.h"
 
 #define TEXT ".text\n.p2align 4\n"
-#define FUNCTION(name, code) __asm__(TEXT ".type " #name ", @function\n" #name ":\n.cfi_startproc\n" code ".cfi_endproc\n.size " #name ", .-" #name "\n")
-#define BARE(name, data, code) __asm__(TEXT data ".type " #name ", @function\n" #name ":\n" code ".size " #name ", .-" #name "\n")
+#define FUNCTION(name, code)                                                   \
+	__asm__(TEXT ".type " #name ", @function\n" #name ":\n.cfi_startproc\n" code \
+		".cfi_endproc\n.size " #name ", .-" #name "\n")
+#define BARE(name, data, code)                                        \
+	__asm__(TEXT data ".type " #name ", @function\n" #name ":\n" code \
+		".size " #name ", .-" #name "\n")
 #define PUSHED ".cfi_adjust_cfa_offset 8\n"
 #define POPPED ".cfi_adjust_cfa_offset -8\n"
-#define MOVABS ".byte 0x48, 0xb8\n" // takes the eight bytes behind it, where something decodes from there
+// takes the eight bytes behind it, where something decodes from there
+#define MOVABS ".byte 0x48, 0xb8\n"
 
 NOINLINE static void leaf(unsigned value) { mix(value); }
 
@@ -34,7 +41,8 @@ void anywhere(unsigned value);
 
 unsigned halves __attribute__((visibility("hidden"))) = 1;
 FUNCTION(two_halves, "add %edi, halves(%rip)\n.Lsecond_half: imul $3, halves(%rip), %eax\nmov %eax, halves(%rip)\nret\n");
-FUNCTION(to_second_half, "push %rbx\n" PUSHED "pop %rbx\njmp .Lsecond_half\n"); // its unwind rows do not tell
+// its unwind rows do not tell
+FUNCTION(to_second_half, "push %rbx\n" PUSHED "pop %rbx\njmp .Lsecond_half\n");
 void two_halves(unsigned value);
 void to_second_half(unsigned value);
 

@@ -1,4 +1,5 @@
-// An indirect function: the dynamic linker calls its resolver before the program's first instruction.
+// An indirect function: the dynamic linker calls its resolver before the program's first
+// instruction.
 #include "checksum.h"
 
 static int small_step(int x) { return x & 1 ? x + 3 : x / 2; }

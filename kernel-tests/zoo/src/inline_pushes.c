@@ -1,4 +1,5 @@
-// Inline assembly that moves the stack pointer, of which the unwind tables know nothing: past the red zone, and in routines that have none.
+// Inline assembly that moves the stack pointer, of which the unwind tables know nothing: past the
+// red zone, and in routines that have none.
 #include "checksum.h"
 
 NOINLINE static unsigned flags(unsigned x)

@@ -1,4 +1,5 @@
-// Routines that end by a jump into the library, which calls back again and again while their callers wait.
+// Routines that end by a jump into the library, which calls back again and again while their
+// callers wait.
 #include <stdlib.h>
 
 #include "checksum.h"
@@ -13,9 +14,15 @@ static int compare(const void *a, const void *b)
 static int compare_back(const void *a, const void *b) { return compare(b, a); }
 
 // A sibling call: the library returns in its place.
-NOINLINE static void sort(int *values, int n, int (*order)(const void *, const void *)) { qsort(values, n, sizeof *values, order); }
+NOINLINE static void sort(int *values, int n, int (*order)(const void *, const void *))
+{
+	qsort(values, n, sizeof *values, order);
+}
 
-NOINLINE static void search(int *values, int n, const int *key) { bsearch(key, values, n, sizeof *values, compare); }
+NOINLINE static void search(int *values, int n, const int *key)
+{
+	bsearch(key, values, n, sizeof *values, compare);
+}
 
 // Anybody may call these two, for their addresses are taken.
 static void sort_up(int *values, int n) { sort(values, n, compare); }

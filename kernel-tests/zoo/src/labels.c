@@ -1,4 +1,5 @@
-// Labels that are kept in memory, as COBOL's PERFORM has them: it is not known where the jumps to them lead, nor what is called there.
+// Labels that are kept in memory, as COBOL's PERFORM has them: it is not known where the jumps to
+// them lead, nor what is called there.
 #include "checksum.h"
 
 struct perform {

@@ -1,4 +1,5 @@
-// Lambdas, inlined and not: captured state, recursion through std::function, algorithms, heap and function objects.
+// Lambdas, inlined and not: captured state, recursion through std::function, algorithms, heap and
+// function objects.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -27,7 +28,8 @@ struct accumulator {
 	int operator()(int x) { return total += x % 3 ? x : -x; }
 };
 
-NOINLINE static std::function<int(int)> compose(std::function<int(int)> f, std::function<int(int)> g)
+NOINLINE static std::function<int(int)> compose(std::function<int(int)> f,
+	std::function<int(int)> g)
 {
 	return [f, g](int x) { return g(f(x)); };
 }

@@ -1,4 +1,5 @@
-// Tiny leaves (one instruction and a return): called directly, through pointers, both, in chains, and by qsort.
+// Tiny leaves (one instruction and a return): called directly, through pointers, both, in chains,
+// and by qsort.
 #include <stdlib.h>
 
 #include "checksum.h"

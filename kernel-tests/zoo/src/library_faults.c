@@ -1,4 +1,5 @@
-// Functions of the library that neither call back nor throw fault, called and jumped to; a handler jumps out, or ends the process.
+// Functions of the library that neither call back nor throw fault, called and jumped to; a handler
+// jumps out, or ends the process.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -21,7 +22,10 @@ static void on_fault(int number)
 NOINLINE static long length(const char *text) { return strlen(text) + 2; }
 NOINLINE static long length_last(const char *text) { return strlen(text); }
 NOINLINE static void *fill(char *to, int n) { return n > 0 ? memset(to, n, n) : to; }
-NOINLINE static long compare(const char *a, const char *b) { return strlen(a) > 3 ? strcmp(a, b) : 1; }
+NOINLINE static long compare(const char *a, const char *b)
+{
+	return strlen(a) > 3 ? strcmp(a, b) : 1;
+}
 NOINLINE static long nested(const char *text) { return length_last(text) + 1; }
 
 NOINLINE static long attempt(int which, char *text)

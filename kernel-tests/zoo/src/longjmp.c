@@ -1,4 +1,5 @@
-// longjmp over several frames, out of recursion, out of a qsort callback, out of an outer qsort from an inner one.
+// longjmp over several frames, out of recursion, out of a qsort callback, out of an outer qsort
+// from an inner one.
 #include <setjmp.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-// Loops: nests, an irreducible one, single-block do-while, no condition at all, an entry block that is a loop header.
+// Loops: nests, an irreducible one, single-block do-while, no condition at all, an entry block that
+// is a loop header.
 #include <stdlib.h>
 
 #include "checksum.h"

@@ -1,7 +1,9 @@
-// A small virtual machine that runs a sieve: a switch in a loop with helpers, an operand stack and calls.
+// A small virtual machine that runs a sieve: a switch in a loop with helpers, an operand stack and
+// calls.
 #include "checksum.h"
 
-typedef enum { CONST, LOAD, STORE, ADD, SUB, MUL, LESS, JUMP, BRANCH, PEEK, POKE, CALL, RETURN, PRINT, STOP } opcode;
+typedef enum { CONST, LOAD, STORE, ADD, SUB, MUL, LESS, JUMP, BRANCH, PEEK, POKE, CALL, RETURN,
+	PRINT, STOP } opcode;
 
 enum { MEMORY = 64 };
 
@@ -15,7 +17,8 @@ enum { LIMIT = 26 };
 static const int code[] = {
 	CONST, 2, STORE, 0,                                    //  0: i = 2
 	LOAD, 0, CONST, LIMIT, LESS, BRANCH, 12, STOP,         //  4: while i < LIMIT
-	LOAD, 0, PEEK, BRANCH, 19, CALL, 28,                   // 12:   unless i is crossed out, cross out its multiples
+	// 12: unless i is crossed out, cross out its multiples
+	LOAD, 0, PEEK, BRANCH, 19, CALL, 28,
 	LOAD, 0, CONST, 1, ADD, STORE, 0, JUMP, 4,             // 19:   i++
 	LOAD, 0, PRINT, LOAD, 0, LOAD, 0, ADD, STORE, 1,       // 28: print i; j = i + i
 	LOAD, 1, CONST, LIMIT, LESS, BRANCH, 46, RETURN,       // 38: while j < LIMIT

@@ -1,4 +1,5 @@
-// A routine with 2^24 acyclic paths: a chain of independent decisions, too many to number without a cut.
+// A routine with 2^24 acyclic paths: a chain of independent decisions, too many to number without a
+// cut.
 #include "checksum.h"
 
 NOINLINE static unsigned chain(unsigned bits)

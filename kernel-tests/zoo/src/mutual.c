@@ -1,4 +1,5 @@
-// Mutual recursion: two and three routines, through routines without a branch, and through pointers.
+// Mutual recursion: two and three routines, through routines without a branch, and through
+// pointers.
 #include "checksum.h"
 
 NOINLINE static int is_odd(unsigned n);
@@ -25,8 +26,14 @@ NOINLINE static unsigned turn(unsigned n)
 
 typedef struct shape shape;
 struct shape { int (*area)(const shape *, int); const shape *inner; };
-NOINLINE static int box(const shape *s, int n) { return n <= 0 ? 1 : 2 + s->inner->area(s->inner, n - 1); }
-NOINLINE static int ring(const shape *s, int n) { return n <= 0 ? 0 : s->inner->area(s->inner, n - 2) * 3; }
+NOINLINE static int box(const shape *s, int n)
+{
+	return n <= 0 ? 1 : 2 + s->inner->area(s->inner, n - 1);
+}
+NOINLINE static int ring(const shape *s, int n)
+{
+	return n <= 0 ? 0 : s->inner->area(s->inner, n - 2) * 3;
+}
 NOINLINE static int hull(const shape *s, int n) { return s->inner->area(s->inner, n) - 1; }
 
 static shape shapes[3];

@@ -1,4 +1,5 @@
-// Signal handlers that raise signals as the last thing that they do, through functions that do the same.
+// Signal handlers that raise signals as the last thing that they do, through functions that do the
+// same.
 #include <signal.h>
 
 #include "checksum.h"

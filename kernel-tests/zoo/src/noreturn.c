@@ -1,4 +1,5 @@
-// Routines that never return: an error exit in a deep callee, through a pointer, and after a call that always jumps.
+// Routines that never return: an error exit in a deep callee, through a pointer, and after a call
+// that always jumps.
 #include <setjmp.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-// A thread overflows its stack; the handler of the fault runs on another stack and jumps out over all activations.
+// A thread overflows its stack; the handler of the fault runs on another stack and jumps out over
+// all activations.
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,7 +13,8 @@ static char other_stack[64 << 10];
 
 static void on_fault(int sig) { siglongjmp(top, sig); }
 
-// The store, at the low end of the frame, is the first to touch a new page. Its place varies, so that the frame stays large.
+// The store, at the low end of the frame, is the first to touch a new page. Its place varies, so
+// that the frame stays large.
 NOINLINE static int dive(int n)
 {
 	volatile char frame[FRAME];

@@ -1,4 +1,5 @@
-// Functions of the program's own that have names which mean something else in libraries: they return.
+// Functions of the program's own that have names which mean something else in libraries: they
+// return.
 #include "checksum.h"
 
 NOINLINE static void quick_exit(unsigned n) { mix(n * 3); }

@@ -1,4 +1,5 @@
-// Signals that are delivered at once: their handlers run the last first, each as if it had interrupted the one before at its first instruction.
+// Signals that are delivered at once: their handlers run the last first, each as if it had
+// interrupted the one before at its first instruction.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// Signals raised in code that is not observed and that others have jumped to: what led there has run before the handler.
+// Signals raised in code that is not observed and that others have jumped to: what led there has
+// run before the handler.
 #include <signal.h>
 
 #include "checksum.h"

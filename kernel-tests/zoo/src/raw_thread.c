@@ -20,11 +20,13 @@ NOINLINE static void begin(void)
 {
 	register long cleared __asm__("r10") = (long)&running;
 	register long tls __asm__("r8") = 0;
-	long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
+	long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+		CLONE_CHILD_CLEARTID;
 	long result;
 	__asm__ volatile("syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\tmov $40, %%edi\n\tcall work\n\tmov $60, %%eax\n\txor %%edi, %%edi\n\tsyscall\n1:"
 			 : "=a"(result)
-			 : "a"((long)SYS_clone), "D"(flags), "S"(stack + sizeof(stack)), "d"(0L), "r"(cleared), "r"(tls)
+			 : "a"((long)SYS_clone), "D"(flags), "S"(stack + sizeof(stack)), "d"(0L),
+			   "r"(cleared), "r"(tls)
 			 : "rcx", "r11", "memory");
 }
 

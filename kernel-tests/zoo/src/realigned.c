@@ -1,5 +1,7 @@
-// Routines that align their stack to more than the calling convention does, beside arrays of variable size.
-// So the compiler keeps the frame address in a register and in the frame. They recur, call each other and ordinary ones, and are called back.
+// Routines that align their stack to more than the calling convention does, beside arrays of
+// variable size.
+// So the compiler keeps the frame address in a register and in the frame. They recur, call each
+// other and ordinary ones, and are called back.
 #include <alloca.h>
 #include <immintrin.h>
 #include <stdalign.h>
@@ -18,7 +20,10 @@ NOINLINE static void ordinary(const volatile unsigned char *bytes, int n)
 }
 
 // misaligned says whether a pointer is not where its type says.
-NOINLINE static int misaligned(const void *p, unsigned long alignment) { return ((unsigned long)p & (alignment - 1)) != 0; }
+NOINLINE static int misaligned(const void *p, unsigned long alignment)
+{
+	return ((unsigned long)p & (alignment - 1)) != 0;
+}
 
 NOINLINE static int leaf(int n)
 {

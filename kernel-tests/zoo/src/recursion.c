@@ -1,4 +1,5 @@
-// Recursion as deep as the argument says: with work before, after and around the call; two calls; three through pointers.
+// Recursion as deep as the argument says: with work before, after and around the call; two calls;
+// three through pointers.
 #include <stdlib.h>
 
 #include "checksum.h"

@@ -1,4 +1,5 @@
-// A computed goto through a table in writable memory, which the program changes: a label comes in that other ways lead to as well, and two change places.
+// A computed goto through a table in writable memory, which the program changes: a label comes in
+// that other ways lead to as well, and two change places.
 #include "checksum.h"
 
 NOINLINE static unsigned run(const unsigned char *code, int turn)

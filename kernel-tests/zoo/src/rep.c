@@ -1,4 +1,5 @@
-// Repeated string instructions: each counts once however often it repeats, also with a count of zero.
+// Repeated string instructions: each counts once however often it repeats, also with a count of
+// zero.
 #include "checksum.h"
 
 NOINLINE static void fill(char *p, int value, unsigned long n)

@@ -1,5 +1,7 @@
-// Works in rounds, one for each line of its input, and waits in between, so that a tracer can come and go.
-// A main thread does vector arithmetic, two workers wait for it in turn. Prints the checksum after each round.
+// Works in rounds, one for each line of its input, and waits in between, so that a tracer can come
+// and go.
+// A main thread does vector arithmetic, two workers wait for it in turn. Prints the checksum after
+// each round.
 #include <immintrin.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -42,7 +44,8 @@ __attribute__((target("avx2"), noinline)) static int dot(const int *a, int facto
 {
 	__m256i total = _mm256_setzero_si256(), f = _mm256_set1_epi32(factor);
 	for (int i = 0; i < VALUES; i += 8)
-		total = _mm256_add_epi32(total, _mm256_mullo_epi32(f, _mm256_loadu_si256((const __m256i *)(a + i))));
+		total = _mm256_add_epi32(total,
+			_mm256_mullo_epi32(f, _mm256_loadu_si256((const __m256i *)(a + i))));
 	int lanes[8], sum = 0;
 	_mm256_storeu_si256((__m256i *)lanes, total);
 	for (int i = 0; i < 8; i++)

@@ -1,4 +1,5 @@
-// setjmp that returns many times: as a loop, from a callee, nested in two frames, with a switch on its value.
+// setjmp that returns many times: as a loop, from a callee, nested in two frames, with a switch on
+// its value.
 #include <setjmp.h>
 
 #include "checksum.h"

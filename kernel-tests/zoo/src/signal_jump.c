@@ -1,4 +1,5 @@
-// Handlers of raised signals that jump out: on the same and on an alternate stack, over frames, out of nested handlers.
+// Handlers of raised signals that jump out: on the same and on an alternate stack, over frames, out
+// of nested handlers.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>

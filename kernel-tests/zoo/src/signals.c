@@ -1,4 +1,5 @@
-// Raised signals: handlers on the same and on an alternate stack, nested, through kill, blocked and then released.
+// Raised signals: handlers on the same and on an alternate stack, nested, through kill, blocked and
+// then released.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// Switches without a check of their own, behind comparisons of what is not the index any more, or never was.
+// Switches without a check of their own, behind comparisons of what is not the index any more, or
+// never was.
 #include "checksum.h"
 
 static unsigned other = 2;

@@ -1,4 +1,5 @@
-// Objects with static storage: construction before main, on first use with a guard, a failed first use, destruction after.
+// Objects with static storage: construction before main, on first use with a guard, a failed first
+// use, destruction after.
 #include "checksum.h"
 
 struct tracked {

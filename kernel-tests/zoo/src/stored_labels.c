@@ -1,4 +1,5 @@
-// Jumps to labels through pointers that were read from a table before, where no frame is: none leaves its routine.
+// Jumps to labels through pointers that were read from a table before, where no frame is: none
+// leaves its routine.
 #include "checksum.h"
 
 struct resumable {

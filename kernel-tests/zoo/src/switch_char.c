@@ -1,4 +1,5 @@
-// A switch with all 256 values of a byte as cases, and so without a default and perhaps without a bounds check.
+// A switch with all 256 values of a byte as cases, and so without a default and perhaps without a
+// bounds check.
 #include "checksum.h"
 
 NOINLINE static unsigned step(unsigned char c, unsigned x)

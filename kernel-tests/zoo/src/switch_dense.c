@@ -1,4 +1,5 @@
-// Dense switches: jump tables with offset and negative ranges, nested, in a loop, with cases that only return constants.
+// Dense switches: jump tables with offset and negative ranges, nested, in a loop, with cases that
+// only return constants.
 #include "checksum.h"
 
 NOINLINE static int constants(int c)

@@ -1,4 +1,5 @@
-// Sparse switches: binary search by compares, bit tests, ranges, and a table with holes next to far cases.
+// Sparse switches: binary search by compares, bit tests, ranges, and a table with holes next to far
+// cases.
 #include "checksum.h"
 
 NOINLINE static int sparse(unsigned c)

@@ -1,4 +1,5 @@
-// Tail calls: sibling, conditional, indirect, to one of two, in a cycle, out of a switch, to a library, and with stack arguments.
+// Tail calls: sibling, conditional, indirect, to one of two, in a cycle, out of a switch, to a
+// library, and with stack arguments.
 #include <string.h>
 
 #include "checksum.h"
@@ -55,11 +56,13 @@ NOINLINE static unsigned dispatch(unsigned op, unsigned x)
 	return 0;
 }
 
-NOINLINE static unsigned many(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned f, unsigned g, unsigned h)
+NOINLINE static unsigned many(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
+	unsigned f, unsigned g, unsigned h)
 {
 	return a + b * 2 + c * 3 + d * 5 + e * 7 + f * 11 + g * 13 + h * 17;
 }
-NOINLINE static unsigned many_swapped(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned f, unsigned g, unsigned h)
+NOINLINE static unsigned many_swapped(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
+	unsigned f, unsigned g, unsigned h)
 {
 	return many(h, g, f, e, d, c, b, a);
 }

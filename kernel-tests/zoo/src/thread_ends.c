@@ -1,4 +1,5 @@
-// Ends of threads: pthread_once, destructors of thread-specific data, cancellation, a system call of their own, exit with threads alive.
+// Ends of threads: pthread_once, destructors of thread-specific data, cancellation, a system call
+// of their own, exit with threads alive.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>

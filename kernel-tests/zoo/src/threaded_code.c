@@ -1,4 +1,5 @@
-// Direct-threaded code: programs that were translated to the labels of their operations, which a table, or a call, had given.
+// Direct-threaded code: programs that were translated to the labels of their operations, which a
+// table, or a call, had given.
 #include "checksum.h"
 
 enum { PUSH, ADD, MUL, DUP, SWAP, DEC, JNZ, OUT, HALT, OPERATIONS };
@@ -27,7 +28,8 @@ NOINLINE static unsigned noted(unsigned value)
 // Without a program it says where its operations are.
 NOINLINE static long run(const union cell *ip)
 {
-	static const void *const labels[OPERATIONS] = {&&push, &&add, &&mul, &&dup, &&swap, &&dec, &&jnz, &&out, &&halt};
+	static const void *const labels[OPERATIONS] = {&&push, &&add, &&mul, &&dup, &&swap, &&dec,
+		&&jnz, &&out, &&halt};
 	long stack[16], *sp = stack, t;
 	if (!ip) {
 		operations = labels;

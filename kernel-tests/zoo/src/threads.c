@@ -1,4 +1,5 @@
-// Eight threads with different work each and no shared data; some return, some call pthread_exit, one starts another.
+// Eight threads with different work each and no shared data; some return, some call pthread_exit,
+// one starts another.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -35,7 +36,10 @@ NOINLINE static void leave(job *j)
 	pthread_exit(j);
 }
 
-NOINLINE static unsigned recursive(unsigned n) { return n < 2 ? n : recursive(n - 1) + recursive(n - 2); }
+NOINLINE static unsigned recursive(unsigned n)
+{
+	return n < 2 ? n : recursive(n - 1) + recursive(n - 2);
+}
 
 static void *work(void *argument)
 {

@@ -1,4 +1,5 @@
-// Signal handlers that throw: to landing pads of what is no call, around calls, in loops, in leaves called again and again, through callers, out of callbacks.
+// Signal handlers that throw: to landing pads of what is no call, around calls, in loops, in leaves
+// called again and again, through callers, out of callbacks.
 #include <csignal>
 #include <cstdlib>
 #include <sys/mman.h>
@@ -99,7 +100,8 @@ int main()
 	signal(SIGSEGV, throw_it);
 	signal(SIGFPE, throw_it);
 	long page = sysconf(_SC_PAGESIZE);
-	char *area = (char *)mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *area = (char *)mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE
+		| MAP_ANONYMOUS, -1, 0);
 	mprotect(area + page, page, PROT_NONE);
 	int *end = (int *)(area + page);
 	for (int i = 1; i < 20; i++)

@@ -1,4 +1,5 @@
-// A timer signal that arrives anywhere: the handler counts and calls; the interrupted work is a fixed amount.
+// A timer signal that arrives anywhere: the handler counts and calls; the interrupted work is a
+// fixed amount.
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>

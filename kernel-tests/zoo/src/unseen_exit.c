@@ -1,4 +1,5 @@
-// A function of the library faults; a handler that is left out, for a breakpoint in it, ends the process.
+// A function of the library faults; a handler that is left out, for a breakpoint in it, ends the
+// process.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// A routine that is left out, for a breakpoint in it, faults; the handler ends by a jump to the library.
+// A routine that is left out, for a breakpoint in it, faults; the handler ends by a jump to the
+// library.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>

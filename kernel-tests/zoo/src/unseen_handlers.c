@@ -1,4 +1,5 @@
-// Handlers that are left out, for a breakpoint in them, jump out of what made no word, end its thread there, or mend a fault.
+// Handlers that are left out, for a breakpoint in them, jump out of what made no word, end its
+// thread there, or mend a fault.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -75,7 +76,8 @@ static int fault_if_equal(const void *key, const void *element)
 	return *(const int *)key - *(const int *)element;
 }
 
-// What is called back makes no word before it faults, and nothing lies between one call of the library and the next.
+// What is called back makes no word before it faults, and nothing lies between one call of the
+// library and the next.
 NOINLINE static void fault_called_back(int n)
 {
 	int list[] = {n & 1, n, 90};

@@ -1,4 +1,5 @@
-// A library's function that never returns, which its name does not tell, called where an exception of it would be cleaned up after.
+// A library's function that never returns, which its name does not tell, called where an exception
+// of it would be cleaned up after.
 #include <err.h>
 
 #include "checksum.h"

@@ -1,4 +1,5 @@
-// Variants visited in loops with catch clauses: tables of switches whose bases are kept in registers across landing pads, and ways to where no variant gets.
+// Variants visited in loops with catch clauses: tables of switches whose bases are kept in
+// registers across landing pads, and ways to where no variant gets.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -33,7 +34,8 @@ struct Evaluator {
 			throw std::invalid_argument(s);
 		return s.size();
 	}
-	long operator()(const std::unique_ptr<Sum> &s) const { return std::visit(*this, s->left) + std::visit(*this, s->right); }
+	long operator()(const std::unique_ptr<Sum> &s) const { return std::visit(*this, s->left)
+		+ std::visit(*this, s->right); }
 	long operator()(const std::unique_ptr<Negation> &n) const
 	{
 		try {

@@ -1,4 +1,5 @@
-// Virtual calls: through base classes, thunks of multiple and virtual inheritance, member pointers; one of them throws.
+// Virtual calls: through base classes, thunks of multiple and virtual inheritance, member pointers;
+// one of them throws.
 #include "checksum.h"
 
 struct shape {
@@ -79,7 +80,8 @@ NOINLINE static int value_of(const base &b) { return b.value() + 1; }
 
 int main()
 {
-	const shape *shapes[] = {new square, new triangle, new impossible, new labelled, new triangle, new square};
+	const shape *shapes[] = {new square, new triangle, new impossible, new labelled, new triangle,
+		new square};
 	mix(total(shapes, 6));
 	mix(letters(labelled()));
 	mix(letters(named()));

@@ -1,4 +1,5 @@
-// More callers in a row than a hit follows decide nothing: 150 wrappers, which an exception leaves; and recursion by a tail jump behind the only decision.
+// More callers in a row than a hit follows decide nothing: 150 wrappers, which an exception leaves;
+// and recursion by a tail jump behind the only decision.
 #include "checksum.h"
 
 static unsigned fuel;

@@ -132,7 +132,8 @@ func (d *drawing) capture(c *plan.Capture) (what, decides string) {
 	case e.Memory:
 		what = memory(&e)
 	case e.Index != plan.NoRegister:
-		what = arch.Native.RegisterName(e.Reg, e.Size) + " - " + arch.Native.RegisterName(e.Index, e.Size)
+		what = arch.Native.RegisterName(e.Reg, e.Size) + " - " + arch.Native.RegisterName(e.Index,
+			e.Size)
 	default:
 		what = arch.Native.RegisterName(e.Reg, e.Size)
 	}

@@ -67,7 +67,8 @@ func (r *role) serves() bool {
 }
 
 func newRole(l *counting, block int, way []int) role {
-	return role{block, make([][]plan.Registers, len(l.counters)), make([]bool, len(l.counters)), way}
+	return role{block, make([][]plan.Registers, len(l.counters)), make([]bool, len(l.counters)),
+		way}
 }
 
 // A rounds is how the rounds of the loops are known that have no probe.
@@ -343,8 +344,8 @@ func (s *search) flood(from []int) (met []int) {
 	return met
 }
 
-// roleBefore finds which registers decide, where an event's probe sits, what there is at the end of a
-// way, before the loop.
+// roleBefore finds which registers decide, where an event's probe sits, what there is at the end of
+// a way, before the loop.
 func (x *roundSearch) roleBefore(l *counting, block int, way []int) role {
 	r := x.r
 	regs := absint.Unchanged()

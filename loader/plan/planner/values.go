@@ -297,8 +297,8 @@ func (p *pruner) couldCapture(b int, place x86.Operand) bool {
 		r.Blocks[b].Insns[at.insn].Addr)
 }
 
-// valueDecides reports whether the event of block b captures a value that decides what it leaves open.
-// One that does not is dropped.
+// valueDecides reports whether the event of block b captures a value that decides what it leaves
+// open. One that does not is dropped.
 func (s *search) valueDecides(b int) bool {
 	r := s.r
 	place := r.capturedPlace(b)

@@ -98,8 +98,8 @@ func (r *routine) enters(b int) bool {
 	return r.kinds[b] == plan.Unknown || r.kinds[b] == plan.External
 }
 
-// checkCallees: the plan has the routine call what it calls, and takes no routine for probe-free whose
-// ends the callers do not imply (rule 1: implied activations).
+// checkCallees: the plan has the routine call what it calls, and takes no routine for probe-free
+// whose ends the callers do not imply (rule 1: implied activations).
 func (v *verifier) checkCallees(r *routine) {
 	for b := range r.Blocks {
 		kind, to := r.Callee(b)

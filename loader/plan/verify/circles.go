@@ -38,8 +38,8 @@ func (v *verifier) checkRows() {
 // A level is who may run behind so many edges without an event in a row, and what has entered it.
 type level map[*routine]unprobedCall
 
-// checkRow finds what may run behind too many edges of a kind in a row without an event. Behind each
-// of them goOn adds what runs then.
+// checkRow finds what may run behind too many edges of a kind in a row without an event. Behind
+// each of them goOn adds what runs then.
 func (v *verifier) checkRow(what string, most int, is func(r *routine, b int) bool,
 	goOn func(level)) {
 	last := level{}

@@ -35,9 +35,9 @@ func ExamplePlan() {
 }
 
 func ExampleFault_String() {
-	fmt.Println(verify.Fault{Routine: "parse", Addr: 0x4010, What: "two probe-free routes to the " +
-		"same place from its entry on",
+	fmt.Println(verify.Fault{Routine: "parse", Addr: 0x4010, What: "two probe-free routes",
 		Ways: []verify.Way{{0x4010, 0x4030, verify.RoutineEnd},
 			{0x4010, 0x4020, 0x4030, verify.RoutineEnd}}})
-	// Output: parse at 4010: two probe-free routes to the same place from its entry on: 4010 -> 4030 -> end, and 4010 -> 4020 -> 4030 -> end
+	// Output:
+	// parse at 4010: two probe-free routes: 4010 -> 4030 -> end, and 4010 -> 4020 -> 4030 -> end
 }

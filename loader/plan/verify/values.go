@@ -21,10 +21,10 @@ type valueCheck struct {
 	s start
 }
 
-// check: the jumps that a value decides depend on that value alone, and no probe-free route on which
-// the value may be overwritten leads to them. However it decides them, one probe-free route leads to
-// each place. Two routes to a place part at a block that the value does not decide, and arrive from
-// different sides of that parting (rule 10: captured places).
+// check: the jumps that a value decides depend on that value alone, and no probe-free route on
+// which the value may be overwritten leads to them. However it decides them, one probe-free route
+// leads to each place. Two routes to a place part at a block that the value does not decide, and
+// arrive from different sides of that parting (rule 10: captured places).
 func (x valueCheck) check() {
 	r, s := x.r, x.s
 	reached, spoiled := x.reach(s.nodes, nil), x.reach(s.nodes,
@@ -40,7 +40,8 @@ func (x valueCheck) check() {
 		switch {
 		case j < 0 || j >= len(r.Blocks) || conditions[j] == nil ||
 			conditions[j].Place != s.values.Operand:
-			r.fault(fmt.Sprintf("the captured value of the block at %x is taken to decide a jump that "+
+			r.fault(fmt.Sprintf("the captured value of the block at %x is taken to decide a jump "+
+				"that "+
 				"depends on something else", r.Blocks[s.event].Lo))
 			return
 		case r.Counts(j) != nil:
@@ -140,7 +141,8 @@ func (x valueCheck) checkSides(decided byNode[bool]) {
 				apart = add(parting{n, to}) && apart
 			}
 			if !apart {
-				r.fault("routes part and meet again without an event, whatever a captured value decides",
+				r.fault("routes part and meet again without an event, whatever a captured value "+
+					"decides",
 					r.way(s.event, to))
 				return
 			}
@@ -149,7 +151,8 @@ func (x valueCheck) checkSides(decided byNode[bool]) {
 				(*before.at(to))[b] = true
 			}
 			if (*before.at(to))[to] {
-				r.fault("a circle without an event, whatever a captured value decides", r.way(s.event, to))
+				r.fault("a circle without an event, whatever a captured value decides",
+					r.way(s.event, to))
 				return
 			}
 			if changed {

@@ -57,7 +57,8 @@ func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
 				yield(start{event: b, nodes: next, table: none})
 				continue
 			}
-			for _, to := range slices.Compact(slices.Sorted(slices.Values(r.Blocks[c.Table].Table.Targets))) {
+			targets := slices.Sorted(slices.Values(r.Blocks[c.Table].Table.Targets))
+			for _, to := range slices.Compact(targets) {
 				yield(start{event: b, nodes: next, table: c.Table, target: to})
 			}
 		}

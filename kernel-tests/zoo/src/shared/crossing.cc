@@ -1,4 +1,5 @@
-/* An executable and its library call each other in every way that there is; a plugin comes and goes. */
+// An executable and its library call each other in every way that there is; a plugin comes and
+// goes.
 #include "crossing.h"
 #include <csignal>
 #include <cstdio>
@@ -30,7 +31,10 @@ static int returner(int x)
 		lib_longjmp(nullptr, x);
 	return x;
 }
-static int compare(const void *a, const void *b) { return exe_leaf(*(const int *)a) - lib_leaf(*(const int *)b); }
+static int compare(const void *a, const void *b)
+{
+	return exe_leaf(*(const int *)a) - lib_leaf(*(const int *)b);
+}
 static void handler(int sig) { handled += lib_tail_pointer(square, sig); }
 
 /* Its first jump binds the function, which has the library choose it: that comes in between. */
