@@ -34,7 +34,8 @@ func checkSites(t *testing.T, p *cfg.Program) map[uint64]checkSite {
 			at := b
 			for preds := predecessors(r, at); preds[0] != table.Check; preds = predecessors(r, at) {
 				if at = preds[0]; len(preds) != 1 {
-					t.Fatalf("%s: block %d between check and jump has predecessors %v", r.Name, at, preds)
+					t.Fatalf("%s: block %d between check and jump has predecessors %v", r.Name, at,
+						preds)
 				}
 			}
 			check := &r.Blocks[table.Check]
@@ -73,7 +74,8 @@ func TestChecks(t *testing.T) {
 			}
 			for name, way := range traceChecks(t, path, sites) {
 				if name == "dense" && (way[0] == 0 || way[1] == 0) {
-					t.Errorf("%s: %d times within bounds, %d times beyond: the test needs both", name, way[0], way[1])
+					t.Errorf("%s: %d times within bounds, %d times beyond: the test needs both",
+						name, way[0], way[1])
 				}
 			}
 		})
@@ -143,7 +145,8 @@ func (tr *tracee) follow(site checkSite, regs *syscall.PtraceRegs) int {
 	pc := tr.step()
 	if pc != site.leads {
 		if position < uint64(len(table.Targets)) {
-			tr.t.Fatalf("%s: position %d of %d, but the check leads to %x", site.name, position, len(table.Targets), pc)
+			tr.t.Fatalf("%s: position %d of %d, but the check leads to %x", site.name, position,
+				len(table.Targets), pc)
 		}
 		return 1
 	}
@@ -153,7 +156,8 @@ func (tr *tracee) follow(site checkSite, regs *syscall.PtraceRegs) int {
 	}
 	pc = tr.step()
 	if position >= uint64(len(table.Targets)) || site.r.Blocks[table.Targets[position]].Lo != pc {
-		tr.t.Fatalf("%s: position %d of %d, but the jump leads to %x", site.name, position, len(table.Targets), pc)
+		tr.t.Fatalf("%s: position %d of %d, but the jump leads to %x", site.name, position,
+			len(table.Targets), pc)
 	}
 	return 0
 }
@@ -223,7 +227,8 @@ func loadBase(t *testing.T, pid int, path string) uint64 {
 	for line := range strings.Lines(string(maps)) {
 		var lo, hi, offset uint64
 		var perm string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s %x", &lo, &hi, &perm, &offset); n == 4 && offset == 0 && strings.Contains(line, path) {
+		if n, _ := fmt.Sscanf(line, "%x-%x %s %x", &lo, &hi, &perm, &offset); n == 4 &&
+			offset == 0 && strings.Contains(line, path) {
 			if lo < 0x10000000 { // not position independent
 				return 0
 			}

@@ -12,28 +12,38 @@ import (
 
 // asked are the types and conditions of jumps.
 var asked = [][2]string{
-	{"unsigned", "v & 1"}, {"unsigned", "v >> 5 & 1"}, {"unsigned", "v & 0x80000000u"}, {"unsigned", "v > 7"}, {"unsigned", "v <= 0x7fffffff"}, {"unsigned", "v == 42"},
-	{"unsigned", "v - 3 > 5"}, {"unsigned", "(v ^ 5) == 3"}, {"unsigned", "(v | 6) == 7"}, {"unsigned", "(v & 12) >= 8"}, {"unsigned", "(v + 1 & 6) == 4"},
-	{"unsigned", "(unsigned short)v == 3"}, {"unsigned", "(unsigned char)v > 100"}, {"unsigned", "(signed char)v > 100"}, {"unsigned", "(unsigned)(v << 3) == 64"},
-	{"int", "v < 0"}, {"int", "v >= 5"}, {"int", "v > -5"}, {"int", "v <= -2147483647"}, {"int", "(v >> 2) == -1"}, {"int", "(v >> 1) < -3"}, {"int", "(v & -16) == 32"},
-	{"short", "v < -3"}, {"short", "v == 258"}, {"unsigned short", "v > 300"}, {"signed char", "v < 7"}, {"unsigned char", "v & 0x40"}, {"char", "v"},
+	{"unsigned", "v & 1"}, {"unsigned", "v >> 5 & 1"}, {"unsigned", "v & 0x80000000u"}, {"unsigned",
+		"v > 7"}, {"unsigned", "v <= 0x7fffffff"}, {"unsigned", "v == 42"},
+	{"unsigned", "v - 3 > 5"}, {"unsigned", "(v ^ 5) == 3"}, {"unsigned", "(v | 6) == 7"},
+	{"unsigned", "(v & 12) >= 8"}, {"unsigned", "(v + 1 & 6) == 4"},
+	{"unsigned", "(unsigned short)v == 3"}, {"unsigned", "(unsigned char)v > 100"}, {"unsigned",
+		"(signed char)v > 100"}, {"unsigned", "(unsigned)(v << 3) == 64"},
+	{"int", "v < 0"}, {"int", "v >= 5"}, {"int", "v > -5"}, {"int", "v <= -2147483647"},
+	{"int", "(v >> 2) == -1"}, {"int", "(v >> 1) < -3"}, {"int", "(v & -16) == 32"},
+	{"short", "v < -3"}, {"short", "v == 258"}, {"unsigned short", "v > 300"}, {"signed char",
+		"v < 7"}, {"unsigned char", "v & 0x40"}, {"char", "v"},
 }
 
-var values = []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 31, 32, 33, 41, 42, 43, 47, 63, 64, 100, 101, 127, 128, 129, 255, 256, 257, 258, 300, 301, 32767, 32768, 65535, 65536,
-	65539, 0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001, 0x80000002, 0xfffffff0, 0xfffffff8, 0xfffffff9, 0xfffffffa, 0xfffffffb, 0xfffffffc, 0xfffffffd, 0xfffffffe, 0xffffffff}
+var values = []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 31, 32, 33, 41, 42, 43, 47, 63, 64,
+	100, 101, 127, 128, 129, 255, 256, 257, 258, 300, 301, 32767, 32768, 65535, 65536,
+	65539, 0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001, 0x80000002, 0xfffffff0, 0xfffffff8,
+	0xfffffff9, 0xfffffffa, 0xfffffffb, 0xfffffffc, 0xfffffffd, 0xfffffffe, 0xffffffff}
 
 // TestConditionsHoldAsTheProcessorHasIt: each jump goes one way where its condition holds, and the
 // other where it does not.
 func TestConditionsHoldAsTheProcessorHasIt(t *testing.T) {
 	var source, list, numbers strings.Builder
 	for i, a := range asked {
-		fmt.Fprintf(&source, "static __attribute__((noinline)) int f%d(%s v) {\nint is = 2; if (no) return is;\nif (%s) asm volatile(\"mov $1, %%0\" : \"=a\"(is)); else asm volatile(\"mov $0, %%0\" : \"=a\"(is));\nreturn is; }\n", i, a[0], a[1])
+		fmt.Fprintf(&source, "static __attribute__((noinline)) int f%d(%s v) {\nint is = 2; if "+
+			"(no) return is;\nif (%s) asm volatile(\"mov $1, %%0\" : \"=a\"(is)); else asm "+
+			"volatile(\"mov $0, %%0\" : \"=a\"(is));\nreturn is; }\n", i, a[0], a[1])
 		fmt.Fprintf(&list, "putchar('0' + f%d(v[i]));", i)
 	}
 	for _, v := range values {
 		fmt.Fprintf(&numbers, "%du, ", v)
 	}
-	program := fmt.Sprintf("#include <stdio.h>\nvolatile int no;\n%sint main(void) { unsigned v[] = {%s}; for (int i = 0; i < %d; i++) { %s } }", &source, &numbers, len(values), &list)
+	program := fmt.Sprintf("#include <stdio.h>\nvolatile int no;\n%sint main(void) { unsigned "+
+		"v[] = {%s}; for (int i = 0; i < %d; i++) { %s } }", &source, &numbers, len(values), &list)
 	for _, flags := range [][]string{{"-O0"}, {"-O0", "-fomit-frame-pointer"}, {"-O1"}, {"-O2"}} {
 		path := compile(t, program, flags...)
 		out, err := exec.Command(path).Output()
@@ -78,7 +88,8 @@ func onlyCondition(t *testing.T, r *cfg.Routine) (block int, found *absint.Condi
 func returned(t *testing.T, p *cfg.Program, r *cfg.Routine, block int) byte {
 	code := p.Image.Bytes(r.Blocks[block].Lo, r.Blocks[block].Hi)
 	if len(code) < 5 || code[0] != 0xb8 {
-		t.Fatalf("block %x of %s does not begin with mov $constant, %%eax", r.Blocks[block].Lo, r.Name)
+		t.Fatalf("block %x of %s does not begin with mov $constant, %%eax", r.Blocks[block].Lo,
+			r.Name)
 	}
 	return code[1]
 }

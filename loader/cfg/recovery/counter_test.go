@@ -26,12 +26,14 @@ var loops = []struct{ body, told string }{
 	{"sub $1, %edi\njne again", "exact"},
 	{"inc %rdi\ntest %rdi, %rdi\njne again", "exact"},
 	{"add $4, %rdi\ncmp $400, %rdi\njne again", "exact"},
-	{"lea 1(%rdi), %rdi\nmov %rsi, %rax\nsub $1, %rsi\ntest %rax, %rax\njne again", "ends"}, // rsi is what it goes by,
+	// rsi is what it goes by,
+	{"lea 1(%rdi), %rdi\nmov %rsi, %rax\nsub $1, %rsi\ntest %rax, %rax\njne again", "ends"},
 	{"add $1, %rdi\nsub $2, %rsi\ncmp %rsi, %rdi\njl again", "ends"},
 	{"add $1, %rdi\ncmp %rsi, %rdi\njb again", "ends"},
 	{"sub $7, %rdi\ncmp %rsi, %rdi\njg again", "ends"},
 	{"add $1, %edi\ncmp %esi, %edi\njb again", "ends"},
-	{"add $1, %edi\nsub $1, %esi\ncmp %esi, %edi\njb again", ""}, // the other changes, so that 32 bits may wrap around
+	// the other changes, so that 32 bits may wrap around
+	{"add $1, %edi\nsub $1, %esi\ncmp %esi, %edi\njb again", ""},
 	{"add $1, %rdi\nadd %rdi, %rsi\ntest $96, %sil\njne again", "ends"},
 	{"add %rsi, %rdi\ncmp $5000, %rdi\njl again", ""},
 	{"add $1, %di\ncmp %si, %di\njne again", ""},
@@ -40,7 +42,8 @@ var loops = []struct{ body, told string }{
 	{"add $1, %rdi\nshl $40, %rdi\nshr $40, %rdi\ncmp %rsi, %rdi\njne again", ""},
 	{"movslq %edi, %rdi\nadd $1, %rdi\ncmp %rsi, %rdi\njne again", ""},
 	{"movabs $0x8000000000000000, %rax\nadd %rax, %rdi\ncmp %rsi, %rdi\njne again", ""},
-	{"add $0x100000, %rdi\ncmp %rsi, %rdi\njb again", ""}, // too large for what wraps around not to come about
+	// too large for what wraps around not to come about
+	{"add $0x100000, %rdi\ncmp %rsi, %rdi\njb again", ""},
 }
 
 // begins are what rdi and rsi hold where the loops begin: of each loop, those with which it soon
@@ -54,8 +57,11 @@ func TestCountersAsTheProcessorHasIt(t *testing.T) {
 	const most = 100
 	var source, calls strings.Builder
 	for i, l := range loops {
-		body := strings.ReplaceAll(strings.ReplaceAll(l.body, "%[1]d", fmt.Sprint(i)), "again", fmt.Sprintf("again%d", i))
-		fmt.Fprintf(&source, ".globl f%d\n.type f%d, @function\nf%d: .cfi_startproc\n.cfi_remember_state\nagain%d: nop\n%s\nret\n.cfi_endproc\n.size f%d, .-f%d\n", i, i, i, i, body, i, i)
+		body := strings.ReplaceAll(strings.ReplaceAll(l.body, "%[1]d", fmt.Sprint(i)), "again",
+			fmt.Sprintf("again%d", i))
+		fmt.Fprintf(&source, ".globl f%d\n.type f%d, @function\nf%d: .cfi_startproc\n"+
+			".cfi_remember_state\nagain%d: nop\n%s\nret\n.cfi_endproc\n.size f%d, .-f%d\n", i, i, i,
+			i, body, i, i)
 		fmt.Fprintf(&calls, "count(f%d);", i)
 	}
 	var values strings.Builder
@@ -132,7 +138,8 @@ int main(void) { %s }`, quoted(source.String()), declared(len(loops)), &values, 
 	}
 }
 
-func checkRounds(t *testing.T, body string, c *absint.Counter, begin [2]int64, end int64, want uint64) {
+func checkRounds(t *testing.T, body string, c *absint.Counter, begin [2]int64, end int64,
+	want uint64) {
 	t.Helper()
 	const known = 60
 	got, ok := uint64(0), false
@@ -191,16 +198,22 @@ func TestRounds(t *testing.T) {
 					added = uint64(uint32(added)) | 0xabcd<<32
 				}
 				if n, ok := c.RoundsBetween(added, known); n != rounds || !ok {
-					t.Errorf("%d bits, step %d: %d rounds from %x, %v; want %d", width, step, n, added, ok, rounds)
+					t.Errorf("%d bits, step %d: %d rounds from %x, %v; want %d", width, step, n,
+						added, ok, rounds)
 				}
 				if n, ok := exact.RoundsTo(added, known); n != rounds || !ok {
-					t.Errorf("%d bits, step %d: %d rounds to a limit %x away, %v; want %d", width, step, n, added, ok, rounds)
+					t.Errorf("%d bits, step %d: %d rounds to a limit %x away, %v; want %d", width,
+						step, n, added, ok, rounds)
 				}
-				if n, ok := exact.RoundsSince(added, added+2*uint64(step), known); n != rounds+1 || !ok {
-					t.Errorf("%d bits, step %d: round %d is where %x has been added, %v; want %d", width, step, n, added, ok, rounds+1)
+				if n, ok := exact.RoundsSince(added, added+2*uint64(step), known); n != rounds+1 ||
+					!ok {
+					t.Errorf("%d bits, step %d: round %d is where %x has been added, %v; want %d",
+						width, step, n, added, ok, rounds+1)
 				}
-				if n, ok := c.RoundsSince(added, 0, known); ok != (width == 64) || ok && n != rounds+1 {
-					t.Errorf("%d bits, step %d: round %d is where %x has been added, %v", width, step, n, added, ok)
+				if n, ok := c.RoundsSince(added, 0, known); ok != (width == 64) ||
+					ok && n != rounds+1 {
+					t.Errorf("%d bits, step %d: round %d is where %x has been added, %v", width,
+						step, n, added, ok)
 				}
 			}
 		}
@@ -211,16 +224,26 @@ func TestRounds(t *testing.T) {
 		ok     bool
 		rounds func() (uint64, bool)
 	}{
-		{"all that a register can count", 1 << 29, true, func() (uint64, bool) { return (&absint.Counter{Width: 32, Step: -8}).RoundsBetween(0, known) }},
-		{"none that 64 bits can count", 0, false, func() (uint64, bool) { return (&absint.Counter{Width: 64, Step: 8}).RoundsBetween(0, known) }},
+		{"all that a register can count", 1 << 29, true,
+			func() (uint64,
+				bool) {
+				return (&absint.Counter{Width: 32, Step: -8}).RoundsBetween(0, known)
+			}},
+		{"none that 64 bits can count", 0, false,
+			func() (uint64,
+				bool) {
+				return (&absint.Counter{Width: 64, Step: 8}).RoundsBetween(0, known)
+			}},
 		{"a limit that is stepped over", 0, false, func() (uint64, bool) {
 			return (&absint.Counter{Width: 64, Step: 8, Exact: true, Lead: 8}).RoundsTo(12, known)
 		}},
 		{"a limit on the other side", 0, false, func() (uint64, bool) {
-			return (&absint.Counter{Width: 64, Step: 8, Exact: true, Lead: 8}).RoundsTo(1<<60-16, known)
+			return (&absint.Counter{Width: 64, Step: 8, Exact: true, Lead: 8}).RoundsTo(1<<60-16,
+				known)
 		}},
 		{"in a loop that only a signal ends", 0, false, func() (uint64, bool) {
-			return (&absint.Counter{Width: 32, Step: 1 << 16, Exact: true, Lead: 1 << 16}).RoundsSince(1<<16, 1, known)
+			return (&absint.Counter{Width: 32, Step: 1 << 16, Exact: true,
+				Lead: 1 << 16}).RoundsSince(1<<16, 1, known)
 		}},
 	} {
 		if n, ok := c.rounds(); ok != c.ok || ok && n != c.n {

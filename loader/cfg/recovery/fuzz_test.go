@@ -13,7 +13,8 @@ import (
 // FuzzRecover changes bytes of a program: each five bytes of edits are an offset, a little above
 // the file's size at most, and a new value.
 func FuzzRecover(f *testing.F) {
-	program, err := os.ReadFile(compileFile(f, "switches/all.c", "-O2", "-fno-asynchronous-unwind-tables", "-funwind-tables", "-Wl,--build-id=none"))
+	program, err := os.ReadFile(compileFile(f, "switches/all.c", "-O2",
+		"-fno-asynchronous-unwind-tables", "-funwind-tables", "-Wl,--build-id=none"))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -21,7 +22,8 @@ func FuzzRecover(f *testing.F) {
 	f.Add([]byte{0x40, 0x11, 0, 0, 0xe9, 0x80, 0x11, 0, 0, 0x0f})
 	f.Add([]byte{0x48, 0x20, 0, 0, 0xff, 0x60, 0x20, 0, 0, 0x00, 0x00, 0x30, 0, 0, 0x7f})
 	f.Add([]byte{0xa0, 0x12, 0, 0, 0xff, 0xa1, 0x12, 0, 0, 0x24, 0xa2, 0x12, 0, 0, 0xc5})
-	f.Add([]byte{0xa1, 0x12, 0, 0, 0x74}) // found a search for a table's anchor in a machine that had been reset
+	// found a search for a table's anchor in a machine that had been reset
+	f.Add([]byte{0xa1, 0x12, 0, 0, 0x74})
 	f.Fuzz(func(t *testing.T, edits []byte) {
 		b := bytes.Clone(program)
 		for ; len(edits) >= 5; edits = edits[5:] {

@@ -8,10 +8,12 @@ import (
 	"wpptrace/loader/image"
 )
 
-// What start-up code hands on as the program's main function is found by that, where names are gone.
+// What start-up code hands on as the program's main function is found by that, where names are
+// gone.
 func TestMainFunction(t *testing.T) {
 	const source = `int other(void) { return 3; } int main(void) { return other(); } int (*volatile pointer)(void) = other;`
-	for _, flags := range [][]string{{"-O1"}, {"-O0", "-fno-pie", "-no-pie"}, {"-O2", "-fcf-protection=full"}, {"-static"}, {"-static-pie"}} {
+	for _, flags := range [][]string{{"-O1"}, {"-O0", "-fno-pie", "-no-pie"},
+		{"-O2", "-fcf-protection=full"}, {"-static"}, {"-static-pie"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			path := compile(t, source, flags...)
 			main := routine(t, recoverFile(t, path), "main")
@@ -26,7 +28,8 @@ func TestMainFunction(t *testing.T) {
 	overwritten := compile(t, `void start(void) {} int taken(void) { return 3; }
 		__asm__(".globl _start\n_start: lea taken(%rip), %rdi\nxor %edi, %edi\ncall start\nhlt");`, "-nostartfiles")
 	if got := recoverFile(t, overwritten).Main(); got != nil {
-		t.Errorf("what has been overwritten before the first call is taken for the main function: %s", got.Name)
+		t.Errorf("what has been overwritten before the first call is taken for the main "+
+			"function: %s", got.Name)
 	}
 	library := compile(t, `int other(void) { return 3; }`, "-shared", "-fPIC")
 	if got := recoverFile(t, library).Main(); got != nil {

@@ -53,7 +53,8 @@ func TestRealPrograms(t *testing.T) {
 				}
 			}
 			share := float64(exact) / float64(len(p.Routines))
-			t.Logf("%d routines, %.2f %% exact, %v", len(p.Routines), 100*share, took.Round(time.Millisecond))
+			t.Logf("%d routines, %.2f %% exact, %v", len(p.Routines), 100*share,
+				took.Round(time.Millisecond))
 			if share < test.share {
 				t.Errorf("%.4f of the routines are exact, want %.4f", share, test.share)
 			}
@@ -70,7 +71,8 @@ func checkRoutine(t *testing.T, p *cfg.Program, r *cfg.Routine) {
 	for b := range r.Blocks {
 		bl := &r.Blocks[b]
 		// An instruction with a lock prefix and the same without it overlap.
-		if b > 0 && (bl.Lo <= r.Blocks[b-1].Lo || bl.Lo != r.Blocks[b-1].Lo+1 && bl.Lo < r.Blocks[b-1].Hi) {
+		if b > 0 && (bl.Lo <= r.Blocks[b-1].Lo || bl.Lo != r.Blocks[b-1].Lo+1 &&
+			bl.Lo < r.Blocks[b-1].Hi) {
 			t.Errorf("%s: block %d overlaps the one before", r.Name, b)
 		}
 		at := bl.Lo
@@ -90,7 +92,8 @@ func checkRoutine(t *testing.T, p *cfg.Program, r *cfg.Routine) {
 func checkSuccessors(t *testing.T, r *cfg.Routine, b int) {
 	t.Helper()
 	bl := &r.Blocks[b]
-	want := map[cfg.End]int{cfg.Fall: 1, cfg.Jcc: 2, cfg.Jmp: 1, cfg.Call: 1, cfg.CallInd: 1}[bl.End]
+	want := map[cfg.End]int{cfg.Fall: 1, cfg.Jcc: 2, cfg.Jmp: 1, cfg.Call: 1,
+		cfg.CallInd: 1}[bl.End]
 	if bl.End == cfg.Table {
 		want = max(1, len(bl.Succ))
 		for _, to := range bl.Table.Targets {
@@ -114,7 +117,8 @@ func checkSuccessors(t *testing.T, r *cfg.Routine, b int) {
 func TestDeterministic(t *testing.T) {
 	path := compileFile(t, "switches/all.c", "-O2")
 	a, b := recoverFile(t, path), recoverFile(t, path)
-	if diff := cmp.Diff(a.Routines, b.Routines, cmpopts.IgnoreUnexported(cfg.Routine{}), cmpopts.IgnoreFields(cfg.Block{}, "Insns")); diff != "" {
+	if diff := cmp.Diff(a.Routines, b.Routines, cmpopts.IgnoreUnexported(cfg.Routine{}),
+		cmpopts.IgnoreFields(cfg.Block{}, "Insns")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -38,12 +38,16 @@ func TestTables(t *testing.T) {
 				t.Errorf("%d tables, want 18 or more", tables)
 			}
 			for r, targets := range found {
-				if r.Symbol == "relative" { // differences of labels have no relocations, and look like any numbers
-					if distances := wordsOf(t, path, "labels", 6); !haveDistances(targets, distances) {
-						t.Errorf("relative has targets %x, want some with distances %x", slices.Sorted(maps.Keys(targets)), distances)
+				if r.Symbol == "relative" {
+					// differences of labels have no relocations, and look like any numbers
+					if distances := wordsOf(t, path, "labels", 6); !haveDistances(targets,
+						distances) {
+						t.Errorf("relative has targets %x, want some with distances %x",
+							slices.Sorted(maps.Keys(targets)), distances)
 					}
 				} else if !maps.Equal(targets, truth[r]) {
-					t.Errorf("%s: targets %x, want %x", r.Name, slices.Sorted(maps.Keys(targets)), slices.Sorted(maps.Keys(truth[r])))
+					t.Errorf("%s: targets %x, want %x", r.Name, slices.Sorted(maps.Keys(targets)),
+						slices.Sorted(maps.Keys(truth[r])))
 				}
 			}
 			for r := range truth {
@@ -70,14 +74,16 @@ func openSymbols(t *testing.T, path string) (*elf.File, []elf.Symbol) {
 	return f, symbols
 }
 
-// wordsOf returns what the file has in the array of n words of a name, whatever number the compiler has put behind that.
+// wordsOf returns what the file has in the array of n words of a name, whatever number the compiler
+// has put behind that.
 func wordsOf(t *testing.T, path, name string, n int) []int32 {
 	t.Helper()
 	f, symbols := openSymbols(t, path)
 	for _, s := range symbols {
 		if strings.HasPrefix(s.Name, name) && s.Size == uint64(4*n) {
 			in, words := f.Sections[s.Section], make([]int32, n)
-			if err := binary.Read(io.NewSectionReader(in, int64(s.Value-in.Addr), int64(s.Size)), f.ByteOrder, words); err != nil {
+			if err := binary.Read(io.NewSectionReader(in, int64(s.Value-in.Addr), int64(s.Size)),
+				f.ByteOrder, words); err != nil {
 				t.Fatal(err)
 			}
 			return words
@@ -90,7 +96,8 @@ func wordsOf(t *testing.T, path, name string, n int) []int32 {
 // haveDistances says whether some of the targets are at the distances from one of them.
 func haveDistances(targets map[uint64]bool, distances []int32) bool {
 	for from := range targets {
-		if !slices.ContainsFunc(distances, func(d int32) bool { return !targets[from+uint64(int64(d))] }) {
+		if !slices.ContainsFunc(distances,
+			func(d int32) bool { return !targets[from+uint64(int64(d))] }) {
 			return true
 		}
 	}
@@ -144,7 +151,8 @@ func relocatedTargets(t *testing.T, path string, p *cfg.Program) map[*cfg.Routin
 			switch {
 			case target.Flags&elf.SHF_EXECINSTR != 0 && kind == elf.R_X86_64_PC32:
 				starts = append(starts, to+4)
-			case strings.HasPrefix(target.Name, ".eh_frame"), strings.HasPrefix(target.Name, ".debug"), target.Flags&elf.SHF_ALLOC == 0:
+			case strings.HasPrefix(target.Name, ".eh_frame"), strings.HasPrefix(target.Name,
+				".debug"), target.Flags&elf.SHF_ALLOC == 0:
 			case kind == elf.R_X86_64_64:
 				add(to)
 			case kind == elf.R_X86_64_PC32 && target.Name == ".rodata":
@@ -174,14 +182,17 @@ func TestTailCalls(t *testing.T) {
 }
 
 const tableAcrossPad = `
-__asm__(".globl across\n.type across,@function\nacross: .cfi_startproc\n.cfi_lsda 0x1b, across_lsda\n"
+__asm__(".globl across\n.type across,@function\nacross: .cfi_startproc\n"
+	".cfi_lsda 0x1b, across_lsda\n"
 	"push %r12\n.cfi_adjust_cfa_offset 8\nlea 5f(%rip), %r12\n"
-	"1: call leaf\n2: cmp $2, %edi\nja 4f\nmov %edi, %eax\nmovslq (%r12,%rax,4), %rax\nadd %r12, %rax\njmp *%rax\n"
+	"1: call leaf\n2: cmp $2, %edi\nja 4f\nmov %edi, %eax\nmovslq (%r12,%rax,4), %rax\n"
+	"add %r12, %rax\njmp *%rax\n"
 	"across_pad: call leaf\njmp 1b\n"
 	"6: dec %edi\njmp 1b\n"
 	"4: pop %r12\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size across, .-across\n"
 	".section .rodata\n5: .long 6b-5b, 4b-5b, 1b-5b\n"
-	".section .gcc_except_table,\"a\"\nacross_lsda: .byte 0xff, 0xff, 1\n.uleb128 8f-7f\n7: .uleb128 1b-across, 2b-1b, across_pad-across, 0\n8:\n.text\n");
+	".section .gcc_except_table,\"a\"\nacross_lsda: .byte 0xff, 0xff, 1\n.uleb128 8f-7f\n"
+	"7: .uleb128 1b-across, 2b-1b, across_pad-across, 0\n8:\n.text\n");
 void across(void);
 __attribute__((noinline)) void leaf(void) { __asm__ volatile(""); }
 int main(void) { across(); return 0; }
@@ -207,8 +218,8 @@ func TestTableAcrossLandingPad(t *testing.T) {
 	t.Error("no routine across")
 }
 
-// A jump behind the frame through a pointer that may be the routine's own address is a tail call, as
-// coroutines make it that hand over to one another.
+// A jump behind the frame through a pointer that may be the routine's own address is a tail call,
+// as coroutines make it that hand over to one another.
 func TestTailToItself(t *testing.T) {
 	const source = `
 		struct s { long (*f)(struct s *, long); struct s *n; };
@@ -220,16 +231,20 @@ func TestTailToItself(t *testing.T) {
 	for _, flags := range [][]string{{"-O2"}, {"-Os"}, {"-O2", "-fno-pie", "-no-pie"}} {
 		r := routine(t, recoverFile(t, compile(t, "#include <stdio.h>\n"+source, flags...)), "walk")
 		if n := ends(r); r.LeftOut != "" || n[cfg.TailInd] != 1 {
-			t.Errorf("%q: blocks end in %v, want one jump through a pointer; left out: %q", flags, n, r.LeftOut)
+			t.Errorf("%q: blocks end in %v, want one jump through a pointer; left out: %q", flags,
+				n, r.LeftOut)
 		}
 	}
 }
 
-// What lies behind a table may look like an entry that leads to the jump itself, where it would stay for ever.
+// What lies behind a table may look like an entry that leads to the jump itself, where it would
+// stay for ever.
 func TestTableBeforeWhatLeadsToItsJump(t *testing.T) {
 	source := beginEnd + `
-__asm__(BEGIN(f) "lea of_f(%rip),%rdx\nmovzbl (%rdi),%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\n3: notrack jmp *%rax\n1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n" END(f)
-	".section .rodata\n.p2align 2\nof_f: .long 1b-of_f, 2b-of_f\nof_g: .long 3b-of_f, 1b-of_f\n.text\n"
+__asm__(BEGIN(f) "lea of_f(%rip),%rdx\nmovzbl (%rdi),%eax\nmovslq (%rdx,%rax,4),%rax\n"
+	"add %rdx,%rax\n3: notrack jmp *%rax\n1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n" END(f)
+	".section .rodata\n.p2align 2\nof_f: .long 1b-of_f, 2b-of_f\nof_g: .long 3b-of_f, 1b-of_f\n"
+	".text\n"
 	BEGIN(g) "lea of_g(%rip),%rax\nret\n" END(g));
 int f(char *), *g(void);
 int main(int c, char **v) { return f(*v) + *g(); }`
@@ -239,7 +254,8 @@ int main(int c, char **v) { return f(*v) + *g(); }`
 	}
 }
 
-// A switch in a loop of which the entry is loaded before: it is the same in each round, unless what it comes of changes.
+// A switch in a loop of which the entry is loaded before: it is the same in each round, unless what
+// it comes of changes.
 func TestEntryLoadedBeforeTheLoop(t *testing.T) {
 	source := func(jumps, changes string) string {
 		return beginEnd + `
@@ -249,7 +265,8 @@ __asm__(BEGIN(f) "and $3,%esi\nlea of_f(%rip),%rdx\nmovslq (%rdx,%rsi,4),%r10\nl
 	".section .rodata\n.p2align 2\nof_f: .long 3b-of_f, 4b-of_f, 5b-of_f, 3b-of_f\n.text\n");
 int f(int, int); int main(int c, char **v) { return f(c, c); }`
 	}
-	const added, through, loaded = `1: lea (%rdx,%r10),%rax\n2: jmp *%rax`, `1: jmp *%rcx\n2: jmp *%r9`, `1: mov (%r11),%rax\n2: jmp *%rax`
+	const added, through, loaded = `1: lea (%rdx,%r10),%rax\n2: jmp *%rax`,
+		`1: jmp *%rcx\n2: jmp *%r9`, `1: mov (%r11),%rax\n2: jmp *%rax`
 	for _, test := range []struct {
 		jumps, changes string
 		observed       bool
@@ -261,7 +278,8 @@ int f(int, int); int main(int c, char **v) { return f(c, c); }`
 		r := routine(t, recoverFile(t, compile(t, source(test.jumps, test.changes), "-O1")), "f")
 		isUnsure := strings.HasPrefix(r.LeftOut, "unresolved indirect jump")
 		if test.observed && (r.LeftOut != "" || fewest(r) != 3) || !test.observed && !isUnsure {
-			t.Errorf("%s, in the loop %q: left out: %q, want %v; a jump of %d ways, want 3", test.jumps, test.changes, r.LeftOut, !test.observed, fewest(r))
+			t.Errorf("%s, in the loop %q: left out: %q, want %v; a jump of %d ways, want 3",
+				test.jumps, test.changes, r.LeftOut, !test.observed, fewest(r))
 		}
 	}
 }
@@ -270,14 +288,17 @@ int f(int, int); int main(int c, char **v) { return f(c, c); }`
 // behind it was taken for no part of the table, and the other routine for one that runs from its
 // beginning alone.
 func TestCaseInAnotherRoutine(t *testing.T) {
-	for _, cases := range []string{"4b-tab, 1b-tab, 2b-tab, 3b-tab", "1b-tab, 4b-tab, 2b-tab, 3b-tab", "1b-tab, 2b-tab, 3b-tab, 4b-tab"} {
+	for _, cases := range []string{"4b-tab, 1b-tab, 2b-tab, 3b-tab",
+		"1b-tab, 4b-tab, 2b-tab, 3b-tab", "1b-tab, 2b-tab, 3b-tab, 4b-tab"} {
 		p := recoverFile(t, compile(t, beginEnd+`
-__asm__(BEGIN(a) "cmp $3,%edi\nja 3f\nlea tab(%rip),%rdx\nmov %edi,%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n"
+__asm__(BEGIN(a) "cmp $3,%edi\nja 3f\nlea tab(%rip),%rdx\nmov %edi,%eax\n"
+	"movslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n"
 	"1: mov $11,%eax\nret\n2: mov $12,%eax\nret\n3: mov $13,%eax\nret\n" END(a)
 	BEGIN(b) "mov %edi,%eax\n4: test $1,%edi\njz 5f\nadd $1,%eax\n5: ret\n" END(b)
 	".section .rodata\n.p2align 2\ntab: .long `+cases+`\n.text\n");
 int a(int), b(int); int main(int c, char **v) { return a(c) + b(c); }`, "-O1"))
-		for symbol, want := range map[string]string{"a": "unresolved indirect jump", "b": "jumped to in its middle"} {
+		for symbol, want := range map[string]string{"a": "unresolved indirect jump",
+			"b": "jumped to in its middle"} {
 			if r := routine(t, p, symbol); !strings.HasPrefix(r.LeftOut, want) {
 				t.Errorf("%s: %s: left out: %q, want %q", cases, symbol, r.LeftOut, want)
 			}
@@ -285,15 +306,18 @@ int a(int), b(int); int main(int c, char **v) { return a(c) + b(c); }`, "-O1"))
 	}
 }
 
-// A bound that lets in one entry more than a table has is no reason to look for a case in what is the
-// next table's: by the first one's anchor that may lead amid any routine.
+// A bound that lets in one entry more than a table has is no reason to look for a case in what is
+// the next table's: by the first one's anchor that may lead amid any routine.
 func TestBoundReachesTheNextTable(t *testing.T) {
 	p := recoverFile(t, compile(t, beginEnd+`
-__asm__(BEGIN(a) "cmp $3,%edi\nja 3f\nlea tab(%rip),%rdx\nmov %edi,%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n"
+__asm__(BEGIN(a) "cmp $3,%edi\nja 3f\nlea tab(%rip),%rdx\nmov %edi,%eax\n"
+	"movslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n"
 	"1: mov $11,%eax\nret\n2: mov $12,%eax\nret\n3: mov $13,%eax\nret\n" END(a)
 	BEGIN(b) "mov %edi,%eax\n.rept 16\nnop\n.endr\nret\n" END(b)
-	BEGIN(c) "jmp 5f\n4: mov $14,%eax\nret\n5: cmp $1,%edi\nja 4b\nlea next(%rip),%rdx\nmov %edi,%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n" END(c)
-	".section .rodata\n.p2align 2\ntab: .long 1b-tab, 2b-tab, 3b-tab\nnext: .long 4b-next, 4b-next\n.text\n");
+	BEGIN(c) "jmp 5f\n4: mov $14,%eax\nret\n5: cmp $1,%edi\nja 4b\nlea next(%rip),%rdx\n"
+		"mov %edi,%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n" END(c)
+	".section .rodata\n.p2align 2\ntab: .long 1b-tab, 2b-tab, 3b-tab\n"
+	"next: .long 4b-next, 4b-next\n.text\n");
 int a(int), b(int), c(int); int main(int n, char **v) { return a(n) + b(n) + c(n); }`, "-O1"))
 	for _, symbol := range []string{"a", "b", "c"} {
 		if r := routine(t, p, symbol); r.LeftOut != "" {
@@ -311,7 +335,8 @@ __asm__(BEGIN(a) "`+jump+`mov $11,%eax\nret\nmov $12,%eax\nret\n3: mov $13,%eax\
 	".section .rodata\n.p2align 2\ntab: .long 1b-tab, 2b-tab, 1b-tab, 2b-tab\n.text\n");
 int a(int), b(int); int main(int c, char **v) { return c > 9 ? a(c) : b(c); }`, "-O1"))
 	for symbol, want := range map[string]string{"a": "unresolved indirect jump", "b": ""} {
-		if r := routine(t, p, symbol); !strings.HasPrefix(r.LeftOut, want) || want == "" && r.LeftOut != "" {
+		if r := routine(t, p, symbol); !strings.HasPrefix(r.LeftOut, want) ||
+			want == "" && r.LeftOut != "" {
 			t.Errorf("%s: left out: %q, want %q", symbol, r.LeftOut, want)
 		}
 	}
