@@ -10,6 +10,10 @@ import (
 
 // An Event is something that happens during a recording: one of the types below. A handler is
 // called on the recording's goroutine, which waits for it: the process goes on meanwhile.
+//
+// Planned, Forecast, Attached, Began and Ended come in this order, each once at most. LibraryAdded
+// and LibraryLeftOut come from before Planned on; Forked, LetGoOn and SnapshotFailed may come after
+// Ended; all others come between Began and Ended.
 type Event any
 
 // Planned says which probes a recording takes. Nothing has touched the process yet.
@@ -93,10 +97,10 @@ type Progress struct{ Status func() Status }
 // A Status is how far a recording has come.
 type Status struct {
 	Duration       time.Duration
-	Paths          uint64 // recorded
-	Rules, Symbols uint64 // of the grammars
-	Lost           uint64 // events
-	Ring           float64
+	Paths          uint64  // recorded
+	Rules, Symbols uint64  // of the grammars
+	Lost           uint64  // events
+	Ring           float64 // how full the buffer is that the kernel writes to, from 0 to 1
 	Windows        uint64  // 0: all is traced
 	Overhead       float64 // with windows: what tracing has taken of the process's own CPU time
 	Sampled        float64 // with windows: which share of the process's own CPU time they are

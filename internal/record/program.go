@@ -12,13 +12,13 @@ import (
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/target"
-	"wpptrace/query/report"
+	routinenames "wpptrace/query/names"
 )
 
 // A Program is what is known of an executable, or of a library, before anything is attached.
 type Program struct {
-	Image *image.Image
-	Plan  *plan.Plan
+	Image *image.Image // read from the file as it is needed: that stays open
+	Plan  *plan.Plan   // with the libraries that a recording has added
 
 	selects   func(r *cfg.Routine) bool // what was selected; nil: all
 	obstacles []attach.Obstacle         // in the process that it was planned for
@@ -58,7 +58,7 @@ func (p *Program) Refusal() string {
 		return ""
 	}
 	return fmt.Sprintf("none of the %d routines that are selected can be traced, as %s: %s",
-		selected, report.Fit(leftOut.Name, 60), leftOut.LeftOut)
+		selected, fit(leftOut.Name), leftOut.LeftOut)
 }
 
 // Load reads an executable, or a library, and plans its probes. name is what errors call it. The
@@ -111,7 +111,7 @@ func (p *Program) CheckProcess(in *target.Process, exe *os.File) error {
 		if why := attach.InTheWay(list, r.Ranges); r.Traced() && why != "" {
 			return fmt.Errorf("plan probes of %s: %s, unlike in the process that it was planned "+
 				"for: %s",
-				in.File, report.Fit(r.Name, 60), why)
+				in.File, fit(r.Name), why)
 		}
 	}
 	return nil
@@ -152,3 +152,6 @@ func readProgram(
 	}
 	return &Program{im, p, o.Select, inTheWay}, nil
 }
+
+// fit makes a name printable, and short enough for an error of one line.
+func fit(name string) string { return routinenames.Shorten(routinenames.Printable(name), 60) }

@@ -27,17 +27,18 @@ type Result struct {
 	CPUTime time.Duration // that the process has used while it was recorded
 	HitCost time.Duration // of that, what hits took by calibration
 
-	Windows   uint64  // that have been closed; 0: all was traced
-	Asleep    uint64  // windows that began where the process woke up, or may have
-	Overhead  float64 // with windows: what tracing took, as a share of the process's own CPU time
-	Unmatched []string
+	Windows   uint64   // that have been closed; 0: all was traced
+	Asleep    uint64   // windows that began where the process woke up, or may have
+	Overhead  float64  // with windows: what tracing took, as a share of the process's own CPU time
+	Unmatched []string // globs of the selection that have named no library
 }
 
 // Losses are the events that were lost.
 type Losses struct {
-	Events, Places uint64
-	Metrics        attach.Metrics
-	Err            error // it is not known what was lost
+	Events  uint64 // that never came
+	Places  uint64 // in the streams of threads, where some are missing
+	Metrics attach.Metrics
+	Err     error // it is not known what was lost
 }
 
 // Run records a process or a command until it ends, the context is done, or there is another reason
@@ -63,7 +64,7 @@ func Run(ctx context.Context, o Options, handle func(Event)) (*Result, error) {
 	if o.Child != nil {
 		o.Child.Release()
 	}
-	if err := r.Confine(); err != nil {
+	if err := r.confine(); err != nil {
 		return nil, err
 	}
 	handle(Began{o.Output})

@@ -24,8 +24,9 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A Recorder is one recording of one process, from its plan to its snapshot. It belongs to one
-// goroutine, but for Out.
+// A Recorder is one recording of one process, from its plan to its snapshot. Run is for one alone;
+// who records several at the same time calls, in this order, Prepare, Begin, Record and Close, the
+// last after a failure of Begin or Record too. It belongs to one goroutine, but for Out.
 type Recorder struct {
 	options Options
 	handle  func(Event)
@@ -252,10 +253,10 @@ func (r *Recorder) Begin(fromStart bool) error {
 	return r.raw.place()
 }
 
-// Confine gives up what the recording does not take once it has begun: of the process that puts
+// confine gives up what the recording does not take once it has begun: of the process that puts
 // probes in, and by Options.Confine of this one. With windows probes go in again; with libraries
 // those that come are opened.
-func (r *Recorder) Confine() error {
+func (r *Recorder) confine() error {
 	shared := len(r.options.Selection.Libraries) > 0
 	var own, guards []cap.Value
 	if r.windows != nil {

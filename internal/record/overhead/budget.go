@@ -25,9 +25,11 @@ const (
 	mostSaved = time.Second // a calm hour must not be paid back with a bad minute
 )
 
-// New returns a budget of that share: 0.05 is 5 % of the process's own CPU time. It begins with
+// NewBudget returns a budget of that share: 0.05 is 5 % of the process's own CPU time. It begins with
 // what a tenth of a second of that earns.
-func New(share float64) *Budget { return &Budget{share: share, credit: share * float64(advance)} }
+func NewBudget(share float64) *Budget {
+	return &Budget{share: share, credit: share * float64(advance)}
+}
 
 // Account takes account of what was used since the last call.
 func (b *Budget) Account(u Use) {

@@ -22,7 +22,7 @@ func TestBudget(t *testing.T) {
 		{"idle", 0, 0, 0, 0},
 	} {
 		const window = 10
-		b, standing, since := New(0.05), true, 0
+		b, standing, since := NewBudget(0.05), true, 0
 		for i := range 100_000 {
 			switch {
 			case standing && b.Overdrawn() && i-since >= window:
@@ -60,7 +60,7 @@ func TestOverhead(t *testing.T) {
 			100 * ms, 0.2},
 		{"all was its own", Use{Own: 80 * ms, Probes: 10 * ms}, 100 * ms, 0},
 	} {
-		b := New(0.05)
+		b := NewBudget(0.05)
 		b.Account(c.use)
 		if got := b.Overhead(c.least); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: overhead %v, want %v", c.name, got, c.want)
@@ -70,7 +70,7 @@ func TestOverhead(t *testing.T) {
 
 // Savings are bounded: after a calm hour, a heavy minute costs no more than the share of a second.
 func TestSavings(t *testing.T) {
-	b := New(0.05)
+	b := NewBudget(0.05)
 	b.Account(Use{Own: time.Hour})
 	spent := time.Duration(0)
 	for ; !b.Overdrawn(); spent += time.Millisecond {
@@ -86,7 +86,7 @@ func TestSavings(t *testing.T) {
 func TestBudgetHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0.001, 0.5).Draw(t, "share")
-		b := New(share)
+		b := NewBudget(share)
 		var own, probes, largest time.Duration
 		for range rapid.IntRange(1, 200).Draw(t, "stretches") {
 			u := Use{Own: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "own"))}

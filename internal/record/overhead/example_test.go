@@ -8,7 +8,7 @@ import (
 )
 
 func ExampleBudget() {
-	b := overhead.New(0.05)
+	b := overhead.NewBudget(0.05)
 	b.Account(overhead.Use{Own: 10 * time.Millisecond, Probes: 40 * time.Millisecond})
 	fmt.Println(b.Overdrawn())
 	b.Account(overhead.Use{Own: 790 * time.Millisecond})
