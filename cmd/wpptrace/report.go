@@ -158,8 +158,8 @@ func (p *printer) windows(r *record.Result) {
 		return
 	}
 	const few = 5
-	p.say("traced in %s, %s of its own CPU time; tracing took %s more",
-		text.Count(f.Windows, "window"), report.Sampled(f), text.Share(r.Overhead))
+	p.say("traced in %s, %s of its own CPU time; tracing took %s more%s",
+		text.Count(f.Windows, "window"), report.Sampled(f), text.Share(r.Overhead), ofLittle(r))
 	if 4*r.Asleep > f.Windows {
 		p.say("%d of them begin where it wakes up, or may: what it does later is in them less "+
 			"often than it is done, unless a longer --window covers it", r.Asleep)
@@ -168,6 +168,16 @@ func (p *printer) windows(r *record.Result) {
 		p.say("so few show little of what it does: record longer, fewer routines (-F), or all " +
 			"that it does (--overhead 0 --max-slowdown 0)")
 	}
+}
+
+// ofLittle says of how much CPU time the overhead is a share, where that is so little that a large
+// share is next to nothing.
+func ofLittle(r *record.Result) string {
+	own := time.Duration(float64(r.CPUTime) / (1 + r.Overhead))
+	if own <= 0 || own >= time.Second {
+		return ""
+	}
+	return fmt.Sprintf(", of %.3g ms of CPU time", float64(own)/float64(time.Millisecond))
 }
 
 // printReport prints the hot subpaths, or with --json the figures.

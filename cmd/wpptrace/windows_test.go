@@ -78,7 +78,7 @@ func TestWindows(t *testing.T) {
 		"to trace all of it costs more than --overhead 20% of its CPU time: it is traced in " +
 			"windows of 5ms from here on",
 		fmt.Sprintf("traced in %d windows, ", f.Windows),
-		fmt.Sprintf("; tracing took %s more\n", text.Share(f.SlowDown-1)),
+		fmt.Sprintf("; tracing took %s more", text.Share(f.SlowDown-1)),
 	} {
 		if !strings.Contains(w.errs.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, w.errs.String())
@@ -157,6 +157,24 @@ func TestAllPhasesAreInWindows(t *testing.T) {
 	t.Logf("paths: %v", paths)
 	if late := paths["late"] / (paths["early"] + paths["late"]); late < 0.22 || late > 0.78 {
 		t.Errorf("%.2f of the paths are in the second half of what it does", late)
+	}
+}
+
+// A share of next to no CPU time is said to be one.
+func TestOverheadOfAnIdleProcess(t *testing.T) {
+	for used, want := range map[time.Duration]string{
+		0:                      "tracing took 50% more\n",
+		18 * time.Millisecond:  "tracing took 50% more, of 12 ms of CPU time\n",
+		150 * time.Microsecond: "tracing took 50% more, of 0.1 ms of CPU time\n",
+		90 * time.Second:       "tracing took 50% more\n",
+	} {
+		var out strings.Builder
+		p := &printer{flags: &recordFlags{}, errs: statusline.New(&out, true)}
+		p.windows(&record.Result{Snapshot: &wpp.Snapshot{Figures: wpp.Figures{Windows: 9}},
+			CPUTime: used, Overhead: 0.5})
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("of %v: %q, not %q", used, out.String(), want)
+		}
 	}
 }
 
