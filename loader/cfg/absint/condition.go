@@ -137,13 +137,12 @@ func (e *evaluation) step(in *x86.Effects) {
 	if in.FlagsWritten()&^x86.DF != 0 {
 		e.flags = flags
 	}
-	_, _, stores := in.Stores()
-	e.moved = e.moved || !keepsFrame(in) || stores
-	written := in.Written()
-	for reg := range e.regs {
-		if written>>reg&1 != 0 {
-			e.regs[reg] = nil
-		}
+	if !e.moved {
+		_, _, stores := in.Stores()
+		e.moved = stores || !keepsFrame(in)
+	}
+	for written := in.Written(); written != 0; written &= written - 1 {
+		e.regs[bits.TrailingZeros16(uint16(written))] = nil
 	}
 	if to >= 0 && to != x86.RSP && to != x86.RBP {
 		e.regs[to] = value

@@ -251,8 +251,11 @@ func (s *soundness) splitsStack(d *draft.Routine) bool {
 	const limit = 0x70 // in fs
 	entry := s.r.Blocks.BlockOf(d.Entry)
 	for i := range d.Blocks[entry].Insns {
+		if !d.Blocks[entry].Insns[i].Elsewhere() { // most: decoded no further
+			continue
+		}
 		e := s.r.Code.Effects(int(d.First[entry]) + i)
-		if at := e.Src; e.Operation == x86.Cmp && e.Elsewhere() && at.Mem && !at.RIP &&
+		if at := e.Src; e.Operation == x86.Cmp && at.Mem && !at.RIP &&
 			at.Base < 0 && at.Index < 0 && at.Disp == limit {
 			return true
 		}
