@@ -24,6 +24,8 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 		}
 		behind := fmt.Sprintf(": %s; %d of %s had one before", how, after, text.Count(ran, "time"))
 		switch {
+		case o.Inlined && !ever:
+			behind = ": unknown; inlined calls are not counted"
 		case len(o.Unknown) > 0 && !ever:
 			behind = ": unknown; not both were traced"
 		case ran == 0:
@@ -61,8 +63,8 @@ type OrderJSON struct {
 	AlwaysP bool   `json:"always_p_first"` // Q ran, and each Q had a P before it
 	EverQ   bool   `json:"ever_q_first"`   // a Q ran before a P
 	AlwaysQ bool   `json:"always_q_first"` // P ran, and each P had a Q before it
-	// names with routines that were not traced: what is said of the others alone is true, and
-	// always of none
+	// names with routines that were not traced, or that are inlined as well: what is said of the
+	// others alone is true, and always of none that such calls may come before
 	Unknown []string `json:"unknown,omitempty"`
 	// the first Q behind a P, from that P on; null: there is none
 	FirstP *OrderWitness `json:"first_p_to_q"`

@@ -47,18 +47,23 @@ type Copies struct {
 func Inlined(s *wpp.Snapshot, texts ...string) (list []Copies) {
 	known, met := names.Of(s), map[string]bool{}
 	for _, name := range namesIn(texts) {
-		routines, which := known.Split(name)
-		plain, _, quoted := names.Unquote(name)
-		if !quoted {
-			plain = strings.TrimSuffix(name, which)
-		}
-		if len(routines) == 0 || which != "" && which != "()" || met[plain] {
-			continue
-		}
-		met[plain] = true
-		if into := known.InlinedInto(plain); len(into) > 0 {
-			list = append(list, Copies{plain, into})
+		if c := inlinedAs(known, name); len(c.Into) > 0 && !met[c.Name] {
+			met[c.Name] = true
+			list = append(list, c)
 		}
 	}
 	return list
+}
+
+// inlinedAs returns the copies of the routine that a name stands for the paths of, or none.
+func inlinedAs(known *names.Names, name string) Copies {
+	routines, which := known.Split(name)
+	plain, _, quoted := names.Unquote(name)
+	if !quoted {
+		plain = strings.TrimSuffix(name, which)
+	}
+	if len(routines) == 0 || which != "" && which != "()" {
+		return Copies{}
+	}
+	return Copies{plain, known.InlinedInto(plain)}
 }

@@ -23,9 +23,10 @@ type Order struct {
 	AlwaysP bool
 	EverQ   bool
 	AlwaysQ bool
-	// names with routines that were not traced: what is said of the others alone is true, and
-	// always of none
+	// names with routines that were not traced, or that are inlined as well: what is said of the
+	// others alone is true, and always of none that such calls may come before
 	Unknown []string
+	Inlined bool // all that was traced of these, but calls that are inlined are not counted
 	// the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where
 	// there is none
 	FirstAfter []Violation
@@ -91,6 +92,13 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (o *Order, err error) 
 	}
 	if len(o.Unknown) > 0 {
 		o.AlwaysP, o.AlwaysQ = false, false
+		return o, nil
+	}
+	if inlined := a.inlined(); inlined != 0 {
+		o.Unknown, o.Inlined = a.namesOf(inlined), true
+		// more of what comes first changes nothing
+		o.AlwaysP = o.AlwaysP && inlined>>numbers[1]&1 == 0
+		o.AlwaysQ = o.AlwaysQ && inlined>>numbers[0]&1 == 0
 	}
 	return o, nil
 }

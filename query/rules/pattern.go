@@ -107,6 +107,26 @@ func (a *pathNames) untraced() (list []string) {
 	return list
 }
 
+// inlined returns the atoms, a bit each, whose routines' code ran in other routines' paths as well:
+// calls of it there are not counted.
+func (a *pathNames) inlined() (atoms uint64) {
+	for n, name := range a.names {
+		if len(inlinedAs(a.known, name).Into) > 0 {
+			atoms |= 1 << n
+		}
+	}
+	return atoms
+}
+
+func (a *pathNames) namesOf(atoms uint64) (list []string) {
+	for n, name := range a.names {
+		if atoms>>n&1 == 1 {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 // neverRan returns the names of whose routines, all of them traced, no path ran in any thread.
 func (a *pathNames) neverRan() (list []string) {
 	ran := make([]bool, len(a.snapshot.Routines))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
@@ -27,8 +28,11 @@ type RuleReport struct {
 	NeverRan []string // its names of routines of which no path ran
 	// how often it is not kept for want of a routine that never ran: no violations
 	Unmet uint64
-	// its names of routines that were not traced: nothing else is known of it
-	Unknown    []string
+	// its names of routines that were not traced, or that are inlined as well, where that may change
+	// the verdict: nothing else is known of it
+	Unknown []string
+	Inlined bool // all that was traced of these, but calls that are inlined are not counted
+
 	Violations uint64 // in all threads
 	// what may have been kept before a record began, or in a gap, or may be yet where it ends of a
 	// thread that ran on: no violations
@@ -90,6 +94,8 @@ func violation(why string, o Occurrence, c *stream.Cursor) Violation {
 // Of a rule that names what was not traced nothing is known, but that a path has run that never
 // was to, or after one that it never was to run after.
 //
+// So it is with a rule whose verdict calls may change that are inlined: these are not counted.
+//
 // A rule that waits for what never ran in any thread, or for what is to follow it, says which of
 // its routines that is, and is not broken for it.
 //
@@ -129,6 +135,9 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 		return nil, err
 	}
 	report := &RuleReport{Rule: text, Kept: true, NeverRan: a.neverRan(), Witnesses: []Violation{}}
+	inlined := a.inlined()
+	report.NeverRan = slices.DeleteFunc(report.NeverRan,
+		func(name string) bool { return inlined>>a.number[name]&1 == 1 })
 	for _, t := range threads {
 		v, err := check(t, beginsMidway(s, t))
 		if err != nil {
@@ -143,6 +152,10 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	}
 	if hidden := a.untraced(); len(hidden) > 0 && (report.Violations == 0 || !r.isSure()) {
 		return &RuleReport{Rule: text, Unknown: hidden, Witnesses: []Violation{}}, nil
+	}
+	if r.mayChange(report.Kept, report.Violations > 0, inlined) {
+		return &RuleReport{Rule: text, Unknown: a.namesOf(inlined), Inlined: true,
+			Witnesses: []Violation{}}, nil
 	}
 	if len(report.NeverRan) > 0 && report.Violations > 0 {
 		if unmet, err := r.isUnmet(a, report.NeverRan, threads); err != nil {
@@ -177,6 +190,25 @@ func (r *rule) isUnmet(a *pathNames, neverRan []string, threads []*wpp.Thread) (
 		return true, err
 	}
 	return true, nil
+}
+
+// mayChange reports whether the verdict on a rule could be another if the paths of some atoms, a bit
+// each, ran more often than is known.
+func (r *rule) mayChange(kept, broken bool, atoms uint64) bool {
+	more := func(atom int) bool { return atom != noAtom && atoms>>atom&1 == 1 }
+	switch {
+	case atoms == 0:
+		return false
+	case r.kind == before && kept:
+		return more(r.b)
+	case r.kind == before:
+		return more(r.a) || !broken && more(r.b)
+	case r.kind == followed && kept:
+		return more(r.a) || more(r.c)
+	case r.kind == followed:
+		return more(r.b) || !broken && (more(r.a) || more(r.c))
+	}
+	return !broken || !r.isSure()
 }
 
 // isSure reports whether what breaks the rule does so whatever else has run, even between what is
