@@ -15,7 +15,7 @@ import (
 
 // An elfFile is a file whose sections have not been read.
 type elfFile struct {
-	*elf.File
+	parsed    *elf.File
 	size      int64 // bytes
 	installed bool  // under debugRoot
 }
@@ -44,7 +44,7 @@ func (im *Image) withCompanion(read func(elfFile) error) error {
 		return fs.ErrNotExist
 	}
 	return withInstalled(name, func(f elfFile) error {
-		if s := f.Section(".note.gnu.build-id"); s != nil {
+		if s := f.parsed.Section(".note.gnu.build-id"); s != nil {
 			if note, err := f.plainSection(s); err == nil && buildID(note) == im.BuildID {
 				return read(f)
 			}
@@ -129,7 +129,7 @@ func isRoots(info fs.FileInfo) bool {
 // does. That is found by its build id, or, for a file that is installed itself, under the name that
 // it gives.
 func (f elfFile) openSupplement(d *debugData) error {
-	s := f.Section(".gnu_debugaltlink")
+	s := f.parsed.Section(".gnu_debugaltlink")
 	if s == nil {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (f elfFile) openSupplement(d *debugData) error {
 	}
 	name, id, _ := bytes.Cut(link, []byte{0})
 	read := func(shared elfFile) (err error) {
-		s := shared.Section(".note.gnu.build-id")
+		s := shared.parsed.Section(".note.gnu.build-id")
 		if s == nil {
 			return errors.New("it has no build id")
 		}
@@ -167,7 +167,7 @@ func (f elfFile) openSupplement(d *debugData) error {
 // staticSymbols reads .symtab, that of the companion where the file has been stripped of its own. A
 // companion that is not good is none, and said to be so.
 func (im *Image) staticSymbols() (symbols []symbolEntry, err error) {
-	if im.file.SectionByType(elf.SHT_SYMTAB) != nil {
+	if im.file.parsed.SectionByType(elf.SHT_SYMTAB) != nil {
 		return im.file.symbolTable(elf.SHT_SYMTAB)
 	}
 	err = im.withCompanion(func(companion elfFile) (err error) {

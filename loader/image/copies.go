@@ -39,7 +39,7 @@ func (c *inlinedCalls) copies(isNamed func(routine string) bool) (list []uint64)
 // 0: there is none.
 func (im *Image) DebugBytes() (n uint64) {
 	err := im.withDebug(func(f elfFile) error {
-		for _, s := range f.Sections {
+		for _, s := range f.parsed.Sections {
 			if strings.HasPrefix(s.Name, ".debug_") || strings.HasPrefix(s.Name, ".zdebug_") {
 				n += s.FileSize
 			}

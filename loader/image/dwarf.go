@@ -94,10 +94,10 @@ func (f elfFile) readDebugSections() (map[string][]byte, error) {
 // is none. Compilers called some .zdebug_ before ELF had compressed sections (-gz=zlib-gnu), those
 // that are smaller so.
 func (f elfFile) debugSection(name string) *elf.Section {
-	if s := f.Section(".debug_" + name); s != nil {
+	if s := f.parsed.Section(".debug_" + name); s != nil {
 		return s
 	}
-	return f.Section(gnuCompressed + name)
+	return f.parsed.Section(gnuCompressed + name)
 }
 
 const gnuCompressed = ".zdebug_"

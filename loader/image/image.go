@@ -96,7 +96,7 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	}
 	im = &Image{Name: filepath.Base(name), Machine: f.Machine, PIE: f.Type == elf.ET_DYN,
 		Entry: f.Entry,
-		file:  elfFile{File: f, size: size}}
+		file:  elfFile{parsed: f, size: size}}
 	im.lines = sync.OnceValues(im.readLines)
 	for _, read := range []func() error{im.readSegments, im.readSections, im.readBuildID,
 		im.readNamesAndFrames} {
@@ -152,7 +152,7 @@ func checkMachine(r io.ReaderAt, name string) error {
 }
 
 func (im *Image) readSegments() error {
-	for _, p := range im.file.Progs {
+	for _, p := range im.file.parsed.Progs {
 		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 {
 			continue
 		}
@@ -177,7 +177,7 @@ func (im *Image) readSegments() error {
 func (im *Image) readSections() error {
 	budget, room := uint64(im.file.size), uint64(maxMapped)
 	var readers []io.ReaderAt
-	for _, s := range im.file.Sections {
+	for _, s := range im.file.parsed.Sections {
 		if both := elf.SHF_ALLOC | elf.SHF_COMPRESSED; s.Flags&both == both {
 			return fmt.Errorf("section %s is mapped, and compressed: no program has such", s.Name)
 		}
@@ -305,7 +305,7 @@ func (im *Image) readNames() error {
 		return err
 	}
 	// none, where the table is broken: nothing else depends on them
-	im.Needed, _ = im.file.ImportedLibraries()
+	im.Needed, _ = im.file.parsed.ImportedLibraries()
 	im.symbols = functionSymbols(static, dynamic)
 	slots := im.readRelocations(dynamic)
 	im.imports = im.readStubs(slots)

@@ -32,7 +32,7 @@ func (im *Image) Foreign() []string { return im.foreign }
 func (im *Image) readRelocations(dynamic []symbolEntry) map[uint64]string {
 	im.relocations = map[uint64]uint64{}
 	slots := map[uint64]string{}
-	for _, s := range im.file.Sections {
+	for _, s := range im.file.parsed.Sections {
 		if s.Flags&elf.SHF_ALLOC == 0 || s.Addr == 0 {
 			continue
 		}

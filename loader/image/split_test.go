@@ -42,7 +42,7 @@ func TestZlibGNU(t *testing.T) {
 			}
 		}
 		linked := build("linked", "-gz=zlib-gnu")
-		if s := mustOpen(t, linked).file.Section(".zdebug_info"); s == nil {
+		if s := mustOpen(t, linked).file.parsed.Section(".zdebug_info"); s == nil {
 			t.Fatal("nothing is compressed")
 		}
 		check("linked", linked)
@@ -63,7 +63,7 @@ func TestZlibGNUIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mustOpen(t, program).file.Section(".zdebug_info")
+	s := mustOpen(t, program).file.parsed.Section(".zdebug_info")
 	at, size := int(s.Offset), int(s.FileSize)
 	bytes8 := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 	claimed := binary.BigEndian.Uint64(file[at+4:])

@@ -31,18 +31,18 @@ type symbolEntry struct {
 // file claim any amount of memory.)
 func (f elfFile) symbolTable(kind elf.SectionType) ([]symbolEntry, error) {
 	const entryLen = 24
-	table := f.SectionByType(kind)
+	table := f.parsed.SectionByType(kind)
 	if table == nil {
 		return nil, nil
 	}
-	if table.Link == 0 || int(table.Link) >= len(f.Sections) {
+	if table.Link == 0 || int(table.Link) >= len(f.parsed.Sections) {
 		return nil, fmt.Errorf("symbol table %s has no names", table.Name)
 	}
 	data, err := f.plainSection(table)
 	if err != nil {
 		return nil, fmt.Errorf("symbol table %s: %w", table.Name, err)
 	}
-	nameData, err := f.plainSection(f.Sections[table.Link])
+	nameData, err := f.plainSection(f.parsed.Sections[table.Link])
 	if err != nil {
 		return nil, fmt.Errorf("names of symbol table %s: %w", table.Name, err)
 	}
