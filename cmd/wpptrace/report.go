@@ -159,7 +159,8 @@ func (p *printer) windows(r *record.Result) {
 	}
 	const few = 5
 	p.say("traced in %s, %s of its own CPU time; tracing took %s more%s",
-		text.Count(f.Windows, "window"), report.Sampled(f), text.Share(r.Overhead), ofLittle(r))
+		text.Count(f.Windows, "window"), report.SampledText(f), text.Share(r.Overhead),
+		ofLittle(r))
 	if 4*r.Asleep > f.Windows {
 		p.say("%d of them begin where it wakes up, or may: what it does later is in them less "+
 			"often than it is done, unless a longer --window covers it", r.Asleep)

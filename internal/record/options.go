@@ -27,8 +27,8 @@ type Options struct {
 	// recorded from there, and killed when the recording cannot begin. It stays the caller's, who
 	// waits for its end.
 	Child *target.Child
-	// Stands says that Process stands, and has only just begun to run its program: it has no load
-	// that could be measured.
+	// Stands: Process is stopped, and has only just begun its program. No load of it can be
+	// measured.
 	Stands bool
 	// Threads are the threads to record; none: all.
 	Threads []int

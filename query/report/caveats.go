@@ -15,7 +15,7 @@ import (
 func Caveats(s *wpp.Snapshot, texts ...string) (list []string) {
 	if f := &s.Figures; f.IsSampled() {
 		list = append(list, fmt.Sprintf("recorded is %s of the program's own CPU time, in %s: "+
-			"this is about these alone", Sampled(f), text.Count(f.Windows, "window")))
+			"this is about these alone", SampledText(f), text.Count(f.Windows, "window")))
 	}
 	if f := &s.Figures; f.Lost > 0 {
 		list = append(list, fmt.Sprintf("%s lost, in %s: this is about what was recorded",
@@ -46,9 +46,9 @@ func Caveats(s *wpp.Snapshot, texts ...string) (list []string) {
 	return list
 }
 
-// Sampled is the share of the program's own CPU time that was traced, in per cent, or what it is at
-// most.
-func Sampled(f *wpp.Figures) string {
+// SampledText is the share of the program's own CPU time that was traced, in per cent, or what it
+// is at most.
+func SampledText(f *wpp.Figures) string {
 	if f.SampledMost > 0 {
 		return fmt.Sprintf("at most %.3g%%", 100*f.SampledMost)
 	}

@@ -77,7 +77,7 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 		total += " in " + text.Count(r.Paths, "path")
 	}
 	if f := &s.Figures; f.IsSampled() {
-		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %s\n", Sampled(f),
+		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %s\n", SampledText(f),
 			text.Count(f.Windows, "window"), numbers(f))
 	}
 	fmt.Fprintf(out, "Total: %s\n", total)
