@@ -78,8 +78,8 @@ func (e *UnstartedError) Error() string { return e.Err.Error() }
 
 func (e *UnstartedError) Unwrap() error { return e.Err }
 
-// KillUnstarted kills a command whose recording cannot begin, unless it is nil, and returns the error
-// that says so.
+// KillUnstarted kills a command whose recording cannot begin, unless it is nil, and returns the
+// error that says so.
 func KillUnstarted(c *target.Child, err error) *UnstartedError {
 	if c == nil {
 		return &UnstartedError{err}

@@ -25,8 +25,8 @@ const (
 	mostSaved = time.Second // a calm hour must not be paid back with a bad minute
 )
 
-// NewBudget returns a budget of that share: 0.05 is 5 % of the process's own CPU time. It begins with
-// what a tenth of a second of that earns.
+// NewBudget returns a budget of that share: 0.05 is 5 % of the process's own CPU time. It begins
+// with what a tenth of a second of that earns.
 func NewBudget(share float64) *Budget {
 	return &Budget{share: share, credit: share * float64(advance)}
 }

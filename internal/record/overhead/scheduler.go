@@ -36,7 +36,8 @@ type Scheduler struct {
 func NewScheduler(share float64, window time.Duration, used target.Times, load float64,
 	rare *RareSites) *Scheduler {
 	begun := account{last: Reading{At: time.Now(), Used: used}}
-	return &Scheduler{budget: NewBudget(share), window: window, account: begun, load: load, rare: rare}
+	return &Scheduler{budget: NewBudget(share), window: window, account: begun, load: load,
+		rare: rare}
 }
 
 // Rare are the sites that are counted between windows; nil: there are none.
