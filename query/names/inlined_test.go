@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/query/querytest"
 )
 
@@ -29,6 +30,27 @@ func TestInlinedNames(t *testing.T) {
 		"'next_block'#0": "next_block has no code of its own in the snapshot: it is inlined into " +
 			"main, where calls of it are not counted",
 		"nextblock": "no routine nextblock, but next_block",
+	} {
+		if _, err := n.Select(name); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", name, err, want)
+		}
+	}
+}
+
+// TestNearNamesOfInlinedRoutines: of what is inlined as well, a name as a declaration has it leads
+// to the code that it has, and one of which only a clone has code to that.
+func TestNearNamesOfInlinedRoutines(t *testing.T) {
+	s := querytest.InlinedCompressor()
+	s.Routines = append(s.Routines, wpp.Routine{Name: "tf<3>", Entry: 0x90000, Paths: 1},
+		wpp.Routine{Name: "next_block.part.0", Entry: 0x91000, Paths: 1})
+	s.Calls[3].Name = "tf<3>"
+	n := Of(s)
+	for name, want := range map[string]string{
+		"'int tf<3>'()": "no routine int tf<3>, but tf<3>",
+		"'int tf<3>()'": "no routine int tf<3>(), but tf<3>",
+		"'int tf<3>'#0": "no routine int tf<3>, but tf<3>",
+		"next_block()": "next_block has no code of its own in the snapshot: it is inlined into " +
+			"main, where calls of it are not counted, but there is next_block.part.0",
 	} {
 		if _, err := n.Select(name); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", name, err, want)

@@ -69,9 +69,16 @@ func (n *Names) noRoutine(name string) error {
 // meant says what somebody may have meant by the name of no routine, if that is known.
 func (n *Names) meant(name string) error {
 	for _, name := range []string{name, declared(name)} {
+		if len(n.named(name)) > 0 {
+			break // it has code, by that name
+		}
 		if into := n.InlinedInto(name); len(into) > 0 {
+			clones := ""
+			if list := n.clonesOf(name); len(list) > 0 {
+				clones = ", but there is " + List(list)
+			}
 			return fmt.Errorf("%s has no code of its own in the snapshot: it is inlined into %s, "+
-				"where calls of it are not counted", Printable(name), List(into))
+				"where calls of it are not counted%s", Printable(name), List(into), clones)
 		}
 	}
 	known := slices.Clone(n.routines)
@@ -82,6 +89,16 @@ func (n *Names) meant(name string) error {
 		return fmt.Errorf("no routine %s, but %s", Printable(name), strings.Join(similar, ", "))
 	}
 	return nil
+}
+
+// clonesOf returns the routines that a compiler made of one, or split from it.
+func (n *Names) clonesOf(name string) (list []string) {
+	for _, routine := range n.routines {
+		if plain := clones.ReplaceAllString(routine, ""); plain != routine && plain == name {
+			list = append(list, routine)
+		}
+	}
+	return list
 }
 
 // mostSimilar is how many similar names an error lists.
