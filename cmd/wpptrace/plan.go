@@ -85,6 +85,9 @@ name, its symbol, or the address of its entry. --dot draws the blocks for Graphv
 			if err := q.validate(args, c.Flags().Changed("pid")); err != nil {
 				return err
 			}
+			if q.routine == "" && c.Flags().Changed("routine") {
+				return usagef("--routine needs the NAME of a routine: plan -v lists them")
+			}
 			if q.routine != "" {
 				return q.answerRoutine(c.OutOrStdout(), args)
 			}

@@ -184,3 +184,12 @@ int main(void)
 		t.Errorf("told %q with --complete", told)
 	}
 }
+
+// A routine whose name is empty, as an unset variable's, is no answer for the whole program.
+func TestPlanOfARoutineWithoutAName(t *testing.T) {
+	out, errs, status := wpptrace("plan", "--routine", "", "/bin/true")
+	if status != exitUsage || out != "" || !strings.Contains(errs,
+		"--routine needs the NAME of a routine") {
+		t.Errorf("exit %d: %s\n%s", status, errs, out)
+	}
+}

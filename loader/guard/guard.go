@@ -124,14 +124,18 @@ func (g *Guard) PID() int { return g.cmd.Process.Pid }
 // its probes out, but for such as it may have left in that were about to go in.
 func (g *Guard) Gone() <-chan struct{} { return g.gone }
 
-// connection takes over the file.
+// connection takes over the file, which is to be a Unix socket.
 func connection(f *os.File) (*net.UnixConn, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {
 		return nil, err
 	}
-	return c.(*net.UnixConn), nil
+	if u, ok := c.(*net.UnixConn); ok {
+		return u, nil
+	}
+	return nil, errors.Join(fmt.Errorf("it is a %s socket, not a Unix socket: wpptrace starts its "+
+		"guard itself", c.LocalAddr().Network()), c.Close())
 }
 
 // ErrGone says that the guard has come to its end.

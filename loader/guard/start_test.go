@@ -2,6 +2,7 @@ package guard
 
 import (
 	"errors"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -44,5 +45,37 @@ func TestProgramWithoutGuard(t *testing.T) {
 	defer p.Close()
 	if g, err := Start(p); !errors.Is(err, ErrNotServed) {
 		t.Errorf("got %v, %v", g, err)
+	}
+}
+
+// TestConnectionOfAnotherKind: a guard that somebody starts with a TCP socket refuses it. It
+// panicked.
+func TestConnectionOfAnotherKind(t *testing.T) {
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	f, err := l.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRefused(t, f)
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if f, err = c.(*net.TCPConn).File(); err != nil {
+		t.Fatal(err)
+	}
+	checkRefused(t, f)
+}
+
+// checkRefused fails the test unless connection gives an error for a file.
+func checkRefused(t *testing.T, f *os.File) {
+	t.Helper()
+	if c, err := connection(f); err == nil || c != nil {
+		t.Errorf("%v, %v; want an error", c, err)
 	}
 }
