@@ -8,12 +8,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
 
@@ -142,6 +146,50 @@ func TestCanceledBeforeItBegins(t *testing.T) {
 	<-command.Done()
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v is left", left)
+	}
+}
+
+// killGuard kills the guard that this process has started.
+func killGuard(t *testing.T) {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		pids, _ := os.ReadFile(list) // a thread may have ended
+		for _, pid := range strings.Fields(string(pids)) {
+			command, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+			if n, err := strconv.Atoi(pid); err == nil &&
+				string(command) == "wpptrace\x00guard\x00" {
+				if err := unix.Kill(n, unix.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+		}
+	}
+	t.Fatal("there is no guard")
+}
+
+// A recording among several that is ended for their guard was killed says what happened. It was
+// "<nil>" where the others' end came first.
+func TestEndForALostGuardHasItsError(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	o := record.Options{Process: loop(t), Output: filepath.Join(t.TempDir(), "x.wpp")}
+	var end record.Ended
+	_, err := record.Run(ctx, o, func(e record.Event) {
+		switch e := e.(type) {
+		case record.Began:
+			killGuard(t)
+			cancel(record.Cause(record.GuardLost))
+		case record.Ended:
+			end = e
+		}
+	})
+	if end.Reason != record.GuardLost || !errors.Is(end.Err, guard.ErrGone) {
+		t.Errorf("it ended as %q, with %v, %v", end.Reason, end.Err, err)
 	}
 }
 

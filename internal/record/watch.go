@@ -23,13 +23,21 @@ func (c cause) Error() string { return "the recording is to end: " + string(c) }
 // Interrupted.
 func Cause(r Reason) error { return cause(r) }
 
-// interruption is the reason of a context that is done.
-func interruption(ctx context.Context) Reason {
+// interrupted is the end of a recording whose context is done.
+func (r *Recorder) interrupted(ctx context.Context) Ended {
 	var c cause
-	if errors.As(context.Cause(ctx), &c) {
-		return Reason(c)
+	switch {
+	case !errors.As(context.Cause(ctx), &c):
+		return Ended{Reason: Interrupted}
+	case Reason(c) == GuardLost:
+		return r.guardLost()
 	}
-	return Interrupted
+	return Ended{Reason: Reason(c)}
+}
+
+// guardLost is the end of a recording whose guard has been killed.
+func (r *Recorder) guardLost() Ended {
+	return Ended{Reason: GuardLost, Err: r.session.GuardLostError()}
 }
 
 // watch records until there is a reason to end, which it returns.
@@ -45,7 +53,7 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 		}
 		select {
 		case <-ctx.Done():
-			return Ended{Reason: interruption(ctx)}, nil
+			return r.interrupted(ctx), nil
 		case <-r.options.Snapshot:
 			b.request()
 		default:
@@ -132,7 +140,7 @@ func (r *Recorder) isOver() (end Ended, over bool) {
 	case r.session.Replaced():
 		return Ended{Reason: Exec}, true
 	case r.session.GuardDead():
-		return Ended{Reason: GuardLost, Err: r.session.GuardLostError()}, true
+		return r.guardLost(), true
 	case r.options.Duration > 0 && time.Since(r.began) >= r.options.Duration:
 		return Ended{Reason: DurationOver}, true
 	}
@@ -157,7 +165,7 @@ func (r *Recorder) disturbed(err error) (end Ended, fatal error) {
 	case errors.Is(err, target.ErrGone):
 		return r.exited(), nil
 	case errors.Is(err, guard.ErrGone):
-		return Ended{Reason: GuardLost, Err: r.session.GuardLostError()}, nil
+		return r.guardLost(), nil
 	}
 	return Ended{Reason: Failed, Err: err}, nil
 }
