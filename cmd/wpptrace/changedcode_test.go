@@ -18,8 +18,8 @@ import (
 )
 
 // changesItself answers each number n by what steady, moved and patched make of those below n. By
-// its argument it moves the page of moved to memory of its own first, or puts a jump to another
-// routine in the place of patched's entry.
+// its argument it moves the page of moved to memory of its own first, makes that page writable,
+// unmaps the page of unused, or puts a jump to another routine in the place of patched's entry.
 const changesItself = `#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -31,6 +31,7 @@ const changesItself = `#define _GNU_SOURCE
 ROUTINE int steady(int x) { return x % 3 ? x * 2 : x - 1; }
 PAGE int moved(int x) { return x % 5 ? x * 3 : x - 2; }
 PAGE int patched(int x) { return x % 7 ? x * 5 : x - 3; }
+PAGE int unused(int x) { return x % 9 ? x * 7 : x - 4; }
 PAGE int replacement(int x) { return x % 2 ? x : 1; }
 
 static void move(void)
@@ -59,6 +60,10 @@ int main(int argc, char **argv)
 		move();
 	if (argc > 1 && strstr(argv[1], "patch"))
 		patch();
+	if (argc > 1 && strstr(argv[1], "writable"))
+		mprotect((void *)moved, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+	if (argc > 1 && strstr(argv[1], "unmap"))
+		munmap((void *)unused, 4096);
 	while (scanf("%d", &n) == 1) {
 		for (int i = 0; i < n; i++)
 			s += steady(i) + moved(i) + patched(i);
@@ -102,8 +107,8 @@ func checkNamed(t *testing.T, s *subject, cause string, leftOut ...string) {
 		s.ask(10)
 		return
 	}
-	w := startTracer(t, "--overhead", "0", "-F", "^(steady|moved|patched)$", "-o", "x.wpp", "-p",
-		pid)
+	w := startTracer(t, "--overhead", "0", "-F", "^(steady|moved|patched|unused)$", "-o", "x.wpp",
+		"-p", pid)
 	w.expect("recording process")
 	const asked = 100
 	s.ask(asked)
@@ -220,6 +225,21 @@ void _start(void)
 		"-mno-sse", "-Wl,-N")))
 	checkNamed(t, s, "its code is in writable memory, where the kernel puts no probes: link it "+
 		"without -N (--omagic)")
+}
+
+// A routine whose page the process has made writable as it ran is left out with the cause, and with
+// the remedy for this way too: it was said only to link without -N.
+func TestCodeMadeWritableAtRunTime(t *testing.T) {
+	s := startSubject(t, exec.Command(compileC(t, changesItself, "-O1"), "writable"))
+	checkNamed(t, s, "or have the program take write access away (mprotect)", "moved")
+}
+
+// A routine that the process has unmapped is left out as one that is not there. It was said that it
+// was moved.
+func TestCodeThatIsUnmapped(t *testing.T) {
+	s := startSubject(t, exec.Command(compileC(t, changesItself, "-O1"), "unmap"))
+	checkNamed(t, s, "its code is not in memory any more: the process has unmapped it (munmap)",
+		"unused")
 }
 
 // A program whose file overlayfs has copied to its upper layer since it was started is refused with

@@ -18,11 +18,12 @@ type Obstacle struct {
 	Why    string // and what to do, where there is something
 }
 
-// What is in the way of probes. Into the first four the kernel would put none, without a word.
+// What is in the way of probes. Into the first five the kernel would put none, without a word.
 const (
 	inWritable = "its code is in writable memory, where the kernel puts no probes: " +
-		"link it without -N (--omagic)"
+		"link it without -N (--omagic), or have the program take write access away (mprotect)"
 	inShared = "its code is in memory that is shared, where the kernel puts no probes"
+	unmapped = "its code is not in memory any more: the process has unmapped it (munmap)"
 	inOther  = "its code was moved to memory that is not its file's, " +
 		"where the kernel puts no probes: " +
 		"start it without moving its code, as programs do for huge pages"
@@ -68,14 +69,14 @@ func (m *mapped) misplaced(p *target.Process) (list []Obstacle, err error) {
 			at = max(at, to)
 		}
 		for _, r := range regions {
-			add(r.Lo, inOther) // what is not mapped at all
+			add(r.Lo, unmapped)
 			why, err := m.unprobeable(p, r, s)
 			if err != nil {
 				return nil, err
 			}
 			add(min(r.Hi, hi), why)
 		}
-		add(hi, inOther)
+		add(hi, unmapped)
 	}
 	return list, nil
 }
