@@ -30,8 +30,10 @@ int main(int c, char **v) { return calls(c) + pointer(c) == 0; }
 	for only, want := range map[string]string{
 		"^mian$":        " routines, but there is main: ",
 		`^calls\(int\)`: " routines, but there is calls: ",
-		"tiny":          " routines, but tiny, inlined into calls: -F with these traces that code: ",
-		"^t.n":          " routines, but tiny, inlined into calls: -F with these traces that code: ",
+		"tiny": " routines, but tiny, inlined into calls: -F with these traces " +
+			"that code: ",
+		"^t.n": " routines, but tiny, inlined into calls: -F with these traces " +
+			"that code: ",
 		"nothing_alike": " routines: wpptrace plan -v lists them",
 	} {
 		if _, err := load(only); err == nil || !strings.Contains(err.Error(), want) {

@@ -92,8 +92,8 @@ type RuleJSON struct {
 	NeverRan []string `json:"never_ran,omitempty"`
 	// how often it is not kept for want of a routine that never ran: no violations
 	Unmet uint64 `json:"unmet,omitempty"`
-	// its names of routines that were not traced, or that are inlined as well, where that may change
-	// the verdict: nothing else is known of it
+	// its names of routines that were not traced, or that are inlined as well where that may
+	// change the verdict: nothing else is known of it
 	Unknown    []string `json:"unknown,omitempty"`
 	Violations uint64   `json:"violations"` // in all threads
 	// what may have been kept before a record began, or in a gap, or may be yet where it ends of a

@@ -28,8 +28,8 @@ type RuleReport struct {
 	NeverRan []string // its names of routines of which no path ran
 	// how often it is not kept for want of a routine that never ran: no violations
 	Unmet uint64
-	// its names of routines that were not traced, or that are inlined as well, where that may change
-	// the verdict: nothing else is known of it
+	// its names of routines that were not traced, or that are inlined as well where that may
+	// change the verdict: nothing else is known of it
 	Unknown []string
 	Inlined bool // all that was traced of these, but calls that are inlined are not counted
 
@@ -192,8 +192,8 @@ func (r *rule) isUnmet(a *pathNames, neverRan []string, threads []*wpp.Thread) (
 	return true, nil
 }
 
-// mayChange reports whether the verdict on a rule could be another if the paths of some atoms, a bit
-// each, ran more often than is known.
+// mayChange reports whether the verdict on a rule could be another if the paths of some atoms, a
+// bit each, ran more often than is known.
 func (r *rule) mayChange(kept, broken bool, atoms uint64) bool {
 	more := func(atom int) bool { return atom != noAtom && atoms>>atom&1 == 1 }
 	switch {
