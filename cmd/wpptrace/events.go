@@ -79,6 +79,8 @@ func (p *printer) handle(event record.Event) {
 			"early: what it did meanwhile is not recorded", p.process())
 	case record.SnapshotWritten:
 		p.say("snapshot: %s, recording goes on", e.Path)
+	case record.DebugInfoMissing:
+		p.say("%s: %s: %s", report.Fit(e.Image, 60), e.Consequence, oneLine(e.Err))
 	case record.SnapshotFailed:
 		p.insist("%v", e.Err)
 	case record.Progress:

@@ -181,3 +181,19 @@ func TestForeignDebugInformation(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitDebugInformationIsSaid: the plan and the recording of a program whose inlined calls are
+// in files that are not read say so in one line. Only the log of -v had it.
+func TestSplitDebugInformationIsSaid(t *testing.T) {
+	program := compileC(t, inlining, "-g", "-O2", "-gsplit-dwarf")
+	snapshot := filepath.Join(t.TempDir(), "x.wpp")
+	for _, args := range [][]string{{"plan", program}, {"-o", snapshot, "--", program}} {
+		if _, errs, status := wpptrace(args...); status != 0 ||
+			strings.Count(errs, "build without -gsplit-dwarf") != 1 {
+			t.Errorf("%s: exit %d: %s", args, status, errs)
+		}
+	}
+	if _, errs, status := wpptrace("-q", "-o", snapshot, "--", program); status != 0 || errs != "" {
+		t.Errorf("-q: exit %d: %s", status, errs)
+	}
+}

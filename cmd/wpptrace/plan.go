@@ -19,6 +19,7 @@ import (
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
+	"wpptrace/query/report"
 )
 
 func planCommand() *cobra.Command {
@@ -100,6 +101,10 @@ name, its symbol, or the address of its entry. --dot draws the blocks for Graphv
 			} else {
 				err = r.write(c.OutOrStdout(), q.verbose)
 			}
+			if r.debugTrouble != nil {
+				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: the snapshot will not have all inlined "+
+					"calls: %s\n", report.Fit(r.Program, 60), oneLine(r.debugTrouble))
+			}
 			return cmp.Or(err, r.unproven())
 		},
 	}
@@ -176,6 +181,9 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 		}
 	}
 	r := newPlanReport(p, name)
+	if lines, err := p.Image.Lines(); err == nil {
+		r.debugTrouble = lines.Trouble()
+	}
 	r.Inlined = p.InlinedElsewhere(q.sel.compiled.Only, math.MaxUint64)
 	for _, needed := range p.Image.Needed {
 		if !q.sel.compiled.Wants(needed) && !slices.Contains(called, needed) {

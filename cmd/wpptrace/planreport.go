@@ -74,11 +74,12 @@ type planReport struct {
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
 	Faults   []string `json:"faults,omitempty"`   // what --verify found
 
-	forecast    overhead.Forecast
-	routines    []*plan.Routine
-	figures     *figures.Figures
-	stepped     float64 // share of the expected hits
-	mostStepped *plan.Routine
+	debugTrouble error // why a snapshot will not have all inlined calls
+	forecast     overhead.Forecast
+	routines     []*plan.Routine
+	figures      *figures.Figures
+	stepped      float64 // share of the expected hits
+	mostStepped  *plan.Routine
 }
 
 // leftOut is a reason why routines are not traced.

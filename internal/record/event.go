@@ -91,6 +91,13 @@ type SnapshotWritten struct{ Path string }
 // at its end may be.
 type SnapshotFailed struct{ Err error }
 
+// DebugInfoMissing says what of an image's debug information is passed over, once for each image.
+type DebugInfoMissing struct {
+	Image       string
+	Consequence string
+	Err         error // why
+}
+
 // Progress comes several times a second. Status may be called until the handler returns.
 type Progress struct{ Status func() Status }
 

@@ -314,6 +314,7 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.images.troubles.report(r.handle)
 	if err := r.streams.Finish(abort, snapshot); err != nil {
 		kept := (*store.KeptError)(nil)
 		if abort.Err() != nil || errors.As(err, &kept) {

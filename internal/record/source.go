@@ -109,6 +109,7 @@ type debugTroubles struct {
 	log   *slog.Logger
 	mutex sync.Mutex
 	noted map[*image.Image]bool
+	news  []DebugInfoMissing // that report has not handed over
 }
 
 func newDebugTroubles(log *slog.Logger) *debugTroubles {
@@ -122,7 +123,19 @@ func (d *debugTroubles) note(im *image.Image, consequence string, why error) {
 		return
 	}
 	d.noted[im] = true
+	d.news = append(d.news, DebugInfoMissing{im.Name, consequence, why})
 	d.log.Warn(consequence, "image", im.Name, "why", why)
+}
+
+// report hands over what was noted since the last time.
+func (d *debugTroubles) report(handle func(Event)) {
+	d.mutex.Lock()
+	news := d.news
+	d.news = nil
+	d.mutex.Unlock()
+	for _, e := range news {
+		handle(e)
+	}
 }
 
 // notePassedOver logs debug information that is not used although it is there.
