@@ -19,7 +19,7 @@ import (
 
 // changesItself answers each number n by what steady, moved and patched make of those below n. By
 // its argument it moves the page of moved to memory of its own first, makes that page writable,
-// unmaps the page of unused, or puts a jump to another routine in the place of patched's entry.
+// unmaps the page of unused, puts a breakpoint there, or puts a jump to another routine in the place of patched's entry.
 const changesItself = `#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -64,6 +64,11 @@ int main(int argc, char **argv)
 		mprotect((void *)moved, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
 	if (argc > 1 && strstr(argv[1], "unmap"))
 		munmap((void *)unused, 4096);
+	if (argc > 1 && strstr(argv[1], "trap")) {
+		mprotect((void *)unused, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+		*(char *)unused = 0xcc;
+		mprotect((void *)unused, 4096, PROT_READ | PROT_EXEC);
+	}
 	while (scanf("%d", &n) == 1) {
 		for (int i = 0; i < n; i++)
 			s += steady(i) + moved(i) + patched(i);
@@ -290,4 +295,30 @@ func TestFileCopiedUpByOverlay(t *testing.T) {
 	if n := callsIn(t, w.path("x.wpp"))["steady"]; n != 100 {
 		t.Errorf("started again: steady ran %d times, want 100", n)
 	}
+}
+
+// Another tool's breakpoint where no probe would stand is named by check and plan, with its routine
+// and with what it is in the way of; a recording goes on beside it.
+func TestBreakpointBesideProbes(t *testing.T) {
+	s := startSubject(t, exec.Command(compileC(t, changesItself, "-O1"), "trap"))
+	pid := fmt.Sprint(s.pid())
+	s.ask(1) // it has begun
+	for _, command := range []string{"check", "plan"} {
+		out, errs, status := wpptrace(command, "-p", pid)
+		for _, want := range []string{" in unused: a breakpoint stands there already",
+			"a recording is refused where one of its probes would stand there"} {
+			if status != exitError || !strings.Contains(out+errs, want) {
+				t.Errorf("%s: exit %d, no %q:\n%s%s", command, status, want, out, errs)
+			}
+		}
+	}
+	w := startTracer(t, "--overhead", "0", "-F", "^steady$", "-o", "x.wpp", "-p", pid)
+	w.expect("recording process")
+	s.ask(100)
+	w.signal(os.Interrupt)
+	w.wait(0)
+	if n := callsIn(t, w.path("x.wpp"))["steady"]; n != 100 {
+		t.Errorf("steady ran %d times, want 100", n)
+	}
+	s.end()
 }

@@ -156,12 +156,24 @@ func (m *mapped) compare(
 		list = slices.DeleteFunc(list, func(o Obstacle) bool {
 			alone := o.Hi-o.Lo == 1 && o.Lo >= lo && text[o.Lo-lo] == breakpoint
 			if alone && found == nil {
-				found = fmt.Errorf("the code of process %d at %x: %w", p.PID, o.Lo, ErrBreakpoint)
+				found = fmt.Errorf("the code of process %d at %x%s: %w; a recording is refused "+
+					"where one of its probes would stand there", p.PID, o.Lo, m.within(o.Lo),
+					ErrBreakpoint)
 			}
 			return alone
 		})
 	}
 	return list, found
+}
+
+// within says which function an address is in; "": no symbol says so.
+func (m *mapped) within(addr uint64) string {
+	for _, s := range m.image.Symbols() {
+		if s.Addr <= addr && addr-s.Addr < s.Size {
+			return " in " + s.Name
+		}
+	}
+	return ""
 }
 
 // grown adds a byte to code that was changed.
