@@ -19,7 +19,8 @@ import (
 
 // changesItself answers each number n by what steady, moved and patched make of those below n. By
 // its argument it moves the page of moved to memory of its own first, makes that page writable,
-// unmaps the page of unused, puts a breakpoint there, or puts a jump to another routine in the place of patched's entry.
+// unmaps the page of unused, puts a breakpoint there, or puts a jump to another routine in the
+// place of patched's entry.
 const changesItself = `#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>

@@ -102,7 +102,8 @@ name, its symbol, or the address of its entry. --dot draws the blocks for Graphv
 				err = r.write(c.OutOrStdout(), q.verbose)
 			}
 			if r.debugTrouble != nil {
-				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: the snapshot will not have all inlined "+
+				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: the snapshot will not have all "+
+					"inlined "+
 					"calls: %s\n", report.Fit(r.Program, 60), oneLine(r.debugTrouble))
 			}
 			return cmp.Or(err, r.unproven())
