@@ -76,17 +76,14 @@ func checkFrequency(
 func TestFrequenciesSaturate(t *testing.T) {
 	const want uint64 = 1<<60 - 2
 	s := querytest.Doubling(t)
-	f, err := NewFrequencies(s)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if got := countAll(newForests(s, allThreads(s)), [][]uint32{{0, 0, 0}})[0]; got != want {
 		t.Errorf("aaa occurs %d times, want %d", got, want)
 	}
 	for range 31 {
 		s.Threads = append(s.Threads, s.Threads[0])
 	}
-	if f, err = NewFrequencies(s); err != nil {
+	f, err := NewFrequencies(s)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got := f.Symbol(0); got != math.MaxUint64 {

@@ -6,11 +6,11 @@ import (
 	"io"
 	"math"
 	"strings"
-	"wpptrace/internal/record/overhead"
-	"wpptrace/internal/text"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/internal/record"
+	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/text"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/figures"

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"wpptrace/internal/record"
-	"wpptrace/internal/record/overhead"
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/record"
+	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"

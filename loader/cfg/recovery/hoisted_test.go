@@ -9,14 +9,6 @@ import (
 	"wpptrace/loader/cfg/recovery"
 )
 
-// callees are what the routines around switches call, and a main function.
-const callees = `
-#include <stdlib.h>
-__attribute__((noinline)) void may_exit(int n) { if (n) exit(n); }
-int note(void) { return 0; }
-int main(int c, char **v) { may_exit(c > 5); return 0; }
-`
-
 // A switch has one table: what else seems to be in its register comes by a way that is never gone,
 // as behind a call of what ends the process.
 func TestHoistedTables(t *testing.T) {

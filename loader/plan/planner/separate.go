@@ -3,6 +3,7 @@ package planner
 import (
 	"math"
 	"slices"
+
 	"wpptrace/internal/grouped"
 	"wpptrace/loader/plan"
 )
