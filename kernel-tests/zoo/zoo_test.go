@@ -2,6 +2,7 @@ package zoo
 
 import (
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,6 +45,9 @@ func TestCasesUseEveryFlavour(t *testing.T) {
 	}
 }
 
+// saysWhatItTests matches a program that begins with a comment of whole sentences.
+var saysWhatItTests = regexp.MustCompile(`^(// .+\n)*// .*\.\n(?:[^/]|$)`)
+
 func TestProgramsSayWhatTheyTest(t *testing.T) {
 	for _, p := range Programs() {
 		text, err := sources.ReadFile("src/" + p.File)
@@ -51,9 +55,8 @@ func TestProgramsSayWhatTheyTest(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if first, _, _ := strings.Cut(string(text), "\n"); !strings.HasPrefix(first, "// ") ||
-			!strings.HasSuffix(first, ".") {
-			t.Errorf("%s does not begin with a line that says what it tests", p.File)
+		if !saysWhatItTests.Match(text) {
+			t.Errorf("%s does not begin with a comment that says what it tests", p.File)
 		}
 	}
 	files, err := sources.ReadDir("src")
