@@ -7,7 +7,7 @@ import (
 )
 
 // A reader sees all strings of up to margin+1 symbols that a forest derives, without expanding it:
-// the ruleBoundaries of each rule.
+// the boundaries of each rule.
 type reader interface {
 	// begin says that what is pushed next, of the expansion of a rule, does not follow what was
 	// pushed before. It occurs weight times.

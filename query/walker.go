@@ -11,7 +11,7 @@ import (
 //
 // An occurrence belongs to the lowest rule whose expansion holds all of it. So a position where the
 // symbol stands is for as many executions as its rule has derivations, and each execution has one
-// position: the windows across the ruleBoundaries of a rule that Goto et al. (arXiv 1103.3114)
+// position: the windows across the boundaries of a rule that Goto et al. (arXiv 1103.3114)
 // count, but grown to the right from single symbols.
 type bundle struct {
 	symbol uint32 // of the grammar: a terminal or a rule

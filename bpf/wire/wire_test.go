@@ -53,7 +53,7 @@ func TestKinds(t *testing.T) {
 		12: wire.Register, 13: wire.Interrupt, 14: wire.Fault, 15: wire.Invalid,
 	} {
 		if got := wire.Event(top << 60).Kind(); got != want {
-			t.Errorf("a event that begins with %d is of kind %d, want %d", top, got, want)
+			t.Errorf("an event that begins with %d is of kind %d, want %d", top, got, want)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestParseBatchRefuses(t *testing.T) {
 	}{
 		{"nothing", nil, "less than its header"},
 		{"half a header", whole[:wire.BatchHeader-1], "less than its header"},
-		{"half a event", whole[:len(whole)-1], "2 events do not fit"},
+		{"half an event", whole[:len(whole)-1], "2 events do not fit"},
 		{"more events than bytes", record(1<<31, wire.MakeCaptured(1)), "do not fit"},
 		{"as many events as can be", record(1<<32 - 1), "do not fit"},
 	} {

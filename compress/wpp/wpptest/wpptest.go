@@ -271,7 +271,7 @@ func Cuts(t *rapid.T) func(length int) []int {
 	}
 }
 
-// Loops is a stream of Loops in Loops, with some chance in them.
+// Loops is a stream of loops in loops, with some chance in them.
 func Loops(n int) []uint32 {
 	var s []uint32
 	for x := uint32(1); len(s) < n; x = x*1664525 + 1013904223 {
