@@ -110,14 +110,14 @@ func runBusy(b *testing.B, path string, real zoo.Real, file *string) time.Durati
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer c.Close()
+	defer c.Process.Close()
 	before, err := c.Times()
 	if err != nil {
 		b.Fatal(err)
 	}
 	ended := func() error { return nil }
 	if file != nil {
-		recording, err := tracer.Attach(b.Context(), c.PID, *file, "--max-slowdown", "0")
+		recording, err := tracer.Attach(b.Context(), c.Process.PID, *file, "--max-slowdown", "0")
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -165,8 +165,8 @@ func hitPlaces(b *testing.B, path string, real zoo.Real) []uint64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer c.Close()
-	exe, err := c.Executable()
+	defer c.Process.Close()
+	exe, err := c.Process.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func hitPlaces(b *testing.B, path string, real zoo.Real) []uint64 {
 	c.Release()
 	hit := map[uint64]bool{}
 	for ended := false; !ended; {
-		ended = c.Wait(0)
+		ended = c.Process.Wait(0)
 		for {
 			batch, err := s.Read(time.Now().Add(10 * time.Millisecond))
 			if errors.Is(err, os.ErrDeadlineExceeded) {

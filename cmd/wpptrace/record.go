@@ -308,7 +308,7 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer c.Process.Close()
 	s.takeINT()
 	options := o.options(s, nil)
 	options.Child = c
@@ -383,20 +383,21 @@ func (o *recordFlags) checkTarget(p *target.Process) error {
 // outlast waits for the end of a command whose recording is over. A further signal ends that.
 func outlast(c *target.Child, o *recordFlags, s *signals, stderr io.Writer) error {
 	further := s.further()
-	if c.Alive() && !o.quiet {
+	if c.Process.Alive() && !o.quiet {
 		fmt.Fprintf(stderr, "wpptrace: process %d (%s) goes on, untraced, and wpptrace waits for "+
-			"it: a further signal ends wpptrace alone\n", c.PID, c.Name)
+			"it: a further signal ends wpptrace alone\n", c.Process.PID, c.Process.Name)
 	}
 	select {
 	case <-c.Done():
 		return nil
 	case <-further:
 	}
-	if c.Wait(sameWish) { // the signal was for both, as a terminal's is
+	if c.Process.Wait(sameWish) { // the signal was for both, as a terminal's is
 		<-c.Done()
 		return nil
 	}
-	return fmt.Errorf("wait for process %d (%s): interrupted: it goes on", c.PID, c.Name)
+	return fmt.Errorf("wait for process %d (%s): interrupted: it goes on", c.Process.PID,
+		c.Process.Name)
 }
 
 func newLog(w io.Writer, verbose bool) *slog.Logger {

@@ -67,13 +67,13 @@ func (l *live) record(b *testing.B, argv ...string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer c.Close()
-	exe, err := c.Executable()
+	defer c.Process.Close()
+	exe, err := c.Process.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer exe.Close()
-	program, err := Load(exe, c.Name, Selection{})
+	program, err := Load(exe, c.Process.Name, Selection{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func (l *live) consume(b *testing.B, c *target.Child, r *Recorder) {
 	defer runtime.UnlockOSThread()
 	began, idle := time.Now(), testenv.ThreadTime()
 	c.Release()
-	for !c.Wait(0) {
+	for !c.Process.Wait(0) {
 		if err := r.threads.listen(time.Now().Add(tick)); err != nil {
 			b.Fatal(err)
 		}

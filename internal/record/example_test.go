@@ -20,7 +20,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer command.Close()
+	defer command.Process.Close()
 	options := record.Options{Child: command, Output: os.TempDir() + "/example.wpp"}
 	result, err := record.Run(context.Background(), options, func(event record.Event) {
 		if end, over := event.(record.Ended); over {

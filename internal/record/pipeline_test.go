@@ -102,13 +102,13 @@ func recordWords(b *testing.B, argv []string, input string) (*Program, []wire.Ev
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer c.Close()
-	exe, err := c.Executable()
+	defer c.Process.Close()
+	exe, err := c.Process.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer exe.Close()
-	p, err := Load(exe, c.Name, Selection{})
+	p, err := Load(exe, c.Process.Name, Selection{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func recordWords(b *testing.B, argv []string, input string) (*Program, []wire.Ev
 	c.Release()
 	var words []wire.Event
 	for ended := false; !ended; {
-		ended = c.Wait(0)
+		ended = c.Process.Wait(0)
 		for {
 			batch, err := s.Read(time.Now().Add(tick))
 			if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -134,7 +134,7 @@ func TestCanceledBeforeItBegins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer command.Close()
+	defer command.Process.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = record.Run(ctx, record.Options{Child: command, Output: filepath.Join(dir, "x.wpp")},

@@ -139,7 +139,7 @@ func (s *benchmarkSubject) runEmpty(b *testing.B, empty *ebpf.Program) time.Dura
 				b.Fatalf("no code in the file at %x", s.plan.Sites[i].Addr)
 			}
 		}
-		l, err := uprobe.Detect().Put(exe, empty, offsets, nil, c.PID)
+		l, err := uprobe.Detect().Put(exe, empty, offsets, nil, c.Process.PID)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -198,8 +198,8 @@ func (s *benchmarkSubject) run(b *testing.B,
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer c.Close()
-	exe, err := c.Executable()
+	defer c.Process.Close()
+	exe, err := c.Process.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}

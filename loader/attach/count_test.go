@@ -16,7 +16,7 @@ import (
 // and nothing stays.
 func TestCount(t *testing.T) {
 	s := load(t, "/bin/sh", "-c", "while :; do :; done")
-	t.Cleanup(func() { s.Signal(unix.SIGKILL) })
+	t.Cleanup(func() { s.Process.Signal(unix.SIGKILL) })
 	if err := errors.Join(s.session.Attach(s.exe), s.session.Detach(),
 		s.session.Flush(t.Context())); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestCount(t *testing.T) {
 	if words, _ := drain(t, s.session); len(words) != 0 {
 		t.Errorf("words %v", words)
 	}
-	if err := s.Signal(unix.SIGKILL); err != nil {
+	if err := s.Process.Signal(unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	<-s.Done()
@@ -62,7 +62,8 @@ func TestCount(t *testing.T) {
 // use returns when the process has used so much CPU time, or has ended.
 func (s *subject) use(more time.Duration) error {
 	before, err := s.Times()
-	for used := before; err == nil && used.CPU-before.CPU < more && !s.Wait(time.Millisecond); {
+	for used := before; err == nil && used.CPU-before.CPU < more &&
+		!s.Process.Wait(time.Millisecond); {
 		used, err = s.Times()
 	}
 	return err

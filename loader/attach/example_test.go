@@ -39,7 +39,7 @@ func countHits(path string) (hits uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer c.Close()
+	defer c.Process.Close()
 	s, err := attachTo(c, im, p)
 	if err != nil {
 		c.Kill()
@@ -64,7 +64,7 @@ func countHits(path string) (hits uint64, err error) {
 }
 
 func attachTo(c *target.Child, im *image.Image, p *plan.Plan) (*attach.Session, error) {
-	exe, err := c.Executable()
+	exe, err := c.Process.Executable()
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func TestDetachLetsGo(t *testing.T) {
 	s.Release()
 	testenv.Eventually(t, func() bool {
 		held, err := s.session.stops.hold()
-		if err != nil || !s.Alive() {
+		if err != nil || !s.Process.Alive() {
 			t.Fatalf("it was not stopped: %v", err)
 		}
 		return held

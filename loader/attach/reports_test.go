@@ -48,7 +48,7 @@ func TestHits(t *testing.T) {
 	if err := s.session.Attach(s.exe); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.session.Counters().Hits(s.PID); err == nil {
+	if _, err := s.session.Counters().Hits(s.Process.PID); err == nil {
 		t.Error("hits of a thread that has made none")
 	}
 	if err := s.session.Enable(true); err != nil {
@@ -59,7 +59,7 @@ func TestHits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := s.session.Counters().Hits(s.PID)
+	h, err := s.session.Counters().Hits(s.Process.PID)
 	if err != nil || h.Made == 0 || h.Repeating > h.Made {
 		t.Errorf("%+v, %v", h, err)
 	}
@@ -108,14 +108,15 @@ func TestLosses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = slices.DeleteFunc(list, func(l Loss) bool { return l.Thread != uint32(s.PID) })
+		list = slices.DeleteFunc(list,
+			func(l Loss) bool { return l.Thread != uint32(s.Process.PID) })
 		if full {
 			if len(list) > 0 {
 				t.Errorf("losses are noted where there is no room: %+v", list)
 			}
 		} else if len(list) != 1 || list[0].Lost != m.LostHits || list[0].Hits < list[0].Lost ||
 			list[0].Started < before || list[0].Started > now(t) {
-			t.Errorf("process %d, started after %d ns, lost %d hits: %+v", s.PID, before,
+			t.Errorf("process %d, started after %d ns, lost %d hits: %+v", s.Process.PID, before,
 				m.LostHits, list)
 		}
 	}
@@ -150,13 +151,13 @@ func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
 	if err := s.session.Attach(s.exe); err != nil {
 		t.Fatal(err)
 	}
-	fd, err := unix.PidfdOpen(s.PID, 0)
+	fd, err := unix.PidfdOpen(s.Process.PID, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
 	atIt := bpf.TracerThread{Sending: 1}
-	atIt.Batch.Tid = uint32(s.PID)
+	atIt.Batch.Tid = uint32(s.Process.PID)
 	if err := s.session.objects.Threads.Put(int32(fd), atIt); err != nil {
 		t.Fatal(err)
 	}

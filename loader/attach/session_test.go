@@ -55,12 +55,12 @@ func loadWith(t *testing.T, o Options, argv ...string) *subject {
 		if s.session != nil {
 			s.session.Close()
 		}
-		if c.Alive() {
+		if c.Process.Alive() {
 			c.Kill()
 		}
-		c.Close()
+		c.Process.Close()
 	})
-	if s.exe, err = c.Executable(); err != nil {
+	if s.exe, err = c.Process.Executable(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.exe.Close() })
@@ -104,7 +104,7 @@ func planOf(t testing.TB, path string) planned {
 // poke writes a byte into the text of the program, at the first site.
 func (s *subject) poke(t *testing.T, b byte) {
 	t.Helper()
-	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", s.PID), os.O_RDWR, 0)
+	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", s.Process.PID), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.exe.Close()
-	s.Child.Close()
+	s.Child.Process.Close()
 	if after := openFiles(t); after > before {
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
@@ -208,7 +208,7 @@ func TestProbesThatAreLeftIn(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "its probes are out") {
 		t.Errorf("with none left: %v", err)
 	}
-	text, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", s.PID), os.O_WRONLY, 0)
+	text, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", s.Process.PID), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,22 +245,24 @@ func TestSlotIsKeptWhileItIsDrained(t *testing.T) {
 		}
 		defer f.Close()
 		slots := s.session.objects.Slots
-		slot := uint32(s.PID) % slots.MaxEntries()
+		slot := uint32(s.Process.PID) % slots.MaxEntries()
 		var thread bpf.TracerThread
-		if err := slots.Lookup(slot, &thread); err != nil || thread.Batch.Tid != uint32(s.PID) {
-			t.Fatalf("the slot has thread %d, not %d: %v", thread.Batch.Tid, s.PID, err)
+		if err := slots.Lookup(slot, &thread); err != nil ||
+			thread.Batch.Tid != uint32(s.Process.PID) {
+			t.Fatalf("the slot has thread %d, not %d: %v", thread.Batch.Tid, s.Process.PID, err)
 		}
 		thread.Sending = sending
 		if err := slots.Put(slot, thread); err != nil {
 			t.Fatal(err)
 		}
-		if err := unix.Kill(s.PID, unix.SIGKILL); err != nil {
+		if err := unix.Kill(s.Process.PID, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		<-s.Done()
 		if err := slots.Lookup(slot, &thread); err != nil ||
 			(thread.Batch.Tid == 0) != (sending == 0) {
-			t.Errorf("sending %d: when thread %d has ended its slot has %d: %v", sending, s.PID,
+			t.Errorf("sending %d: when thread %d has ended its slot has %d: %v", sending,
+				s.Process.PID,
 				thread.Batch.Tid, err)
 		}
 	}
@@ -363,9 +365,10 @@ func (s *subject) after(exec func()) error {
 // exec has the shell call exec, and waits until it has.
 func (s *subject) exec(t *testing.T, fifo string) {
 	t.Helper()
-	before := s.Command()
+	before := s.Process.Command()
 	s.tell(t, fifo, "x\n")
-	testenv.Eventually(t, func() bool { return !slices.Equal(s.Command(), before) || !s.Alive() },
+	testenv.Eventually(t,
+		func() bool { return !slices.Equal(s.Process.Command(), before) || !s.Process.Alive() },
 		"it has called exec")
 }
 
@@ -376,11 +379,12 @@ func (s *subject) tell(t *testing.T, fifo, text string) {
 	var err error
 	testenv.Eventually(t, func() bool {
 		f, err = os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0) // fails while nobody reads
-		return !errors.Is(err, unix.ENXIO) || !s.Alive()
+		return !errors.Is(err, unix.ENXIO) || !s.Process.Alive()
 	}, "the program reads")
 	if err != nil {
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
-		t.Fatalf("%v: the program reads nothing: %q, alive %t\n%s", err, s.Command(), s.Alive(),
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Process.PID))
+		t.Fatalf("%v: the program reads nothing: %q, alive %t\n%s", err, s.Process.Command(),
+			s.Process.Alive(),
 			status)
 	}
 	defer f.Close()

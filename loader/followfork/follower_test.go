@@ -22,7 +22,7 @@ func follow(t *testing.T, argv ...string) (*target.Child, *followfork.Follower) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
+	t.Cleanup(c.Process.Close)
 	g, err := guard.Start(c.Process)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestEachIsStopped(t *testing.T) {
 			for over := false; !over; {
 				n, err := f.Next(time.Now().Add(10 * time.Millisecond))
 				if errors.Is(err, os.ErrDeadlineExceeded) {
-					over = child.Wait(0)
+					over = child.Process.Wait(0)
 					continue
 				}
 				if err != nil {

@@ -24,7 +24,7 @@ func ExampleStart() {
 		fmt.Println(err)
 		return
 	}
-	defer c.Close()
+	defer c.Process.Close()
 	// Here it stands before its first instruction.
 	c.Release()
 	<-c.Done()

@@ -14,13 +14,13 @@ import (
 func TestRunningFrom(t *testing.T) {
 	c, _ := startCopy(t, "one")
 	startCopy(t, "other")
-	exe, err := c.Executable()
+	exe, err := c.Process.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer exe.Close()
-	if got := RunningFrom(exe); !slices.Equal(got, []int{c.PID}) {
-		t.Errorf("%v, want %d", got, c.PID)
+	if got := RunningFrom(exe); !slices.Equal(got, []int{c.Process.PID}) {
+		t.Errorf("%v, want %d", got, c.Process.PID)
 	}
 }
 

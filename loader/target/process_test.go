@@ -155,19 +155,19 @@ func TestStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	if !c.Alive() || c.Wait(0) {
+	defer c.Process.Close()
+	if !c.Process.Alive() || c.Process.Wait(0) {
 		t.Error("the child is not alive before its release")
 	}
 	c.Release()
-	if !c.Wait(patience) {
+	if !c.Process.Wait(patience) {
 		t.Fatal("the child does not end")
 	}
 	<-c.Done()
 	if status, err := c.ExitStatus(); status != 5 || err != nil {
 		t.Errorf("exit status %d, %v", status, err)
 	}
-	if c.Alive() {
+	if c.Process.Alive() {
 		t.Error("the child is alive after its end")
 	}
 	if used, err := c.Times(); used.CPU <= 0 || err != nil {
@@ -180,7 +180,7 @@ func TestExitStatusOfSignal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer c.Process.Close()
 	c.Release()
 	<-c.Done()
 	if status, err := c.ExitStatus(); status != 128+int(unix.SIGTERM) || err != nil {
@@ -195,9 +195,9 @@ func TestKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer c.Process.Close()
 	c.Kill()
-	if _, err := os.Stat(file); err == nil || c.Alive() {
+	if _, err := os.Stat(file); err == nil || c.Process.Alive() {
 		t.Errorf("the child ran, or lives: %v", err)
 	}
 }
@@ -208,9 +208,9 @@ func TestReleaseFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	pid := c.PID
-	c.PID = 1 << 22 // nobody's
+	defer c.Process.Close()
+	pid := c.Process.PID
+	c.Process.PID = 1 << 22 // nobody's
 	c.Release()
 	select {
 	case <-c.Done():
@@ -248,7 +248,7 @@ func startCopy(t *testing.T, name string) (c *Child, program string) {
 	if c, err = Start([]string{program}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Kill(); c.Close() })
+	t.Cleanup(func() { c.Kill(); c.Process.Close() })
 	return c, program
 }
 
@@ -258,7 +258,7 @@ func TestDeletedExecutable(t *testing.T) {
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Open(c.PID)
+	p, err := Open(c.Process.PID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestStopped(t *testing.T) {
 // A file may be called anything: its name neither ends a line nor steers a terminal.
 func TestHostileName(t *testing.T) {
 	c, _ := startCopy(t, "a\nb\x1b[31m\xff")
-	if want := `a\nb\x1b[31m\xff`; c.Name != want {
-		t.Errorf("it is called %q, want %q", c.Name, want)
+	if want := `a\nb\x1b[31m\xff`; c.Process.Name != want {
+		t.Errorf("it is called %q, want %q", c.Process.Name, want)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // A Child is a process that we started. It stands before its first instruction until Release.
 type Child struct {
-	*Process
+	Process *Process // from its start on; ask the Child for its Times
 	release chan bool
 	done    chan struct{}
 	state   *os.ProcessState
@@ -78,8 +78,9 @@ func (c *Child) run(argv []string, started chan<- error) {
 	started <- nil
 	released := <-c.release
 	if released {
-		if err := unix.PtraceDetach(c.PID); err != nil {
-			c.err, released = fmt.Errorf("let process %d (%s) run: %w", c.PID, c.Name, err), false
+		if err := unix.PtraceDetach(c.Process.PID); err != nil {
+			c.err, released = fmt.Errorf("let process %d (%s) run: %w", c.Process.PID,
+				c.Process.Name, err), false
 		}
 	}
 	if !released { // it would stand there for ever
@@ -116,7 +117,7 @@ func (c *Child) hold(pid int) error {
 // clock can be read.
 func (c *Child) waitDead() error {
 	for {
-		err := unix.Waitid(unix.P_PID, c.PID, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, c.Process.PID, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
 			return err
 		}
@@ -125,7 +126,7 @@ func (c *Child) waitDead() error {
 
 // Times is as Process.Times, but is known of a child that has ended too.
 func (c *Child) Times() (Times, error) {
-	if c.Wait(0) {
+	if c.Process.Wait(0) {
 		<-c.done
 		return c.used, nil
 	}
