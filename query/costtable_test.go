@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 	"wpptrace/query/querytest"
 )
 
@@ -101,7 +102,7 @@ func TestHotByCostTableEqualsBruteForce(t *testing.T) {
 			q.Table = table
 			want := s
 			if cut {
-				s = querytest.CutInto(s, querytest.DrawCuts(t))
+				s = wpptest.InSegments(s, wpptest.Cuts(t))
 			}
 			got, err := Hot(s, q)
 			if err != nil {

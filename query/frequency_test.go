@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"wpptrace/compress/wpp/wpptest"
 	"wpptrace/query/querytest"
 
 	"pgregory.net/rapid"
@@ -108,7 +109,7 @@ func TestStatCountsResumedActivations(t *testing.T) {
 		t.Errorf("trace bytes %d, want %d", got, want)
 	}
 	// A resumed activation whose first path starts at the entry is entered once.
-	s.Threads[0].Grammar = querytest.SequiturOf([]uint32{7, 0})
+	s.Threads[0].Grammar = wpptest.GrammarOf(7, 0)
 	if got, want := statOf(t, s).TraceBytes, uint64(3+2+2); got != want {
 		t.Errorf("trace bytes %d, want %d", got, want)
 	}

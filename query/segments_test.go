@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 	"wpptrace/query/internal/stream"
 	"wpptrace/query/names"
 	"wpptrace/query/querytest"
@@ -35,7 +36,8 @@ func TestFewAtOnceInLittleMemory(t *testing.T) {
 	defer debug.SetMemoryLimit(before)
 	two := []string{"abcabc", "abcabc"}
 	segmented := func(streams []string) *wpp.Snapshot {
-		return querytest.CutInto(querytest.Letters(streams...), func(int) []int { return []int{3} })
+		return wpptest.InSegments(querytest.Letters(streams...),
+			func(int) []int { return []int{3} })
 	}
 	for _, c := range []struct {
 		limit     int64
@@ -132,7 +134,7 @@ func TestSegmentsAnswerAsOne(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := answers(querytest.CutInto(s, querytest.DrawCuts(t)), q, name, gap)
+			got, err := answers(wpptest.InSegments(s, wpptest.Cuts(t)), q, name, gap)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +151,7 @@ func TestSegmentsAnswerAsOne(t *testing.T) {
 // What depends on the grammar is the same however it is read.
 func TestSegmentsReadEitherWay(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := querytest.CutInto(querytest.DrawSnapshot(rt), querytest.DrawCuts(rt))
+		s := wpptest.InSegments(querytest.DrawSnapshot(rt), wpptest.Cuts(rt))
 		q := drawHotQuery(rt, Larus)
 		ask := func() []any {
 			hot, err := Hot(s, q)
@@ -191,8 +193,8 @@ func TestDiffOfSegments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Diff(querytest.CutInto(a, querytest.DrawCuts(t)),
-			querytest.CutInto(b, querytest.DrawCuts(t)), q)
+		got, err := Diff(wpptest.InSegments(a, wpptest.Cuts(t)),
+			wpptest.InSegments(b, wpptest.Cuts(t)), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +224,7 @@ func TestTooManyLevels(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Threads = []wpp.Thread{{Grammar: wpp.Join([]*wpp.Segment{wpp.NewSegment(g),
-		wpp.NewSegment(querytest.SequiturOf([]uint32{1, 2}))})}}
+		wpp.NewSegment(wpptest.GrammarOf(1, 2))})}}
 	_, err = Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 2, Metric: Executions})
 	if err == nil || !strings.Contains(err.Error(), "too much to keep in mind") {
 		t.Errorf("error %v", err)
@@ -258,7 +260,7 @@ func TestSegmentsOfTraces(t *testing.T) {
 			}
 			s := querytest.NewTrace(filepath.Base(file), querytest.SymbolsOf(raw, 200_000)).Packed
 			random := rand.New(rand.NewPCG(3, 4))
-			cut := querytest.CutInto(s, func(length int) []int {
+			cut := wpptest.InSegments(s, func(length int) []int {
 				cuts := []int{random.IntN(length), random.IntN(length), random.IntN(length)}
 				slices.Sort(cuts)
 				return cuts
@@ -301,7 +303,7 @@ func TestContextsAreBoundedInBytes(t *testing.T) {
 	}
 	oneByOne(t)
 	inSegments := wpp.Join([]*wpp.Segment{wpp.NewSegment(g),
-		wpp.NewSegment(querytest.SequiturOf([]uint32{1, 2}))})
+		wpp.NewSegment(wpptest.GrammarOf(1, 2))})
 	for _, c := range []struct {
 		grammar *wpp.Grammar
 		k       int

@@ -15,6 +15,7 @@ import (
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 )
 
 // A Fataler is a test, or one of many drawings of it.
@@ -115,7 +116,7 @@ func DrawSequitur(t *rapid.T, symbols int) *wpp.Grammar {
 	for range rapid.IntRange(0, 40).Draw(t, "said") {
 		stream = append(stream, rapid.SampledFrom(phrases).Draw(t, "phrase")...)
 	}
-	return SequiturOf(stream)
+	return wpptest.GrammarOf(stream...)
 }
 
 // DrawGrammar draws a grammar in which rules use later ones, as often as they like.
@@ -204,19 +205,11 @@ func Compressor() *wpp.Snapshot {
 	loop := slices.Repeat([]uint32{1, 14, 2, 2, 3}, 100)
 	s.Threads = []wpp.Thread{
 		{TID: 4711, Name: "squeeze",
-			Grammar: SequiturOf(slices.Concat([]uint32{0}, loop, []uint32{12, 4, 5}))},
-		{TID: 4712, Name: "worker", Grammar: SequiturOf([]uint32{6, 7, 8, 7, 9, 10, 11, 13, 11}),
+			Grammar: wpptest.GrammarOf(slices.Concat([]uint32{0}, loop, []uint32{12, 4, 5})...)},
+		{TID: 4712, Name: "worker", Grammar: wpptest.GrammarOf(6, 7, 8, 7, 9, 10, 11, 13, 11),
 			Lost: 7, Gaps: 1},
 	}
 	return s
-}
-
-func SequiturOf(stream []uint32) *wpp.Grammar {
-	g := sequitur.New()
-	for _, sym := range stream {
-		g.Append(sym)
-	}
-	return wpp.FromSequitur(g)
 }
 
 // Named makes a snapshot of routines with these names. Each has a path 0 that enters it and a path

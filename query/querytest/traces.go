@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"pgregory.net/rapid"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
@@ -165,31 +164,6 @@ func FlatOf(s *wpp.Snapshot) *wpp.Snapshot {
 		}
 	}
 	panic("no such trace")
-}
-
-// CutInto returns a snapshot whose threads' streams are another's, in segments.
-func CutInto(s *wpp.Snapshot, cuts func(length int) []int) *wpp.Snapshot {
-	c := *s
-	c.Threads = slices.Clone(s.Threads)
-	for i := range c.Threads {
-		stream := slices.Collect(s.Threads[i].Grammar.Expand(0))
-		var list []*wpp.Segment
-		at := 0
-		for _, end := range append(cuts(len(stream)), len(stream)) {
-			list = append(list, wpp.NewSegment(SequiturOf(stream[at:end])))
-			at = end
-		}
-		c.Threads[i].Grammar = wpp.Join(list)
-	}
-	return &c
-}
-
-func DrawCuts(t *rapid.T) func(length int) []int {
-	return func(length int) []int {
-		cuts := rapid.SliceOfN(rapid.IntRange(0, length), 1, 5).Draw(t, "cuts")
-		slices.Sort(cuts)
-		return cuts
-	}
 }
 
 // Beginnings are streams of which tests take the first symbols: some that are made up, and those of

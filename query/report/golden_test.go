@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 	"wpptrace/query"
 	"wpptrace/query/querytest"
 )
@@ -81,8 +82,8 @@ func TestGolden(t *testing.T) {
 // shortCompressor is compressor with three turns of its loop.
 func shortCompressor() *wpp.Snapshot {
 	s := querytest.Compressor()
-	s.Threads[0].Grammar = querytest.SequiturOf([]uint32{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 1, 14,
-		2, 2, 3, 12, 4, 5})
+	s.Threads[0].Grammar = wpptest.GrammarOf(0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 1, 14,
+		2, 2, 3, 12, 4, 5)
 	return s
 }
 

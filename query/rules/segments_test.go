@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 	"wpptrace/query/querytest"
 )
 
@@ -21,7 +22,7 @@ func TestSegmentsAnswerAsOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := answers(querytest.CutInto(s, querytest.DrawCuts(t)), a, b, gap)
+		got, err := answers(wpptest.InSegments(s, wpptest.Cuts(t)), a, b, gap)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,8 +61,8 @@ func TestSweepForgetsSegments(t *testing.T) {
 	for i := range stream {
 		stream[i] = random.Uint32N(7)
 	}
-	s.Threads[0].Grammar = querytest.SequiturOf(stream)
-	cut := querytest.CutInto(s, func(length int) []int {
+	s.Threads[0].Grammar = wpptest.GrammarOf(stream...)
+	cut := wpptest.InSegments(s, func(length int) []int {
 		var cuts []int
 		for at := 50_000; at < length; at += 50_000 {
 			cuts = append(cuts, at)

@@ -263,9 +263,10 @@ func InSegments(s *wpp.Snapshot, cut func(length int) []int) *wpp.Snapshot {
 	return &c
 }
 
+// Cuts draws a rule for InSegments: six segments at most, which may be empty.
 func Cuts(t *rapid.T) func(length int) []int {
 	return func(length int) []int {
-		ends := rapid.SliceOfN(rapid.IntRange(0, length), 0, 4).Draw(t, "Cuts")
+		ends := rapid.SliceOfN(rapid.IntRange(0, length), 0, 5).Draw(t, "Cuts")
 		slices.Sort(ends)
 		return ends
 	}
