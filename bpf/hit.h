@@ -396,26 +396,26 @@ static __noinline __u64 captured_value(struct registers *regs, const struct site
 
 	if (!s)
 		return 0;
-	size = s->case_size;
+	size = s->capture_size;
 	if (size < 1 || size > 8) /* for the verifier: it is 1, 2, 4 or 8 */
 		size = 8;
-	if (s->flags & SITE_CASE_MEMORY) {
-		__u64 address = (__s64)s->case_disp;
-		if (s->flags & SITE_CASE_RIP)
+	if (s->flags & SITE_CAPTURE_MEMORY) {
+		__u64 address = (__s64)s->capture_disp;
+		if (s->flags & SITE_CAPTURE_RIP)
 			address += bias_of(s);
-		if (s->case_reg < NO_REG)
-			address += register_value(regs, s->case_reg);
-		if (s->case_index < NO_REG)
-			address += register_value(regs, s->case_index) * s->case_scale;
+		if (s->capture_reg < NO_REG)
+			address += register_value(regs, s->capture_reg);
+		if (s->capture_index < NO_REG)
+			address += register_value(regs, s->capture_index) * s->capture_scale;
 		if (read_user(&value, size, address))
 			return VALUE_UNREADABLE;
 	} else {
-		value = register_value(regs, s->case_reg);
-		if (s->case_index < NO_REG)
-			value -= register_value(regs, s->case_index);
+		value = register_value(regs, s->capture_reg);
+		if (s->capture_index < NO_REG)
+			value -= register_value(regs, s->capture_index);
 	}
 	value &= ~0ULL >> (64 - 8 * size);
-	if (s->flags & SITE_CASE_TARGET)
+	if (s->flags & SITE_CAPTURE_TARGET)
 		value -= bias_of(s);
 	return EVENT_LOW(60, value);
 }
@@ -462,8 +462,8 @@ static __always_inline int put_hit(struct registers *regs, struct thread *t, con
 	if (t->resync)
 		return 0;
 	t->stays = s->stays >> out & 1;
-	if (s->flags & (SITE_CASE | SITE_VALUE) &&
-		(s->flags & SITE_VALUE || out == !!(s->flags & SITE_CASE_TAKEN))) {
+	if (s->flags & (SITE_CAPTURE | SITE_VALUE) &&
+		(s->flags & SITE_VALUE || out == !!(s->flags & SITE_CAPTURE_TAKEN))) {
 		__u64 value = captured_value(regs, s);
 
 		if (value == VALUE_UNREADABLE) {

@@ -43,11 +43,11 @@ func site(s bpf.TracerSite) bpf.TracerSite {
 	if s.Offset == 0 {
 		s.Offset = 16
 	}
-	if s.Flags&(usermode.SiteCase|usermode.SiteValue) == 0 {
-		s.CaseReg = usermode.NoReg
+	if s.Flags&(usermode.SiteCapture|usermode.SiteValue) == 0 {
+		s.CaptureReg = usermode.NoReg
 	}
-	if s.CaseIndex == 0 {
-		s.CaseIndex = usermode.NoReg
+	if s.CaptureIndex == 0 {
+		s.CaptureIndex = usermode.NoReg
 	}
 	return s
 }
@@ -57,18 +57,18 @@ var sites = []bpf.TracerSite{
 	first: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteFirst,
 		Routine: 1}),
 	jump:  site(bpf.TracerSite{Condition: 14}),
-	table: site(bpf.TracerSite{Condition: 7, Flags: usermode.SiteCase, CaseReg: 6, CaseSize: 4}),
+	table: site(bpf.TracerSite{Condition: 7, Flags: usermode.SiteCapture, CaptureReg: 6, CaptureSize: 4}),
 	pointer: site(bpf.TracerSite{Condition: usermode.ConditionNone,
-		Flags: usermode.SiteCase | usermode.SiteCaseMemory | usermode.SiteCaseTarget, CaseReg: 7,
-		CaseIndex: 1, CaseScale: 8, CaseDisp: 0x20, CaseSize: 8}),
+		Flags: usermode.SiteCapture | usermode.SiteCaptureMemory | usermode.SiteCaptureTarget, CaptureReg: 7,
+		CaptureIndex: 1, CaptureScale: 8, CaptureDisp: 0x20, CaptureSize: 8}),
 	global: site(bpf.TracerSite{Condition: usermode.ConditionNone,
-		Flags:   usermode.SiteCase | usermode.SiteCaseMemory | usermode.SiteCaseRIP,
-		CaseReg: usermode.NoReg, CaseDisp: 0x5000, CaseSize: 1}),
+		Flags:      usermode.SiteCapture | usermode.SiteCaptureMemory | usermode.SiteCaptureRIP,
+		CaptureReg: usermode.NoReg, CaptureDisp: 0x5000, CaptureSize: 1}),
 	framed: site(bpf.TracerSite{Condition: usermode.ConditionNone, Base: 5, Offset: -8}),
 	slotted: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteSlot,
 		Base: 5, Offset: -24}),
-	valued: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteValue | usermode.SiteCaseMemory,
-		CaseReg: 5, CaseDisp: -20, CaseSize: 4}),
+	valued: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteValue | usermode.SiteCaptureMemory,
+		CaptureReg: 5, CaptureDisp: -20, CaptureSize: 4}),
 	looping: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteFirst, Routine: 1,
 		Stays: 1 << 1}),
 	staying: site(bpf.TracerSite{Condition: usermode.ConditionNone, Stays: 1}),

@@ -103,32 +103,32 @@ const (
 )
 
 type TracerSite struct {
-	_         structs.HostLayout
-	Offset    int32
-	Routine   uint32
-	Base      uint8
-	Condition uint8
-	Flags     uint8
-	CaseReg   uint8
-	CaseIndex uint8
-	CaseScale uint8
-	CaseSize  uint8
-	Library   uint8
-	CaseDisp  int32
-	Stays     uint32
+	_            structs.HostLayout
+	Offset       int32
+	Routine      uint32
+	Base         uint8
+	Condition    uint8
+	Flags        uint8
+	CaptureReg   uint8
+	CaptureIndex uint8
+	CaptureScale uint8
+	CaptureSize  uint8
+	Library      uint8
+	CaptureDisp  int32
+	Stays        uint32
 }
 
 type TracerSiteFlag uint32
 
 const (
-	TracerSiteFlagSITE_FIRST       TracerSiteFlag = 1
-	TracerSiteFlagSITE_CASE        TracerSiteFlag = 2
-	TracerSiteFlagSITE_CASE_TAKEN  TracerSiteFlag = 4
-	TracerSiteFlagSITE_CASE_MEMORY TracerSiteFlag = 8
-	TracerSiteFlagSITE_CASE_RIP    TracerSiteFlag = 16
-	TracerSiteFlagSITE_CASE_TARGET TracerSiteFlag = 32
-	TracerSiteFlagSITE_SLOT        TracerSiteFlag = 64
-	TracerSiteFlagSITE_VALUE       TracerSiteFlag = 128
+	TracerSiteFlagSITE_FIRST          TracerSiteFlag = 1
+	TracerSiteFlagSITE_CAPTURE        TracerSiteFlag = 2
+	TracerSiteFlagSITE_CAPTURE_TAKEN  TracerSiteFlag = 4
+	TracerSiteFlagSITE_CAPTURE_MEMORY TracerSiteFlag = 8
+	TracerSiteFlagSITE_CAPTURE_RIP    TracerSiteFlag = 16
+	TracerSiteFlagSITE_CAPTURE_TARGET TracerSiteFlag = 32
+	TracerSiteFlagSITE_SLOT           TracerSiteFlag = 64
+	TracerSiteFlagSITE_VALUE          TracerSiteFlag = 128
 )
 
 type TracerSiteNone uint32

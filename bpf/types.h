@@ -32,16 +32,16 @@ struct site {
 	/* SITE_*. */
 	__u8 flags;
 	/* The register with the captured value, or the base of its address; NO_REG: none. */
-	__u8 case_reg;
+	__u8 capture_reg;
 	/* The index of its address or, where a register is captured, what is subtracted; NO_REG: none.
 	 */
-	__u8 case_index;
-	__u8 case_scale;
+	__u8 capture_index;
+	__u8 capture_scale;
 	/* Bytes. */
-	__u8 case_size;
+	__u8 capture_size;
 	/* The image that it is in: an index of libraries, plus one; 0: the executable. */
 	__u8 library;
-	__s32 case_disp;
+	__s32 capture_disp;
 	/* 1 << outcome: after it the activation neither calls nor ends before its next event. */
 	__u32 stays;
 };
@@ -50,15 +50,15 @@ enum site_flag {
 	/* The event may be the first of its activation. */
 	SITE_FIRST = 1,
 	/* A switch's index is captured, when the outcome is 0. */
-	SITE_CASE = 2,
+	SITE_CAPTURE = 2,
 	/* No: when it is 1. */
-	SITE_CASE_TAKEN = 4,
+	SITE_CAPTURE_TAKEN = 4,
 	/* The index is in memory. */
-	SITE_CASE_MEMORY = 8,
-	/* case_disp is relative to the image. */
-	SITE_CASE_RIP = 16,
+	SITE_CAPTURE_MEMORY = 8,
+	/* capture_disp is relative to the image. */
+	SITE_CAPTURE_RIP = 16,
 	/* The captured value is an absolute address: sent as at link time. */
-	SITE_CASE_TARGET = 32,
+	SITE_CAPTURE_TARGET = 32,
 	/* The routine keeps its CFA in memory, at base register + offset. */
 	SITE_SLOT = 64,
 	/* A value is captured as a switch's would be, whatever the outcome. */

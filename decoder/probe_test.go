@@ -16,7 +16,7 @@ import (
 // kernelSite turns a site of the plan into the kernel's, as loader/attach does.
 func kernelSite(s *plan.Site) bpf.TracerSite {
 	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base,
-		Condition: s.Condition, CaseReg: usermode.NoReg, CaseIndex: usermode.NoReg}
+		Condition: s.Condition, CaptureReg: usermode.NoReg, CaptureIndex: usermode.NoReg}
 	flag := func(on bool, f uint8) {
 		if on {
 			k.Flags |= f
@@ -34,17 +34,17 @@ func kernelSite(s *plan.Site) bpf.TracerSite {
 	}
 	e := s.Capture.Encode()
 	flag(e.Always, usermode.SiteValue)
-	flag(!e.Always, usermode.SiteCase)
-	flag(e.Taken, usermode.SiteCaseTaken)
-	flag(e.Target, usermode.SiteCaseTarget)
-	flag(e.Memory, usermode.SiteCaseMemory)
-	flag(e.RIP, usermode.SiteCaseRIP)
-	k.CaseSize, k.CaseScale, k.CaseDisp = e.Size, e.Scale, e.Disp
+	flag(!e.Always, usermode.SiteCapture)
+	flag(e.Taken, usermode.SiteCaptureTaken)
+	flag(e.Target, usermode.SiteCaptureTarget)
+	flag(e.Memory, usermode.SiteCaptureMemory)
+	flag(e.RIP, usermode.SiteCaptureRIP)
+	k.CaptureSize, k.CaptureScale, k.CaptureDisp = e.Size, e.Scale, e.Disp
 	if e.Reg != plan.NoRegister {
-		k.CaseReg = uint8(e.Reg)
+		k.CaptureReg = uint8(e.Reg)
 	}
 	if e.Index != plan.NoRegister {
-		k.CaseIndex = uint8(e.Index)
+		k.CaptureIndex = uint8(e.Index)
 	}
 	return k
 }

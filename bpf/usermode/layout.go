@@ -41,16 +41,16 @@ const (
 
 // Flags of a site, and its numbers for what it has not.
 const (
-	SiteFirst      = C.SITE_FIRST
-	SiteCase       = C.SITE_CASE
-	SiteCaseTaken  = C.SITE_CASE_TAKEN
-	SiteCaseMemory = C.SITE_CASE_MEMORY
-	SiteCaseRIP    = C.SITE_CASE_RIP
-	SiteCaseTarget = C.SITE_CASE_TARGET
-	SiteValue      = C.SITE_VALUE
-	SiteSlot       = C.SITE_SLOT
-	ConditionNone  = C.CONDITION_NONE
-	NoReg          = C.NO_REG
+	SiteFirst         = C.SITE_FIRST
+	SiteCapture       = C.SITE_CAPTURE
+	SiteCaptureTaken  = C.SITE_CAPTURE_TAKEN
+	SiteCaptureMemory = C.SITE_CAPTURE_MEMORY
+	SiteCaptureRIP    = C.SITE_CAPTURE_RIP
+	SiteCaptureTarget = C.SITE_CAPTURE_TARGET
+	SiteValue         = C.SITE_VALUE
+	SiteSlot          = C.SITE_SLOT
+	ConditionNone     = C.CONDITION_NONE
+	NoReg             = C.NO_REG
 )
 
 // SetSignalFrame stores what a signal frame keeps of what a handler, which has this CFA,

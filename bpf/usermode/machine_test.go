@@ -36,8 +36,8 @@ func TestMemoryAtAnyAddress(t *testing.T) {
 
 func ExampleMachine() {
 	// je, CFA = rsp + 16
-	sites := []bpf.TracerSite{{Base: 4, Offset: 16, Condition: 4, CaseReg: usermode.NoReg,
-		CaseIndex: usermode.NoReg}}
+	sites := []bpf.TracerSite{{Base: 4, Offset: 16, Condition: 4, CaptureReg: usermode.NoReg,
+		CaptureIndex: usermode.NoReg}}
 	m := usermode.New(sites, nil, 0x400000, 0x1000)
 	t := usermode.NewThread(1, 0, false)
 	defer t.Free()

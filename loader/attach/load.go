@@ -206,7 +206,7 @@ func lastLine(err error) error {
 func siteOf(s *plan.Site) bpf.TracerSite {
 	const none = uint8(bpf.TracerSiteNoneNO_REG)
 	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base,
-		Condition: s.Condition, CaseReg: none, CaseIndex: none}
+		Condition: s.Condition, CaptureReg: none, CaptureIndex: none}
 	if s.First {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_FIRST)
 	}
@@ -232,16 +232,16 @@ func setCapture(k *bpf.TracerSite, e plan.Encoding) {
 		}
 	}
 	flag(e.Always, bpf.TracerSiteFlagSITE_VALUE)
-	flag(!e.Always, bpf.TracerSiteFlagSITE_CASE)
-	flag(e.Taken, bpf.TracerSiteFlagSITE_CASE_TAKEN)
-	flag(e.Target, bpf.TracerSiteFlagSITE_CASE_TARGET)
-	flag(e.Memory, bpf.TracerSiteFlagSITE_CASE_MEMORY)
-	flag(e.RIP, bpf.TracerSiteFlagSITE_CASE_RIP)
-	k.CaseSize, k.CaseScale, k.CaseDisp = e.Size, e.Scale, e.Disp
+	flag(!e.Always, bpf.TracerSiteFlagSITE_CAPTURE)
+	flag(e.Taken, bpf.TracerSiteFlagSITE_CAPTURE_TAKEN)
+	flag(e.Target, bpf.TracerSiteFlagSITE_CAPTURE_TARGET)
+	flag(e.Memory, bpf.TracerSiteFlagSITE_CAPTURE_MEMORY)
+	flag(e.RIP, bpf.TracerSiteFlagSITE_CAPTURE_RIP)
+	k.CaptureSize, k.CaptureScale, k.CaptureDisp = e.Size, e.Scale, e.Disp
 	if e.Reg != plan.NoRegister {
-		k.CaseReg = uint8(e.Reg)
+		k.CaptureReg = uint8(e.Reg)
 	}
 	if e.Index != plan.NoRegister {
-		k.CaseIndex = uint8(e.Index)
+		k.CaptureIndex = uint8(e.Index)
 	}
 }
