@@ -46,7 +46,7 @@ var found = []struct {
 	walk   func(t *rapid.T, p *plan.Plan, h habits) *process
 	source string
 }{
-	// What is called back may come from the loop, or from the caller after the end: no event told
+	// What is called back may come from the loop, or from the caller after the end: no event said
 	// which.
 	{"callback or end", habits{end: 50, callback: 2}, walkExactly, `
 		push %rbx
@@ -191,7 +191,7 @@ var found = []struct {
 		ret`},
 	// A handler that came before the first event of what a frame of unknown size had called: that
 	// was taken for the callee of an outer activation.
-	{"handler before the first word above a frame of unknown size", habits{end: 50, callback: 2, handler: 10}, walkExactly, `
+	{"handler before the first event above a frame of unknown size", habits{end: 50, callback: 2, handler: 10}, walkExactly, `
 		push %rbp
 		.cfi_def_cfa_offset 16
 		.cfi_offset 6, -16
@@ -206,7 +206,7 @@ var found = []struct {
 		.cfi_def_cfa 7, 8
 		ret
 	pad:`},
-	// A routine that was jumped to out of one which had spoken before the thread was met: its
+	// A routine that was jumped to out of one that had had an event before the thread was met: its
 	// caller was taken for a new activation.
 	{"tail jump out of what was not met, beneath a new caller", habits{end: 50, callback: 2}, walkFromTheMiddle, `
 		push %rbx
@@ -259,7 +259,7 @@ var found = []struct {
 	other:
 	ends:	.cfi_startproc
 		ret`},
-	// What a handler on a stack above had interrupted, and had not spoken yet, was taken for a
+	// What a handler on a stack above had interrupted, and had had no event yet, was taken for a
 	// callee of the handler's frame of unknown size.
 	{"handler on a stack above what it interrupts", habits{end: 50, handler: 10, altStack: 1}, walkExactly, `
 	self:	push %rbp
@@ -362,7 +362,7 @@ var found = []struct {
 		.data
 		.quad last
 		.text`},
-	// Where it was interrupted between the two, what was left to do could not be told behind.
+	// Where it was interrupted between the two, what was left to do could not be known behind.
 	{"interrupted between copies of the stack pointer", habits{end: 50, handler: 4}, walkExactly, `
 		nop
 		sub $88, %rsp
@@ -381,7 +381,7 @@ var found = []struct {
 		add $88, %rsp
 		.cfi_def_cfa_offset 8
 		ret` + last},
-	{"interrupted between what only sums tell", habits{end: 50, handler: 4}, walkExactly, `
+	{"interrupted between what only sums show", habits{end: 50, handler: 4}, walkExactly, `
 		nop
 		mov $16, %ecx
 	3:	movb $0, (%rdi)
@@ -454,7 +454,7 @@ var found = []struct {
 		.text`},
 	// What was begun anew, when what a call had been left by was caught, was taken for an exception
 	// that led to the call again.
-	{"a landing pad that a silent caller's call leads to as well", habits{end: 50, callback: 3, throw: 3, catch: 2}, walkExactly, `
+	{"a landing pad that the call of a caller without events leads to as well", habits{end: 50, callback: 3, throw: 3, catch: 2}, walkExactly, `
 		call self
 	pad:	ret
 		.cfi_endproc
@@ -474,7 +474,7 @@ var found = []struct {
 		.uleb128 7f - 6f
 	6:	.uleb128 4b - self, 5b - 4b, 3b - self, 0
 	7:	.text`},
-	// A value told two ways apart that met again, on which a loop began with other things.
+	// A value distinguished two ways that met again, on which a loop began with other things.
 	{"ways that meet before a loop", habits{end: 50}, walkExactly, `
 		push %rbp
 		.cfi_def_cfa_offset 16
@@ -496,7 +496,7 @@ var found = []struct {
 		ret` + last},
 	// On each way the loop's limit was the same distance away, but on one way it could not be
 	// followed.
-	{"ways that meet before a loop with what they all tell", habits{end: 50}, walkExactly, `
+	{"ways that meet before a loop with what they all say", habits{end: 50}, walkExactly, `
 		cmp $8, %edi
 		jg 1f
 		inc %rdx

@@ -34,7 +34,7 @@ func BenchmarkWords(b *testing.B) {
 }
 
 func benchmarkWords(b *testing.B, p *plan.Plan) {
-	words := walk(b, p)
+	events := walk(b, p)
 	d, err := decoder.New(p, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -42,7 +42,7 @@ func benchmarkWords(b *testing.B, p *plan.Plan) {
 	sink := &discard{}
 	decode := func() {
 		t := d.Thread(sink, true)
-		for _, w := range words {
+		for _, w := range events {
 			t.Take(w)
 		}
 	}
@@ -52,16 +52,16 @@ func benchmarkWords(b *testing.B, p *plan.Plan) {
 	for b.Loop() {
 		decode()
 	}
-	n := float64(b.N) * float64(len(words))
+	n := float64(b.N) * float64(len(events))
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/word")
 	b.ReportMetric(n/b.Elapsed().Seconds()/1e6, "Mwords/s")
 	b.ReportMetric(float64(sink.paths)/n, "paths/word")
 }
 
 // walk returns the events of some walks, one after the other.
-func walk(b *testing.B, p *plan.Plan) (words []wire.Event) {
+func walk(b *testing.B, p *plan.Plan) (events []wire.Event) {
 	const most = 100_000
-	for seed := uint64(0); len(words) < most && seed < most; seed++ {
+	for seed := uint64(0); len(events) < most && seed < most; seed++ {
 		s := newProcess(p, habits{}, seed)
 		s.thread = usermode.NewThread(7, 1, false)
 		s.run(10_000)
@@ -73,9 +73,9 @@ func walk(b *testing.B, p *plan.Plan) (words []wire.Event) {
 				b.Fatal(err)
 			}
 			for i := range batch.Len() {
-				words = append(words, batch.Event(i))
+				events = append(events, batch.Event(i))
 			}
 		}
 	}
-	return words
+	return events
 }

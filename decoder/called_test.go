@@ -33,7 +33,7 @@ const asm = `
 		ret
 		.cfi_endproc
 	.endm
-	.macro speak
+	.macro probed
 		test %edi, %edi
 		je 1f
 		nop
@@ -41,7 +41,7 @@ const asm = `
 	.endm
 	.text
 	function on
-		speak
+		probed
 		ret
 		.cfi_endproc
 	`
@@ -113,18 +113,18 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 			"enter root, path, #cut, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			words := []wire.Event{wire.MakeCaller(wire.Outside, 0),
+			events := []wire.Event{wire.MakeCaller(wire.Outside, 0),
 				wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
 			registers := registersAt(c.rsp)
 			for end, want := range map[wire.Event]string{
 				wire.MakeCaller(wire.ReturnsToImage, c.returns): c.handled,
 				wire.MakeEnd(wire.ReturnsToImage, c.returns):    c.ended,
 			} {
-				said := slices.Concat(words, registers, []wire.Event{end})
+				said := slices.Concat(events, registers, []wire.Event{end})
 				if end.Kind() == wire.Caller {
 					said = append(said, handler)
 				}
-				if d := cmp.Diff(want, told(t, p, said...)); d != "" {
+				if d := cmp.Diff(want, decoded(t, p, said...)); d != "" {
 					t.Errorf("%v: %s", end, d)
 				}
 			}
@@ -133,8 +133,8 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 }
 
 // TestCalledThroughWhatMayCallBack: a function of a library was called with a return address that
-// two ways lead to, or one by what external code has called back. What is not certain was told as
-// if it were, or missing without a mark.
+// two ways lead to, or one by what external code has called back. What is not certain was recorded
+// as if it were, or missing without a mark.
 func TestCalledThroughWhatMayCallBack(t *testing.T) {
 	const rootAt, handlerAt = 0x7ffc0000, 0x7ff00000
 	for _, c := range []struct {
@@ -149,7 +149,7 @@ func TestCalledThroughWhatMayCallBack(t *testing.T) {
 		{"called back", "call each@plt\n", "back", rootAt - 16 - 24 - 512,
 			"enter root, path, enter back, path, #handler, enter on, path, #cut",
 			"enter root, path, enter back, path"},
-		{"called back, or called", "call each@plt\n call back_silent\n", "back_silent",
+		{"called back, or called", "call each@plt\n call other_back\n", "other_back",
 			rootAt - 16 - 24,
 			"enter root, path, #handler, enter on, #cut, path, #cut", "enter root, path, #cut"},
 		{"called, not back", "call each@plt\n call inner\n", "inner", rootAt - 16 - 24,
@@ -172,39 +172,40 @@ func TestCalledThroughWhatMayCallBack(t *testing.T) {
 	function back
 		framed
 		call strlen@plt
-		speak
+		probed
 		leave
-	hidden back_silent
+	hidden other_back
 		framed
 		call strlen@plt
-		speak
+		probed
 		leave
 		.data
-		.quad back_silent
+		.quad other_back
 	`)
 			if err != nil {
 				t.Fatal(err)
 			}
 			returns, registers := placeOf(p, c.returns)+9, faultAt(c.rsp)
-			words := append([]wire.Event{wire.MakeCaller(wire.Outside, 0),
+			events := append([]wire.Event{wire.MakeCaller(wire.Outside, 0),
 				wire.MakeHit(firstSite(p, "root"), 0, rootAt)}, registers...)
 			if d := cmp.Diff(c.handled,
-				told(t, p, append(words, wire.MakeCaller(wire.ReturnsToImage, returns),
+				decoded(t, p, append(events, wire.MakeCaller(wire.ReturnsToImage, returns),
 					wire.MakeHit(firstSite(p, "on"), 0, handlerAt))...)); d != "" {
 				t.Errorf("a handler: %s", d)
 			}
 			if d := cmp.Diff(c.ended,
-				told(t, p, append(words, wire.MakeEnd(wire.ReturnsToImage, returns))...)); d != "" {
+				decoded(t, p, append(events, wire.MakeEnd(wire.ReturnsToImage, returns))...)); d !=
+				"" {
 				t.Errorf("the end: %s", d)
 			}
-			leftOver := slices.DeleteFunc(append(slices.Clone(words),
+			leftOver := slices.DeleteFunc(append(slices.Clone(events),
 				wire.MakeEnd(wire.ReturnsToImage, returns)),
 				func(w wire.Event) bool { return w.Kind() == wire.Fault })
 			want := c.ended
 			if c.returns == "back" {
 				want = "enter root, path, #cut"
 			}
-			if d := cmp.Diff(want, told(t, p, leftOver...)); d != "" {
+			if d := cmp.Diff(want, decoded(t, p, leftOver...)); d != "" {
 				t.Errorf("the end without a fault: %s", d)
 			}
 		})
@@ -218,7 +219,7 @@ func TestHandlerInWhatIsJumpedTo(t *testing.T) {
 	function root
 		framed
 		call middle
-		speak
+		probed
 		leave
 	hidden middle
 		framed
@@ -228,7 +229,7 @@ func TestHandlerInWhatIsJumpedTo(t *testing.T) {
 		jmp each@plt
 		.cfi_endproc
 	function back
-		speak
+		probed
 		ret
 		.cfi_endproc
 	`)
@@ -237,7 +238,7 @@ func TestHandlerInWhatIsJumpedTo(t *testing.T) {
 	}
 	const rootAt, lastAt = 0x7ffc0000, 0x7ffc0000 - 32
 	behindLast, behindMiddle := placeOf(p, "middle")+9, placeOf(p, "root")+9
-	words := []wire.Event{
+	events := []wire.Event{
 		wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt),
 		wire.MakeCaller(wire.Inside, behindLast), wire.MakeCaller(wire.Inside, behindMiddle),
 		wire.MakeHit(firstSite(p, "last"), 0, lastAt),
@@ -251,27 +252,27 @@ func TestHandlerInWhatIsJumpedTo(t *testing.T) {
 		wire.MakeCaller(wire.ReturnsToImage, behindLast)),
 		{wire.MakeCaller(wire.HandlerOutside, 0)}} {
 		if d := cmp.Diff(want,
-			told(t, p, slices.Concat(words, from, []wire.Event{handler}, back)...)); d != "" {
+			decoded(t, p, slices.Concat(events, from, []wire.Event{handler}, back)...)); d != "" {
 			t.Errorf("%v: %s", from[len(from)-1], d)
 		}
 	}
 }
 
-// TestBehindAHandler: a handler that has said nothing has come since the last event. It was told,
-// of what came then in external code, that the thread had gone on.
+// TestBehindAHandler: a handler without an event has come since the last event. What came
+// then in external code was taken to show that the thread had gone on.
 func TestBehindAHandler(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
 		framed
-		speak
+		probed
 		mov %eax, (%rdi)
 		call strlen@plt
-		speak
+		probed
 		leave
 	function handler
 		framed
 		call strlen@plt
-		speak
+		probed
 		leave
 	`)
 	if err != nil {
@@ -281,9 +282,9 @@ func TestBehindAHandler(t *testing.T) {
 	r := p.Routines[slices.IndexFunc(p.Routines,
 		func(r *plan.Routine) bool { return r.Name == "root" })]
 	store := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.Lo == r.Addr+9 })
-	words := []wire.Event{wire.MakeCaller(wire.Outside, 0),
+	events := []wire.Event{wire.MakeCaller(wire.Outside, 0),
 		wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
-	words = append(append(words, registersAt(rootAt-16)...),
+	events = append(append(events, registersAt(rootAt-16)...),
 		wire.MakeInterrupt(r.Blocks[store].Lo+r.Offset()))
 	killed := []wire.Event{wire.MakeEnd(wire.Killed, 0)}
 	for _, c := range []struct {
@@ -310,15 +311,15 @@ func TestBehindAHandler(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if d := cmp.Diff(c.want,
-				told(t, p, append(slices.Clone(words), c.then...)...)); d != "" {
+				decoded(t, p, append(slices.Clone(events), c.then...)...)); d != "" {
 				t.Error(d)
 			}
 		})
 	}
 }
 
-// TestCalledBackBehindAHandler: what a handler that has said nothing has called back is
-// interrupted. It was told to have been called back by what had returned before.
+// TestCalledBackBehindAHandler: what a handler without an event has called back is interrupted.
+// It was said to have been called back by what had returned before.
 func TestCalledBackBehindAHandler(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -332,7 +333,7 @@ func TestCalledBackBehindAHandler(t *testing.T) {
 	function back
 		framed
 		call strlen@plt
-		speak
+		probed
 		leave
 	`)
 	if err != nil {
@@ -345,34 +346,34 @@ func TestCalledBackBehindAHandler(t *testing.T) {
 	within := append(registersAt(backAt-16), wire.MakeCaller(wire.Handler, placeOf(p, "back")+4),
 		wire.MakeHit(firstSite(p, "on"), 0, rootAt-8192))
 	for name, c := range map[string]struct {
-		words []wire.Event
-		want  string
+		events []wire.Event
+		want   string
 	}{
 		"no handler": {slices.Concat(begin, within),
 			"enter root, path, enter back, path, #cut, #handler, enter on, path, #cut"},
 		"a handler": {slices.Concat(begin, comes, within),
 			"enter root, path, #handler, enter on, #cut, path, #cut"},
 	} {
-		if d := cmp.Diff(c.want, told(t, p, c.words...)); d != "" {
+		if d := cmp.Diff(c.want, decoded(t, p, c.events...)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
 }
 
 // TestMainHasNotRun: a thread dies in strlen, in what main calls, after what runs before main has
-// spoken. What else may have been called back was told to have run, as if main had; or main was
-// missing, without a mark.
+// had an event. What else may have been called back was said to have run, as if main had; or main
+// was missing, without a mark.
 func TestMainHasNotRun(t *testing.T) {
 	const startAt = 0x7ffc0000
 	for _, c := range []struct {
 		name, code, want string
-		before           []string // what has spoken, besides start
+		before           []string // what has had an event, besides start
 	}{
 		{"it alone may have been", "", "enter start, path, enter main, path, enter inner, path",
 			nil},
 		{"behind a constructor", "", "enter start, path, enter before, path, leave, enter main, " +
 			"path, enter inner, path", []string{"before"}},
-		{"or a callback", "function back\n framed\n call inner\n speak\n leave\n",
+		{"or a callback", "function back\n framed\n call inner\n probed\n leave\n",
 			"enter start, path, #cut", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -383,12 +384,12 @@ func TestMainHasNotRun(t *testing.T) {
 		leave
 	function before
 		framed
-		speak
+		probed
 		leave
 	function main
 		framed
 		call inner
-		speak
+		probed
 		leave
 	hidden inner
 		framed
@@ -399,14 +400,14 @@ func TestMainHasNotRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var words []wire.Event
+			var events []wire.Event
 			for i, name := range append([]string{"start"}, c.before...) {
-				words = append(words, wire.MakeCaller(wire.Outside, 0),
+				events = append(events, wire.MakeCaller(wire.Outside, 0),
 					wire.MakeHit(firstSite(p, name), 0, startAt-uint64(128*i)))
 			}
-			words = append(append(words, faultAt(startAt-512-16-24)...),
+			events = append(append(events, faultAt(startAt-512-16-24)...),
 				wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "inner")+9))
-			if d := cmp.Diff(c.want, told(t, p, words...)); d != "" {
+			if d := cmp.Diff(c.want, decoded(t, p, events...)); d != "" {
 				t.Error(d)
 			}
 		})
@@ -431,7 +432,7 @@ func TestCalledOnAStackInAFrame(t *testing.T) {
 	function on_stack
 		framed
 		call strlen@plt
-		speak
+		probed
 		leave
 	`)
 	if err != nil {
@@ -445,7 +446,8 @@ func TestCalledOnAStackInAFrame(t *testing.T) {
 		rootAt - 0x1000: "enter root, path, #cut",
 		rootAt - 0x8000: "enter root, path, enter on_stack, path",
 	} {
-		if d := cmp.Diff(want, told(t, p, slices.Concat(begin, faultAt(at-24), end)...)); d != "" {
+		if d := cmp.Diff(want,
+			decoded(t, p, slices.Concat(begin, faultAt(at-24), end)...)); d != "" {
 			t.Errorf("at %x: %s", at, d)
 		}
 	}
@@ -457,13 +459,13 @@ func faultAt(rsp uint64) []wire.Event {
 }
 
 // registersAt are the events of registers of which rsp alone holds something.
-func registersAt(rsp uint64) (words []wire.Event) {
+func registersAt(rsp uint64) (events []wire.Event) {
 	for _, number := range wire.Registers {
 		value := uint64(0)
 		if number == 4 {
 			value = rsp
 		}
-		words = append(words, wire.MakeRegister(value))
+		events = append(events, wire.MakeRegister(value))
 	}
-	return words
+	return events
 }

@@ -62,7 +62,7 @@ const ended = `
 		.cfi_endproc
 	`
 
-// A script is a sink that spells what it is told.
+// A script is a sink that spells what it is given.
 type script struct {
 	p     *plan.Plan
 	lines []string
@@ -76,8 +76,8 @@ func (s *script) add(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// told spells what is told of a thread of these events.
-func told(t *testing.T, p *plan.Plan, words ...wire.Event) string {
+// decoded spells what is decoded of a thread of these events.
+func decoded(t *testing.T, p *plan.Plan, events ...wire.Event) string {
 	t.Helper()
 	d, err := decoder.New(p, nil)
 	if err != nil {
@@ -85,7 +85,7 @@ func told(t *testing.T, p *plan.Plan, words ...wire.Event) string {
 	}
 	s := &script{p: p}
 	thread := d.Thread(s, true)
-	for _, w := range words {
+	for _, w := range events {
 		thread.Take(w)
 	}
 	thread.Close()
@@ -101,7 +101,7 @@ func placeOf(p *plan.Plan, name string) uint64 {
 
 // A thread that ends before its first event is taken to have begun in the one function that can
 // lead there, and to be a handler for all that is known.
-func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
+func TestThreadsThatEndBeforeTheirFirstEvent(t *testing.T) {
 	p, err := assemble(t.TempDir(), ended)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 		{"where one begins, and another may have ended", behind("first", 0), "#cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if d := cmp.Diff(c.want, told(t, p, wire.MakeEnd(wire.Inside, c.at))); d != "" {
+			if d := cmp.Diff(c.want, decoded(t, p, wire.MakeEnd(wire.Inside, c.at))); d != "" {
 				t.Error(d)
 			}
 		})
@@ -128,12 +128,12 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 	elsewhere := wire.MakeEnd(wire.Outside, 0)
 	interrupted := "#cut, enter first, path, enter inner, path, #cut"
 	if d := cmp.Diff(interrupted,
-		told(t, p, wire.MakeInterrupt(behind("inner", 2)), elsewhere)); d != "" {
+		decoded(t, p, wire.MakeInterrupt(behind("inner", 2)), elsewhere)); d != "" {
 		t.Error(d)
 	}
 	for _, c := range []struct {
-		words []wire.Event
-		want  bool
+		events []wire.Event
+		want   bool
 	}{
 		{[]wire.Event{wire.MakeEnd(wire.Inside, behind("inner", 2))}, true},
 		{[]wire.Event{wire.MakeEnd(wire.Inside, behind("apart", 1))}, false},
@@ -148,8 +148,8 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 			t.Fatal(err)
 		}
 		record := make([]byte, wire.BatchHeader)
-		record[4] = byte(len(c.words))
-		for _, w := range c.words {
+		record[4] = byte(len(c.events))
+		for _, w := range c.events {
 			record = binary.LittleEndian.AppendUint64(record, uint64(w))
 		}
 		b, err := wire.ParseBatch(record)
@@ -157,14 +157,14 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := d.HasRun(b); got != c.want {
-			t.Errorf("a thread that said %v has run what is observed: %v", c.words, got)
+			t.Errorf("a thread that had the events %v has run what is traced: %v", c.events, got)
 		}
 	}
 }
 
 // A thread that ends in a handler of external code is taken to be where the handler came, unless
-// that has called back what spoke last.
-func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
+// that has called back what had the last event.
+func TestThreadsThatEndInExternalHandlers(t *testing.T) {
 	p, err := assemble(t.TempDir(), ended)
 	if err != nil {
 		t.Fatal(err)
@@ -172,24 +172,24 @@ func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
 	site := slices.IndexFunc(p.Sites,
 		func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
 	const rootAt = 0x7ffc0000 // the CFA of what external code calls
-	spoken := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, rootAt)}
+	begun := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, rootAt)}
 	for _, c := range []struct {
 		name   string
 		before []wire.Event
 		rsp    uint64 // where the handler came
 		want   string
 	}{
-		{"where no silent way leads from its last word", spoken, rootAt - 24,
+		{"where no probe-free route leads from its last event", begun, rootAt - 24,
 			"enter first, path, enter inner, path, leave, path, #cut"},
 		{"before the first", nil, rootAt - 24, "#cut, enter first, path, enter inner, path, #cut"},
-		{"that it has called back", spoken, rootAt + 0x400,
+		{"that it has called back", begun, rootAt + 0x400,
 			"enter first, path, enter inner, path, leave, path, enter both, path, leave, path, " +
 				"leave, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			words := append(slices.Concat(c.before, registersAt(c.rsp)),
+			events := append(slices.Concat(c.before, registersAt(c.rsp)),
 				wire.MakeCaller(wire.Handler, placeOf(p, "inner")+2), wire.MakeEnd(wire.Outside, 0))
-			if d := cmp.Diff(c.want, told(t, p, words...)); d != "" {
+			if d := cmp.Diff(c.want, decoded(t, p, events...)); d != "" {
 				t.Error(d)
 			}
 		})
@@ -205,7 +205,7 @@ func TestCutAfterTheLastPath(t *testing.T) {
 	}
 	site := slices.IndexFunc(p.Sites,
 		func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
-	got := told(t, p, wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, 0x7ffc0000),
+	got := decoded(t, p, wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, 0x7ffc0000),
 		wire.MakeEnd(wire.Inside, placeOf(p, "second")+4))
 	if !strings.HasSuffix(got, "path, #cut") || strings.Contains(got, "#cut, path") {
 		t.Error(got)

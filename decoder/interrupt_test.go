@@ -16,14 +16,14 @@ func TestHandlersAtOnce(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
 		framed
-		speak
+		probed
 		mov %ecx, (%rdx)
 		mov (%rcx), %rbx
 		call *%rbx
 		mov (%rcx), %rbx
 		leave
 	function onfault
-		speak
+		probed
 		ret
 		.cfi_endproc
 	`)
@@ -34,13 +34,13 @@ func TestHandlersAtOnce(t *testing.T) {
 	root, on, onfault := placeOf(p, "root"), placeOf(p, "on"), placeOf(p, "onfault")
 	store := root + 9
 	// The stack pointer and the arguments of a handler of signal 14 that has not run.
-	beginning := func(cfa uint64) (words []wire.Event) {
+	beginning := func(cfa uint64) (events []wire.Event) {
 		rsp := cfa - 8
 		values := map[int]uint64{4: rsp, 2: rsp + 8, 6: rsp + 8 + 304, 7: 14}
 		for _, number := range wire.Registers {
-			words = append(words, wire.MakeRegister(values[int(number)]))
+			events = append(events, wire.MakeRegister(values[int(number)]))
 		}
-		return words
+		return events
 	}
 	handled := func(name string, registers []wire.Event, interrupted, cfa uint64) []wire.Event {
 		return slices.Concat(registers,
@@ -58,8 +58,8 @@ func TestHandlersAtOnce(t *testing.T) {
 	}
 	const ran = "#handler, enter on, path, leave, "
 	for name, c := range map[string]struct {
-		words []wire.Event
-		want  string
+		events []wire.Event
+		want   string
 	}{
 		"one": {slices.Concat(faulted, atStore), ""},
 		"two": {slices.Concat(faulted, comes(rootAt-frame, onfault), second, atStore), ran},
@@ -70,9 +70,9 @@ func TestHandlersAtOnce(t *testing.T) {
 			comes(rootAt-2*frame, on),
 			third, comes(rootAt-2*frame, on), third, second, atStore), ran + ran + ran},
 	} {
-		words := slices.Concat(begun(p, "root", rootAt), c.words)
+		events := slices.Concat(begun(p, "root", rootAt), c.events)
 		want := "enter root, path, #cut, " + c.want + "#handler, enter onfault, path, #cut"
-		if d := cmp.Diff(want, told(t, p, words...)); d != "" {
+		if d := cmp.Diff(want, decoded(t, p, events...)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}

@@ -80,10 +80,10 @@ func (s *process) hit(f *frame, site *plan.Site) {
 	case c.Kind == plan.JumpPlace:
 		s.store(c.Operand, &regs, s.valueOf(f, c.Operand))
 	default:
-		s.tell(f, site, c, &regs, taken && site.Condition < usermode.ConditionNone)
+		s.putIndex(f, site, c, &regs, taken && site.Condition < usermode.ConditionNone)
 	}
 	s.hits++
-	f.spoken, f.landed = true, false
+	f.reported, f.landed = true, false
 	cookie, _ := slices.BinarySearchFunc(s.plan.Sites, site.Addr,
 		func(o plan.Site, addr uint64) int { return cmp.Compare(o.Addr, addr) })
 	s.machine.Hit(s.thread, uint32(cookie), &regs)
@@ -116,8 +116,8 @@ func holds(condition uint8, flags uint64) bool {
 	return is != (condition%2 == 1)
 }
 
-// tell puts the case of a switch where the site looks for it.
-func (s *process) tell(f *frame, site *plan.Site, c *plan.Capture, regs *usermode.Registers,
+// putIndex puts the index of a switch, or its target, where the site looks for it.
+func (s *process) putIndex(f *frame, site *plan.Site, c *plan.Capture, regs *usermode.Registers,
 	taken bool) {
 	if taken != c.Taken {
 		return

@@ -44,23 +44,23 @@ type event uint64
 const (
 	entered event = 1 << 63
 	left    event = 1 << 62
-	spoke   event = 1 << 61 // with an instruction: its probe was hit
+	probed  event = 1 << 61 // with an instruction: its probe was hit
 )
 
 // A frame is an activation, or external code.
 type frame struct {
-	r       *plan.Routine // nil: external code
-	cfa     uint64
-	ra      uint64
-	block   int
-	insn    int // the next to run
-	out     int // which way the block goes
-	target  int // where the next switch goes; -1: nobody has said
-	jumps   []int
-	calling bool
-	spoken  bool // has made an event
-	landed  bool // came to its block by an exception or a second return, and has not said so yet
-	handler bool
+	r        *plan.Routine // nil: external code
+	cfa      uint64
+	ra       uint64
+	block    int
+	insn     int // the next to run
+	out      int // which way the block goes
+	target   int // where the next switch goes; -1: nobody has said
+	jumps    []int
+	calling  bool
+	reported bool // has made an event
+	landed   bool // came to its block by an exception or a second return, and has not said so yet
+	handler  bool
 	// of external code
 	sp       uint64
 	harmless bool
@@ -85,12 +85,12 @@ type process struct {
 	truth     []event
 	handlers  map[int]bool // the events with which signal handlers begin
 	hits      int
-	// those of rootable that end by returning: what a handler that has not been heard of did,
+	// those of rootable that end by returning: what a handler without an event did,
 	// nobody can know
 	stayers []*plan.Routine
 	midRun  bool // it is met in the middle
 	dead    bool
-	// it died in a handler that nobody had heard of: for all that can be known, what that
+	// it died in a handler without an event: for all that can be known, what that
 	// interrupted died there
 	unknown  bool
 	rootable []*plan.Routine
@@ -168,7 +168,7 @@ func (s *process) kill() {
 	if s.top().harmless {
 		s.finish()
 	}
-	s.unknown = s.unheard()
+	s.unknown = s.isHidden()
 	s.dead = true
 	ip := uint64(outsideCode)
 	if f := s.top(); f.r != nil {
@@ -241,8 +241,8 @@ func (s *process) decide(f *frame) {
 	}
 }
 
-// goesRound decides whether a loop whose rounds are told makes another, as the registers say where
-// it goes by them. No walk goes on for ever: then it reports false, and the thread is dead.
+// goesRound decides whether a loop whose rounds are captured makes another, as the registers say
+// where it goes by them. No walk goes on for ever: then it reports false, and the thread is dead.
 func (s *process) goesRound(f *frame, exact bool) bool {
 	const most = 50
 	block := &f.r.Blocks[f.block]
@@ -299,7 +299,7 @@ func (s *process) runBlock(f *frame) {
 		e := event(block.Insns[f.insn].Addr)
 		if s.thread != nil && site != nil && site.Insn == f.insn {
 			s.hit(f, site)
-			e |= spoke
+			e |= probed
 		}
 		s.truth = append(s.truth, e)
 		q := &block.Insns[f.insn]
@@ -419,7 +419,7 @@ func (s *process) goOn() {
 // runOutside lets external code do something.
 func (s *process) runOutside(f *frame) {
 	if f.harmless {
-		if s.neverReturns() { // a loop for ever, which events tell as little of as of what it does
+		if s.neverReturns() { // a loop for ever has no events, as what it does has none
 			s.kill()
 			s.unknown = true
 		} else {
@@ -527,7 +527,7 @@ func (s *process) jump() bool {
 }
 
 // mayInterrupt is when a signal comes: not before what the last one interrupted, or its handler,
-// has been heard of, nor where nobody can know of the innermost activation.
+// has had an event, nor where nobody can know of the innermost activation.
 func (s *process) mayInterrupt() bool {
 	if s.hits <= s.signalled+3 || len(s.stayers) == 0 || !s.chance(s.habits.handler) {
 		return false
@@ -538,16 +538,16 @@ func (s *process) mayInterrupt() bool {
 			return false
 		case f.r == nil:
 			return i == len(s.frames)-1
-		case f.spoken:
+		case f.reported:
 			return true
 		}
 	}
 	return false
 }
 
-// unheard reports whether nobody can know yet what the thread runs in: a handler, or what has gone
+// isHidden reports whether nobody can know yet what the thread runs in: a handler, or what has gone
 // on since something was caught.
-func (s *process) unheard() bool {
+func (s *process) isHidden() bool {
 	if s.dead || s.trouble != nil {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 // walksPerProgram is how often a program drawn at random is walked.
 const walksPerProgram = 8
 
-// TestRandomPrograms draws programs, proves their plans and walks them: what the events tell is
+// TestRandomPrograms draws programs, proves their plans and walks them: what the events say is
 // what ran, or marked as not known.
 func TestRandomPrograms(t *testing.T) {
 	for name, walk := range map[string]func(t *rapid.T, p *plan.Plan) *process{
@@ -50,7 +50,7 @@ func TestRandomPrograms(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, steps, programs, told, counted := t.TempDir(), 0, 0, 0, 0
+			dir, steps, programs, decided, counted := t.TempDir(), 0, 0, 0, 0
 			rapid.Check(t, func(t *rapid.T) {
 				source := drawProgram(t)
 				p, err := assemble(dir, source)
@@ -64,7 +64,7 @@ func TestRandomPrograms(t *testing.T) {
 				programs++
 				for i := range p.Sites {
 					if c := p.Sites[i].Capture; c != nil {
-						told += len(c.Jumps)
+						decided += len(c.Jumps)
 					}
 				}
 				for _, r := range p.Routines {
@@ -78,8 +78,8 @@ func TestRandomPrograms(t *testing.T) {
 					steps += len(walk(t, p).truth)
 				}
 			})
-			t.Logf("%d programs, %d jumps told by values, the rounds of %d loops by registers, "+
-				"%d steps", programs, told, counted, steps)
+			t.Logf("%d programs, %d jumps decided by values, the rounds of %d loops by registers, "+
+				"%d steps", programs, decided, counted, steps)
 		})
 	}
 }

@@ -28,7 +28,7 @@ func TestMetInAHandler(t *testing.T) {
 		jne 1b
 		leave
 	hidden mix
-		speak
+		probed
 		ret
 		.cfi_endproc
 	`)
@@ -49,7 +49,7 @@ func TestMetInAHandler(t *testing.T) {
 		"where its own probe is":   p.Sites[loop].Addr,
 		"at the call's first byte": placeOf(p, "work") + 4,
 	} {
-		got := told(t, p,
+		got := decoded(t, p,
 			wire.MakeResync(wire.Handler, pc), wire.MakeHit(firstSite(p, "on"), 0, handlerAt),
 			wire.MakeCaller(wire.Inside, placeOf(p, "root")+9), wire.MakeHit(loop, 1, workAt))
 		if strings.Contains(got, "enter") || !strings.Contains(got, "#resume") {

@@ -83,12 +83,12 @@ func (r *recorder) newPath(id int, number uint64) {
 // A session is a decoder that reads what a machine sends.
 type session struct {
 	*recorder
-	thread *decoder.Thread
-	log    bytes.Buffer
-	words  []wire.Event
-	lost   uint64
-	hits   uint64
-	read   int
+	thread  *decoder.Thread
+	log     bytes.Buffer
+	batched []wire.Event
+	lost    uint64
+	hits    uint64
+	read    int
 }
 
 func newSession(p *plan.Plan) (*session, error) {
@@ -116,7 +116,7 @@ func (s *session) take(m *usermode.Machine) error {
 		}
 		s.hits = b.Hits
 		for i := range b.Len() {
-			s.words = append(s.words, b.Event(i))
+			s.batched = append(s.batched, b.Event(i))
 			s.thread.Take(b.Event(i))
 		}
 	}
@@ -346,7 +346,7 @@ func drawProcess(t *rapid.T, p *plan.Plan, h habits) *process {
 // finishAndDecode runs so many blocks, ends the thread and decodes what it has sent.
 func (s *process) finishAndDecode(t *rapid.T, blocks int) *session {
 	s.run(blocks)
-	for s.unheard() {
+	for s.isHidden() {
 		s.run(1)
 	}
 	if s.trouble != nil {
@@ -354,7 +354,7 @@ func (s *process) finishAndDecode(t *rapid.T, blocks int) *session {
 	}
 	s.kill()
 	if s.unknown { // it looks as if what the handler interrupted, or what was left, had died there
-		t.Skip("died where nobody had heard of it")
+		t.Skip("died before an event could say so")
 	}
 	d, err := newSession(s.plan)
 	if err == nil {
@@ -371,7 +371,7 @@ func (s *process) finishAndDecode(t *rapid.T, blocks int) *session {
 		t.Errorf("%d anomalies, %d ambiguities: %s", a, m, d.log.String())
 	}
 	if n := s.machine.Metrics[bpf.TracerMetricMETRIC_LONG_CHAIN]; n != 0 {
-		t.Errorf("%d times more callers without a word than are followed", n)
+		t.Errorf("%d times more callers without an event than are followed", n)
 	}
 	return d
 }
@@ -385,7 +385,7 @@ func walkExactly(t *rapid.T, p *plan.Plan, h habits) *process {
 	d := s.finishAndDecode(t, rapid.IntRange(1, 1500).Draw(t, "blocks"))
 	got, gotHandlers := split(d.events, d.handlers())
 	want, wantHandlers := split(s.truth, s.handlers)
-	if h.catch > 0 { // that an activation was left for external code, the next event need not tell
+	if h.catch > 0 { // that an activation was left for external code, the next event need not say
 		got, want = withoutEnds(got), withoutEnds(want)
 	}
 	demand(t, d, "the thread", trimmed(got), trimmed(want))
@@ -416,11 +416,11 @@ func trimmed(events []event) []event {
 func demand(t *rapid.T, d *session, what string, got, want []event) {
 	known := 0
 	for i, e := range want {
-		if e&spoke != 0 {
+		if e&probed != 0 {
 			known = i + 1
 		}
 	}
-	want = silenced(want)
+	want = withoutHits(want)
 	i := firstDifference(got, want)
 	if i == len(got) && i >= known {
 		return
@@ -429,11 +429,11 @@ func demand(t *rapid.T, d *session, what string, got, want []event) {
 		len(got), known, d.marks, difference(d.plan, got, want, i))
 }
 
-// silenced is events without the remark which of them spoke.
-func silenced(events []event) []event {
+// withoutHits is events without the bit that says which of them were hits.
+func withoutHits(events []event) []event {
 	list := slices.Clone(events)
 	for i := range list {
-		list[i] &^= spoke
+		list[i] &^= probed
 	}
 	return list
 }
@@ -441,7 +441,7 @@ func silenced(events []event) []event {
 // demandPieces fails unless what was decoded is parts of what ran, in order, with holes only at gap
 // and resume marks.
 func demandPieces(t *rapid.T, d *session, s *process) {
-	ran := instructions(silenced(s.truth))
+	ran := instructions(withoutHits(s.truth))
 	at := 0
 	for _, piece := range d.pieces() {
 		k, best, i := at, at, 0 // where it fits, or where the most of it does

@@ -19,18 +19,18 @@ func begun(p *plan.Plan, name string, cfa uint64) []wire.Event {
 	return []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, name), 0, cfa)}
 }
 
-// handler faults, or speaks at once.
+// handler faults, or has an event at once.
 const handler = `
 	function handler
 		nop
 		nop
-		speak
+		probed
 		ret
 		.cfi_endproc
 	`
 
 // TestUnseenBeforeAnEnd: a thread ends, or a handler comes, where what led there is not known. What
-// did not run was told, or what ran was missing, without a mark.
+// did not run was recorded, or what ran was missing, without a mark.
 func TestUnseenBeforeAnEnd(t *testing.T) {
 	const thrown = `
 	function root
@@ -38,7 +38,7 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 		call each@plt
 		nop
 		call helper
-		speak
+		probed
 		leave
 	hidden helper
 		framed
@@ -47,7 +47,7 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 	function back
 		framed
 		call thrower@plt
-		speak
+		probed
 		leave
 	`
 	calledBack := func(p *plan.Plan) []wire.Event {
@@ -55,9 +55,9 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 	}
 	helps := func(p *plan.Plan) uint64 { return placeOf(p, "helper") + 9 }
 	for name, c := range map[string]struct {
-		code  string
-		words func(p *plan.Plan) []wire.Event
-		want  string
+		code   string
+		events func(p *plan.Plan) []wire.Event
+		want   string
 	}{
 		"killed in a function of a library, before a call through a pointer": {`
 	function root
@@ -112,7 +112,7 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 		leave
 	hidden work
 		framed
-		speak
+		probed
 		call strlen@plt
 		nop
 		leave
@@ -133,20 +133,20 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(c.want, told(t, p, c.words(p)...)); d != "" {
+			if d := cmp.Diff(c.want, decoded(t, p, c.events(p)...)); d != "" {
 				t.Error(d)
 			}
 		})
 	}
 }
 
-// TestLeftOutDies: a routine that is left out faults, called without an event. Its caller was told
+// TestLeftOutDies: a routine that is left out faults, called without an event. Its caller was said
 // to have gone on, and returned.
 func TestLeftOutDies(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
 		framed
-		speak
+		probed
 		call odd
 		leave
 	hidden odd
@@ -165,14 +165,14 @@ func TestLeftOutDies(t *testing.T) {
 		t.Fatal("odd is observed")
 	}
 	registers := registersAt(unseenAt - 64)
-	for name, words := range map[string][]wire.Event{
+	for name, events := range map[string][]wire.Event{
 		"there": append(registers,
 			wire.MakeEnd(wire.Inside, odd.Addr+7)),
 		"in a handler that has come there": append(registers,
 			wire.MakeCaller(wire.Handler, odd.Addr+7), wire.MakeEnd(wire.Outside, 0)),
 	} {
 		if d := cmp.Diff("enter root, path, #cut, #cut",
-			told(t, p, append(begun(p, "root", unseenAt), words...)...)); d != "" {
+			decoded(t, p, append(begun(p, "root", unseenAt), events...)...)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
@@ -185,12 +185,12 @@ func TestCalledBackAndLeft(t *testing.T) {
 	function root
 		framed
 		call guarded@plt
-		speak
+		probed
 		leave
 	function back
 		framed
 		mov %eax, (%rdi)
-		speak
+		probed
 		leave
 	`)
 	if err != nil {
@@ -198,9 +198,9 @@ func TestCalledBackAndLeft(t *testing.T) {
 	}
 	last := slices.IndexFunc(p.Sites,
 		func(s plan.Site) bool { return p.Routines[s.Routine].Name == "root" && !s.First })
-	words := slices.Concat(begun(p, "root", unseenAt), registersAt(unseenAt-128-16),
+	events := slices.Concat(begun(p, "root", unseenAt), registersAt(unseenAt-128-16),
 		[]wire.Event{wire.MakeInterrupt(placeOf(p, "back") + 4), wire.MakeHit(last, 0, unseenAt)})
-	if d := cmp.Diff("enter root, path, #cut, path, #cut", told(t, p, words...)); d != "" {
+	if d := cmp.Diff("enter root, path, #cut, path, #cut", decoded(t, p, events...)); d != "" {
 		t.Error(d)
 	}
 }
@@ -241,18 +241,18 @@ func TestLeftByAHandlerOfAHandler(t *testing.T) {
 		outcome int) wire.Event {
 		return wire.MakeHit(first+site, outcome, unseenAt-16)
 	}
-	words := slices.Concat(begun(p, "root", unseenAt),
+	events := slices.Concat(begun(p, "root", unseenAt),
 		[]wire.Event{wire.MakeCaller(wire.Inside, placeOf(p, "root")+14), said(0, 0), said(1, 0),
 			said(2, 1)},
 		registersAt(unseenAt-4096-8), []wire.Event{wire.MakeInterrupt(placeOf(p, "handler") + 1),
 			said(1, 1)})
 	if d := cmp.Diff("enter root, path, path, enter attempt, path, path, #cut, path, #cut",
-		told(t, p, words...)); d != "" {
+		decoded(t, p, events...)); d != "" {
 		t.Error(d)
 	}
 }
 
-// TestFaultedJump: a tail jump through a pointer in memory faults, after its hit. It was told to
+// TestFaultedJump: a tail jump through a pointer in memory faults, after its hit. It was said to
 // have been made, behind the handler that came for it or without a mark, where the process ended by
 // that.
 func TestFaultedJump(t *testing.T) {
@@ -277,8 +277,8 @@ func TestFaultedJump(t *testing.T) {
 			wire.MakeHit(firstSite(p, "on"), 0, unseenAt-4096)})
 	end := wire.MakeEnd(wire.Outside, 0)
 	for name, c := range map[string]struct {
-		words []wire.Event
-		want  string
+		events []wire.Event
+		want   string
 	}{
 		"the process dies": {slices.Concat(begun, registers,
 			[]wire.Event{wire.MakeFaulted(wire.MakeEnd(wire.Inside, at))}), "enter root"},
@@ -288,14 +288,14 @@ func TestFaultedJump(t *testing.T) {
 		"it runs again": {slices.Concat(handled, []wire.Event{begun[1], end}),
 			"enter root, #handler, enter on, path, leave, path, leave"},
 	} {
-		if d := cmp.Diff(c.want, told(t, p, c.words...)); d != "" {
+		if d := cmp.Diff(c.want, decoded(t, p, c.events...)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
 }
 
 // TestKilledAtAHit: a thread is killed where a single-stepped probe has been hit, as it is most of
-// the time in such a loop. It was told to have gone round once more.
+// the time in such a loop. It was said to have gone round once more.
 func TestKilledAtAHit(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	.macro dispatch
@@ -330,10 +330,11 @@ func TestKilledAtAHit(t *testing.T) {
 	if around < 0 {
 		t.Fatal("no loop with a probe that is single-stepped")
 	}
-	words := slices.Concat(begun(p, "root", unseenAt),
+	events := slices.Concat(begun(p, "root", unseenAt),
 		[]wire.Event{wire.MakeHit(around, 0, unseenAt)},
 		registersAt(unseenAt-16), []wire.Event{wire.MakeEnd(wire.Inside, p.Sites[around].Addr)})
-	if d := cmp.Diff("enter root, path, path, #cut, path, #cut", told(t, p, words...)); d != "" {
+	if d := cmp.Diff("enter root, path, path, #cut, path, #cut",
+		decoded(t, p, events...)); d != "" {
 		t.Error(d)
 	}
 }

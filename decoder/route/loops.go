@@ -74,7 +74,7 @@ type countedRoute struct {
 const atProbe = -1
 
 // walk returns the transition along a route to a block, or, if it leaves, out of the routine. It is
-// nil if nothing can tell how often the loops on it run.
+// nil if nothing can say how often the loops on it run.
 func (p *Position) walk(blocks []int, called, leaves bool) *Transition {
 	w := &countedRoute{from: p, blocks: blocks, insn: atProbe, called: called, leaves: leaves}
 	if w.find(); !w.known {
@@ -303,7 +303,7 @@ func (p *Position) canCountAhead(known RegisterState) bool {
 	return true
 }
 
-// HasLoops reports whether the route passes loops whose rounds the registers tell: Counted has the
+// HasLoops reports whether the route passes loops whose rounds the registers say: Counted has the
 // transition then.
 func (m *Transition) HasLoops() bool { return m.counted != nil }
 

@@ -122,8 +122,8 @@ func TestLeastIndex(t *testing.T) {
 	covered.check(t, "least-index.golden")
 }
 
-// Who cannot tell where a table ends, or where it lies, leaves the routine out: its jump is none
-// out of the routine.
+// Where it is not known where a table ends, or where it lies, leaves the routine out: its jump is
+// none out of the routine.
 func TestTablesOfUnknownExtent(t *testing.T) {
 	for _, flags := range [][]string{{"-O1"}, {"-Os"}, {"-O1", "-no-pie", "-fno-pie"},
 		{"-Os", "-no-pie", "-fno-pie"}} {

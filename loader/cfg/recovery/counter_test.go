@@ -10,9 +10,9 @@ import (
 	"wpptrace/loader/cfg/absint"
 )
 
-// Loops in rdi and rsi, at label again; what tells their rounds there: "exact" what they are to
+// Loops in rdi and rsi, at label again, and how their rounds are known there: "exact" what they are to
 // begin with, "ends" what rdi is in the end, "" nothing.
-var loops = []struct{ body, told string }{
+var loops = []struct{ body, counted string }{
 	{"add $1, %rdi\ncmp %rsi, %rdi\njne again", "exact"},
 	{"add $8, %rdi\ncmp %rdi, %rsi\njne again", "exact"},
 	{"lea 3(%rdi), %rdi\ncmp %rsi, %rdi\njne again", "exact"},
@@ -51,7 +51,7 @@ var loops = []struct{ body, told string }{
 var begins = [][2]int64{{0, 1}, {0, 24}, {1, 121}, {3, 63}, {50, 0}, {-40, 40}, {396, 3}, {1, 0},
 	{0xfffffff0, 0x100000008}, {1 << 40, 1<<40 + 24}, {0, 60}, {-1, 0}, {5, 5}}
 
-// TestCountersAsTheProcessorHasIt: what a loop is said to be told by tells how many rounds the
+// TestCountersAsTheProcessorHasIt: what a loop is said to be counted by says how many rounds the
 // processor runs.
 func TestCountersAsTheProcessorHasIt(t *testing.T) {
 	const most = 100
@@ -116,14 +116,14 @@ int main(void) { %s }`, quoted(source.String()), declared(len(loops)), &values, 
 	p, results := recoverFile(t, path), strings.Fields(string(out))
 	for i, l := range loops {
 		counter := counterOf(routine(t, p, fmt.Sprintf("f%d", i)))
-		told := ""
+		counted := ""
 		if counter != nil && counter.Exact {
-			told = "exact"
+			counted = "exact"
 		} else if counter != nil {
-			told = "ends"
+			counted = "ends"
 		}
-		if told != l.told {
-			t.Errorf("%s: told by %q, want %q", l.body, told, l.told)
+		if counted != l.counted {
+			t.Errorf("%s: counted by %q, want %q", l.body, counted, l.counted)
 			continue
 		}
 		for k := range begins {
@@ -131,7 +131,7 @@ int main(void) { %s }`, quoted(source.String()), declared(len(loops)), &values, 
 			var end int64
 			fmt.Sscan(results[2*(i*len(begins)+k)], &rounds)
 			fmt.Sscan(results[2*(i*len(begins)+k)+1], &end)
-			if told != "" && rounds < most {
+			if counted != "" && rounds < most {
 				checkRounds(t, l.body, counter, begins[k], end, rounds)
 			}
 		}

@@ -24,7 +24,7 @@ func TestHoistedTables(t *testing.T) {
 		for b := range r.Blocks {
 			if bl := &r.Blocks[b]; bl.End == cfg.Table &&
 				(len(bl.Succ) != targets || len(bl.Table.Targets) > 0 != (symbol != "two_tables")) {
-				t.Errorf("the switch of %s, with %d targets, is told to be one through %v to %v",
+				t.Errorf("the switch of %s, with %d targets, is said to be one through %v to %v",
 					symbol, targets, bl.Table.Targets, bl.Succ)
 			}
 		}
@@ -46,7 +46,7 @@ func TestGuessedTablesAreNoOthers(t *testing.T) {
 		for b := range r.Blocks {
 			if bl := &r.Blocks[b]; bl.End == cfg.Table &&
 				(len(bl.Succ) != 2 || len(bl.Table.Targets) != 3) {
-				t.Errorf("%s: a switch of two targets is told to be one through %v to %v", symbol,
+				t.Errorf("%s: a switch of two targets is said to be one through %v to %v", symbol,
 					bl.Table.Targets, bl.Succ)
 			}
 		}

@@ -52,7 +52,7 @@ type line struct {
 	want bool
 }
 
-// TestBlocksKeepRegisters: a block leaves ecx alone. One that tells of its high byte asks nothing.
+// TestBlocksKeepRegisters: a block leaves ecx alone. One that writes its high byte asks nothing.
 func TestBlocksKeepRegisters(t *testing.T) {
 	between(t, [2]string{"cmpl $3, %ecx", "testb $4, %cl"}, false, []line{
 		{"xor %eax, %eax", true}, {"mov %ecx, %eax", true}, {"mov %rcx, (%rdi)", true},

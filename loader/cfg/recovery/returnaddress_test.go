@@ -117,7 +117,7 @@ func TestRethrowNeverReturns(t *testing.T) {
 }
 
 // What a type is called that a function of the library is made for says nothing of the function;
-// what a sanitizer calls to report an error tells whether the program goes on.
+// what a sanitizer calls to report an error says whether the program goes on.
 func TestNamesOfWhatNeverReturns(t *testing.T) {
 	for name, want := range map[string]bool{
 		"_ZSt20__throw_length_errorPKc":                                                 true,
@@ -181,8 +181,8 @@ func TestReturnAddressAsArgument(t *testing.T) {
 	covered.check(t, "argument.golden")
 }
 
-// A frame in which the return address is kept may be passed to a routine of the program, which is
-// told of it by nothing else; whatever else is done with where it is lets the return address be
+// A frame in which the return address is kept may be passed to a routine of the program, which
+// nothing else gives it; whatever else is done with where it is lets the return address be
 // read, and stored, unseen.
 func TestFrameAsArgument(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -193,39 +193,39 @@ func TestFrameAsArgument(t *testing.T) {
 		"an argument":       {`lea (%rsp),%rdi\nmov $1,%esi\ncall keeps`, false},
 		"moved to one":      {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall keeps`, false},
 		// mov %rsi,%rdi
-		"moved, the other way":      {`lea (%rsp),%rsi\n.byte 0x48,0x8b,0xfe\ncall keeps`, false},
-		"what lies above, stored":   {`lea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, false},
-		"what lies above, and told": {`lea 0x10(%rsp),%rdi\ncall keeps\nlea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, true},
-		"taken, the other way":      {`.byte 0x48,0x8b,0xfc\ncall keeps`, false}, // mov %rsp,%rdi
-		"moved by a lea, and back":  {`lea -8(%rsp),%rsp\n.cfi_adjust_cfa_offset 8\nlea 8(%rsp),%rsp\n.cfi_adjust_cfa_offset -8`, false},
-		"read above, by an index":   {`mov 0x10(%rsp,%rcx,8),%rdx`, true},
-		"spared by the callee":      {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall spares`, true},
-		"in a register for later":   {`lea (%rsp),%rbx\nmov %rbx,%rdi\ncall keeps`, true},
-		"moved to one for later":    {`lea (%rsp),%rdi\nmov %rdi,%rbx\ncall keeps`, true},
-		"given back, and read by":   {`lea (%rsp),%rdi\ncall keeps\nmov (%rax),%rdx`, true},
-		"given back, for a string":  {`lea (%rsp),%rdi\ncall keeps\nmov %rax,%rsi\nlea held(%rip),%rdi\nmovsq`, true},
-		"read by one above":         {`lea 0x10(%rsp),%rdx\nmov -8(%rdx),%rcx`, true},
-		"for a copy of memory":      {`lea (%rsp),%rdi\ncall own_memcpy`, true},
-		"for another file's":        {`lea (%rsp),%rdi\ncall puts@plt`, true},
-		"for nobody knows whom":     {`lea (%rsp),%rdi\ncall *%rax`, true},
-		"for nobody":                {`lea (%rsp),%rdi`, true},
-		"of a string":               {`lea (%rsp),%rsi\nrep movsq\ncall keeps`, true},
-		"loaded through":            {`lea (%rsp),%rdi\nmov (%rdi),%rdi\ncall keeps`, true},
-		"read through":              {`lea (%rsp),%rdi\nmov (%rdi),%rdx\ncall keeps`, true},
-		"loaded through, as index":  {`lea (%rsp),%rdi\nmov (%rdx,%rdi),%rdx\ncall keeps`, true},
-		"stored":                    {`lea (%rsp),%rdi\nmov %rdi,held(%rip)\ncall keeps`, true},
-		"stored, from rsp":          {`mov %rsp,held(%rip)\ncall keeps`, true},
-		"pushed":                    {`push %rsp\n.cfi_adjust_cfa_offset 8\ncall keeps\npop %rdx\n.cfi_adjust_cfa_offset -8`, true},
-		"in a vector":               {`lea (%rsp),%rdi\nmovq %rdi,%xmm0\ncall keeps`, true},
-		"in part":                   {`lea (%rsp),%rdi\nmov %edi,%esi\ncall keeps`, true},
-		"overwritten in part":       {`lea (%rsp),%rdi\nmov $1,%dil\ncall keeps`, true},
-		"added to":                  {`lea (%rsp),%rdi\nadd $8,%rdi\ncall keeps`, true},
+		"moved, the other way":       {`lea (%rsp),%rsi\n.byte 0x48,0x8b,0xfe\ncall keeps`, false},
+		"what lies above, stored":    {`lea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, false},
+		"what lies above, and given": {`lea 0x10(%rsp),%rdi\ncall keeps\nlea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, true},
+		"taken, the other way":       {`.byte 0x48,0x8b,0xfc\ncall keeps`, false}, // mov %rsp,%rdi
+		"moved by a lea, and back":   {`lea -8(%rsp),%rsp\n.cfi_adjust_cfa_offset 8\nlea 8(%rsp),%rsp\n.cfi_adjust_cfa_offset -8`, false},
+		"read above, by an index":    {`mov 0x10(%rsp,%rcx,8),%rdx`, true},
+		"spared by the callee":       {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall spares`, true},
+		"in a register for later":    {`lea (%rsp),%rbx\nmov %rbx,%rdi\ncall keeps`, true},
+		"moved to one for later":     {`lea (%rsp),%rdi\nmov %rdi,%rbx\ncall keeps`, true},
+		"given back, and read by":    {`lea (%rsp),%rdi\ncall keeps\nmov (%rax),%rdx`, true},
+		"given back, for a string":   {`lea (%rsp),%rdi\ncall keeps\nmov %rax,%rsi\nlea held(%rip),%rdi\nmovsq`, true},
+		"read by one above":          {`lea 0x10(%rsp),%rdx\nmov -8(%rdx),%rcx`, true},
+		"for a copy of memory":       {`lea (%rsp),%rdi\ncall own_memcpy`, true},
+		"for another file's":         {`lea (%rsp),%rdi\ncall puts@plt`, true},
+		"for nobody knows whom":      {`lea (%rsp),%rdi\ncall *%rax`, true},
+		"for nobody":                 {`lea (%rsp),%rdi`, true},
+		"of a string":                {`lea (%rsp),%rsi\nrep movsq\ncall keeps`, true},
+		"loaded through":             {`lea (%rsp),%rdi\nmov (%rdi),%rdi\ncall keeps`, true},
+		"read through":               {`lea (%rsp),%rdi\nmov (%rdi),%rdx\ncall keeps`, true},
+		"loaded through, as index":   {`lea (%rsp),%rdi\nmov (%rdx,%rdi),%rdx\ncall keeps`, true},
+		"stored":                     {`lea (%rsp),%rdi\nmov %rdi,held(%rip)\ncall keeps`, true},
+		"stored, from rsp":           {`mov %rsp,held(%rip)\ncall keeps`, true},
+		"pushed":                     {`push %rsp\n.cfi_adjust_cfa_offset 8\ncall keeps\npop %rdx\n.cfi_adjust_cfa_offset -8`, true},
+		"in a vector":                {`lea (%rsp),%rdi\nmovq %rdi,%xmm0\ncall keeps`, true},
+		"in part":                    {`lea (%rsp),%rdi\nmov %edi,%esi\ncall keeps`, true},
+		"overwritten in part":        {`lea (%rsp),%rdi\nmov $1,%dil\ncall keeps`, true},
+		"added to":                   {`lea (%rsp),%rdi\nadd $8,%rdi\ncall keeps`, true},
 		"behind a jump": {`lea (%rsp),%rdi\ntest %edx,%edx\nje 1f\ncall keeps\n1:`,
 			true},
 		"behind a label": {`lea (%rsp),%rdi\n1: call keeps\ntest %eax,%eax\njne 1b`,
 			true},
 		"in rbp, which is no frame":  {`mov %rsp,%rbp\nmov %rbp,%rsi\nmov (%rsi),%rdx`, true},
-		"and told where it ends":     {`lea 0x30(%rsp),%rdx\nmov %rdx,(%rsp)\nlea (%rsp),%rdi\ncall keeps`, true},
+		"and given where it ends":    {`lea 0x30(%rsp),%rdx\nmov %rdx,(%rsp)\nlea (%rsp),%rdi\ncall keeps`, true},
 		"read by an index":           {`mov (%rsp,%rcx,8),%rdx`, true},
 		"read beside":                {`mov 4(%rsp),%rdx`, true},
 		"moved, and stored":          {`lea (%rsp),%rsi\nmov %rsi,%rdi\nmov %rdi,held(%rip)\ncall keeps`, true},

@@ -49,7 +49,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// Where the rows do not tell of a push and a pop, they are corrected, and there alone.
+// Where the rows do not show a push and a pop, they are corrected, and there alone.
 func TestRowsAreCorrected(t *testing.T) {
 	r := routine(t, recoverFile(t, compileFile(t, "shapes/shapes.c", "-O2")), "pusher")
 	var got []int32
@@ -116,9 +116,9 @@ func TestPadBehindCall(t *testing.T) {
 	}
 }
 
-// A landing pad that begins with a trap is none that speaks: nothing of it ever runs. Rust has them
-// where a panic cannot get to. Several that begin alike jump to what they have in common, and that
-// is looked at for whether a call returns to one of them.
+// A landing pad that begins with a trap is none that has a probe: nothing of it ever runs. Rust has
+// them where a panic cannot get to. Several that begin alike jump to what they have in common, and
+// that is looked at for whether a call returns to one of them.
 func TestPadsThatTrapOrJump(t *testing.T) {
 	for _, mark := range []string{"", "endbr64"} {
 		path := compileFile(t, "shapes/pads-trap.cc",

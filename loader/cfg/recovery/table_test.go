@@ -115,7 +115,7 @@ func addTargets(found map[*cfg.Routine]map[uint64]bool, r *cfg.Routine, b int) {
 
 // relocatedTargets returns the addresses within routines that the linker wrote into data, by
 // routine. A table's entry holds an address, or one relative to the table; where a table begins,
-// the relocations of the code tell.
+// the relocations of the code say.
 func relocatedTargets(t *testing.T, path string, p *cfg.Program) map[*cfg.Routine]map[uint64]bool {
 	t.Helper()
 	f, symbols := openSymbols(t, path)
@@ -269,7 +269,7 @@ int f(int, int); int main(int c, char **v) { return f(c, c); }`
 		`1: jmp *%rcx\n2: jmp *%r9`, `1: mov (%r11),%rax\n2: jmp *%rax`
 	for _, test := range []struct {
 		jumps, changes string
-		observed       bool
+		traced         bool
 	}{
 		{added, "", true}, {added, `mov %r10,%r8`, true}, {added, `call m`, true},
 		{added, `add $4,%r10`, false}, {added, `call n`, false}, {added, `mov %rdi,%rdx`, false},
@@ -277,9 +277,9 @@ int f(int, int); int main(int c, char **v) { return f(c, c); }`
 	} {
 		r := routine(t, recoverFile(t, compile(t, source(test.jumps, test.changes), "-O1")), "f")
 		isUnsure := strings.HasPrefix(r.LeftOut, "unresolved indirect jump")
-		if test.observed && (r.LeftOut != "" || fewest(r) != 3) || !test.observed && !isUnsure {
+		if test.traced && (r.LeftOut != "" || fewest(r) != 3) || !test.traced && !isUnsure {
 			t.Errorf("%s, in the loop %q: left out: %q, want %v; a jump of %d ways, want 3",
-				test.jumps, test.changes, r.LeftOut, !test.observed, fewest(r))
+				test.jumps, test.changes, r.LeftOut, !test.traced, fewest(r))
 		}
 	}
 }

@@ -36,7 +36,7 @@ func isStandardNoReturn(name string) bool {
 }
 
 // isReservedNoReturn says whether a function of that name never returns, though its code need not
-// tell: the names are those that are the C and C++ libraries' own, which no program can use
+// show: the names are those that are the C and C++ libraries' own, which no program can use
 // otherwise.
 func isReservedNoReturn(name string) bool {
 	switch name {

@@ -131,20 +131,20 @@ func TestRoutesAreTheOnlyOnes(t *testing.T) {
 				continue
 			}
 			met := map[string][]int{}
-			silent := slices.ContainsFunc(c.Routes, func(route chart.Route) bool {
+			eventless := slices.ContainsFunc(c.Routes, func(route chart.Route) bool {
 				return route.From == chart.Entry &&
 					(route.To == chart.Exit || route.To == chart.Never)
 			})
-			if c.ProbeFree != (silent && r.ProbeFree) {
+			if c.ProbeFree != (eventless && r.ProbeFree) {
 				t.Errorf("%s: runs without an event: %v, and a route does: %v", r.Name,
-					c.ProbeFree, silent)
+					c.ProbeFree, eventless)
 			}
 			for _, route := range c.Routes {
 				from := fmt.Sprint(route.From, said(route.Outcome), said(route.Value), route.To)
 				if route.From == chart.Entry { // of several entries each has a probe
 					from += fmt.Sprint(slices.Concat(route.Blocks, []int{route.To})[0])
 				}
-				if route.To == chart.Never { // the events of what never returns tell its caller
+				if route.To == chart.Never { // the events of what never returns say who called it
 					from += fmt.Sprint(route.Blocks[len(route.Blocks)-1])
 				}
 				if other, twice := met[from]; twice {

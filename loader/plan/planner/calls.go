@@ -142,7 +142,7 @@ func callsNothing(r *cfg.Routine) bool {
 	return true
 }
 
-// classify finds for each routine who may enter it: Silent and rootable.
+// classify finds for each routine who may enter it: ProbeFree and rootable.
 func (p *planner) classify() {
 	p.each(func(r *routine) bool {
 		r.calls.callees, r.calls.jumpees = r.calls.callees[:0], r.calls.jumpees[:0]

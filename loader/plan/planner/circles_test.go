@@ -50,8 +50,8 @@ func TestCircleIsBrokenWhereItIsEnteredLeast(t *testing.T) {
 		p := planned(t, c, planner.Options{Weights: counted(c, entries)})
 		prove(t, p)
 		for _, symbol := range []string{"even", "odd"} {
-			if speaks := sites(routine(t, p, symbol)) > 0; speaks != (symbol == seldom) {
-				t.Errorf("%s is entered seldom: %s makes an event: %v", seldom, symbol, speaks)
+			if probed := sites(routine(t, p, symbol)) > 0; probed != (symbol == seldom) {
+				t.Errorf("%s is entered seldom: %s makes an event: %v", seldom, symbol, probed)
 			}
 		}
 	}

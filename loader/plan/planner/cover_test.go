@@ -31,7 +31,7 @@ func TestForest(t *testing.T) {
 }
 
 // TestCoveringIsUsedAgain: what is found for some loops does not depend on those tried before, and
-// all edges but a forest are told of.
+// probes report all edges but a forest.
 func TestCoveringIsUsedAgain(t *testing.T) {
 	program := recoverFile(t, "/bin/gzip")
 	p := find(program, Options{Weights: someWeights(program)})
@@ -57,27 +57,28 @@ func TestCoveringIsUsedAgain(t *testing.T) {
 	}
 }
 
-// checkForest fails if the edges that no probe tells of make a circle, but for the loops
+// checkForest fails if the edges that no probe reports make a circle, but for the loops
 // themselves.
 func checkForest(t *testing.T, c *covering, on []bool, loops []int) {
 	t.Helper()
-	told := make([]bool, len(c.graph.edges))
+	reported := make([]bool, len(c.graph.edges))
 	for b := range on {
 		for _, e := range c.graph.covers.Of(b) {
-			told[e] = told[e] || on[b]
+			reported[e] = reported[e] || on[b]
 		}
 	}
 	f := newForest(len(on) + 2)
 	for i, e := range c.graph.edges {
-		if itself := e.from == e.to && slices.Contains(loops, int(e.from)); !told[i] && !itself &&
-			!f.join(e) && canTell(c, i) {
-			t.Errorf("%s: no probe of %v tells of %v, which closes a circle", c.r.Name, on, e)
+		if itself := e.from == e.to && slices.Contains(loops, int(e.from)); !reported[i] &&
+			!itself &&
+			!f.join(e) && canReport(c, i) {
+			t.Errorf("%s: no probe of %v reports %v, which closes a circle", c.r.Name, on, e)
 		}
 	}
 }
 
-// canTell reports whether any probe tells of an edge.
-func canTell(c *covering, e int) bool {
+// canReport says whether any probe can report an edge.
+func canReport(c *covering, e int) bool {
 	for b := range c.must {
 		if _, ok := c.r.costs.point(b); ok && slices.Contains(c.graph.covers.Of(b), int32(e)) {
 			return true

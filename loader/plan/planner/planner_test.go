@@ -57,41 +57,41 @@ func calls(b *cfg.Block) bool {
 	return k == x86.Call || k == x86.CallInd
 }
 
-// TestRule1SilentLeaves: a routine may end without an event if only traced code enters it, by
+// TestRule1ProbeFreeLeaves: a routine may end without an event if only traced code enters it, by
 // direct calls.
-func TestRule1SilentLeaves(t *testing.T) {
+func TestRule1ProbeFreeLeaves(t *testing.T) {
 	p := complete(t)
 	for _, c := range []struct {
-		symbol string
-		silent bool
+		symbol    string
+		probeFree bool
 	}{{"leaf", true}, {"exported_leaf", true}, {"taken_leaf", false}, {"main", false}} {
 		r := routine(t, p, c.symbol)
-		if r.ProbeFree != c.silent {
-			t.Errorf("%s: silent %v, want %v", c.symbol, r.ProbeFree, c.silent)
+		if r.ProbeFree != c.probeFree {
+			t.Errorf("%s: probe-free %v, want %v", c.symbol, r.ProbeFree, c.probeFree)
 		}
-		if c.symbol != "main" && (sites(r) == 0) != c.silent {
+		if c.symbol != "main" && (sites(r) == 0) != c.probeFree {
 			t.Errorf("%s has %d probes", c.symbol, sites(r))
 		}
 	}
 }
 
-// TestRule1UnobservedCallers: a leaf is not silent when one of its callers is not traced.
-func TestRule1UnobservedCallers(t *testing.T) {
+// TestRule1ExternalCallers: a leaf is not probe-free when one of its callers is not traced.
+func TestRule1ExternalCallers(t *testing.T) {
 	p := planned(t, compileFile(t, "kinds.c", "-O2"),
 		planner.Options{Complete: true,
 			Select: func(r *cfg.Routine) bool { return r.Symbol != "loops" }})
 	if r := routine(t, p, "leaf"); r.ProbeFree || sites(r) == 0 {
-		t.Errorf("leaf, which external code calls: silent %v, %d probes", r.ProbeFree, sites(r))
+		t.Errorf("leaf, which external code calls: probe-free %v, %d probes", r.ProbeFree, sites(r))
 	}
 }
 
-// TestRule2SilentCallersAreInTheChain: a call is followed to the caller's caller unless the caller
-// has made an event.
-func TestRule2SilentCallersAreInTheChain(t *testing.T) {
+// TestRule2CallersWithoutAnEventAreInTheChain: a call is followed to the caller's caller unless the
+// caller has made an event.
+func TestRule2CallersWithoutAnEventAreInTheChain(t *testing.T) {
 	p := planned(t, compile(t, `
 		int sink;
-		__attribute__((noinline)) static int speaks(int n) { return n > sink ? n : sink; }
-		__attribute__((noinline)) static int quiet(int n) { return speaks(n + 1) + 1; }
+		__attribute__((noinline)) static int decides(int n) { return n > sink ? n : sink; }
+		__attribute__((noinline)) static int quiet(int n) { return decides(n + 1) + 1; }
 		int main(int argc, char **argv) { return argc > 3 ? quiet(argc) : quiet(argc + 1) * 2; }`, "-O1"), planner.Options{Complete: true})
 	quiet, main := routine(t, p, "quiet"), routine(t, p, "main")
 	for _, b := range blocks(quiet, plan.Known) {
@@ -131,8 +131,8 @@ func TestRule4UnknownFrames(t *testing.T) {
 	}
 }
 
-// TestRule5SetjmpSpeaksTwice: the call of setjmp is a witness, and so is what follows it.
-func TestRule5SetjmpSpeaksTwice(t *testing.T) {
+// TestRule5SetjmpHasTwoEvents: the call of setjmp is a witness, and so is what follows it.
+func TestRule5SetjmpHasTwoEvents(t *testing.T) {
 	r := routine(t, complete(t), "jumps")
 	found := false
 	for b := range r.Blocks {
@@ -148,8 +148,8 @@ func TestRule5SetjmpSpeaksTwice(t *testing.T) {
 	}
 }
 
-// TestRule5LandingPadsSpeak on a cleanup and a handler.
-func TestRule5LandingPadsSpeak(t *testing.T) {
+// TestRule5LandingPadsHaveEvents on a cleanup and a handler.
+func TestRule5LandingPadsHaveEvents(t *testing.T) {
 	p := planned(t, compile(t, `
 		volatile int closed;
 		struct guard { ~guard() { ++closed; } };
@@ -175,9 +175,9 @@ func TestRule5LandingPadsSpeak(t *testing.T) {
 	}
 }
 
-// TestRule6CallsOfUnobservedCode: such a call is a witness; a function known to do nothing of the
+// TestRule6CallsOfExternalCode: such a call is a witness; a function known to do nothing of the
 // sort need not be.
-func TestRule6CallsOfUnobservedCode(t *testing.T) {
+func TestRule6CallsOfExternalCode(t *testing.T) {
 	r := routine(t, complete(t), "outside")
 	external := blocks(r, plan.External)
 	if len(external) == 0 || len(blocks(r, plan.Harmless)) == 0 {
@@ -220,8 +220,8 @@ func TestRule7TailJumps(t *testing.T) {
 	}
 }
 
-// TestRule8SwitchesTellTheirCase at the bounds check, where the index is known.
-func TestRule8SwitchesTellTheirCase(t *testing.T) {
+// TestRule8SwitchesCaptureTheirIndex at the bounds check, where the index is known.
+func TestRule8SwitchesCaptureTheirIndex(t *testing.T) {
 	r := routine(t, complete(t), "dense")
 	for b := range r.Blocks {
 		if r.Blocks[b].End != cfg.Table {
@@ -232,7 +232,7 @@ func TestRule8SwitchesTellTheirCase(t *testing.T) {
 				return
 			}
 		}
-		t.Fatal("nobody tells the case of the switch in dense")
+		t.Fatal("no probe captures the index of the switch in dense")
 	}
 	t.Fatal("dense has no jump table")
 }
@@ -281,7 +281,7 @@ func TestLeftOutReasons(t *testing.T) {
 func TestPlansOfTheSystem(t *testing.T) {
 	for _, path := range system(t) {
 		p := recovered(t, path)
-		observed := map[bool]int{}
+		traced := map[bool]int{}
 		stepped := map[bool]float64{}
 		for _, complete := range []bool{false, true} {
 			pl := planned(t, p, planner.Options{Complete: complete})
@@ -290,7 +290,7 @@ func TestPlansOfTheSystem(t *testing.T) {
 			for _, r := range pl.Routines {
 				switch {
 				case r.Traced():
-					observed[complete]++
+					traced[complete]++
 				case complete && strings.Contains(r.LeftOut, "single-stepped"):
 					t.Errorf("%s: %s is left out although everything is admitted: %s", path, r.Name,
 						r.LeftOut)
@@ -304,9 +304,9 @@ func TestPlansOfTheSystem(t *testing.T) {
 			}
 			stepped[complete] /= total
 		}
-		if observed[false] > observed[true] {
-			t.Errorf("%s: %d routines traced, %d with Complete", path, observed[false],
-				observed[true])
+		if traced[false] > traced[true] {
+			t.Errorf("%s: %d routines traced, %d with Complete", path, traced[false],
+				traced[true])
 		}
 		if stepped[false] > 0.011 {
 			t.Errorf("%s: %.2f %% of the hits are expected to be single-stepped", path,
@@ -419,11 +419,11 @@ func TestWeights(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := made.Routines[choose.ID]
-		speaks := func(b int) bool { return r.Site(b) != nil }
-		if !r.Traced() || speaks(decision) || slices.ContainsFunc(ways[usual], speaks) ||
-			!slices.ContainsFunc(ways[1-usual], speaks) {
+		probed := func(b int) bool { return r.Site(b) != nil }
+		if !r.Traced() || probed(decision) || slices.ContainsFunc(ways[usual], probed) ||
+			!slices.ContainsFunc(ways[1-usual], probed) {
 			t.Errorf("way %d is the usual one: %s; the decision makes an event: %v, ways %v", usual,
-				r.LeftOut, speaks(decision), ways)
+				r.LeftOut, probed(decision), ways)
 		}
 	}
 }

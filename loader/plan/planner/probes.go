@@ -47,9 +47,9 @@ func (r *routine) probe(b int) bool {
 // A memo is what start came to, and from what: leaving out a routine changes little for most
 // others.
 type memo struct {
-	calls  []calling // of leads
-	silent bool
-	probed []probe
+	calls     []calling // of leads
+	probeFree bool
+	probed    []probe
 }
 
 // start gives a traced routine the probes that it needs by itself: what must have a probe, and what
@@ -61,7 +61,7 @@ func start(r *routine) (leftOut bool) {
 	}
 	r.standing.ambiguous = false
 	same := func(c calling, b int) bool { return c == r.calls.by[b] }
-	if m := &r.started; m.probed != nil && m.silent == r.standing.probeFree &&
+	if m := &r.started; m.probed != nil && m.probeFree == r.standing.probeFree &&
 		slices.EqualFunc(m.calls, r.calls.leads, same) {
 		r.probed = slices.Clone(m.probed)
 		return false

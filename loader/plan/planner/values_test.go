@@ -10,8 +10,8 @@ import (
 )
 
 // Several jumps in a row ask for the value of one register, and each round of the loop makes an
-// event that cannot carry it: another event, which can, is put there and tells them all.
-func TestWordForItsValueAlone(t *testing.T) {
+// event that cannot capture it: another event, which can, is put there and says where all go.
+func TestEventForItsValueAlone(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestWordForItsValueAlone(t *testing.T) {
 		carriers++
 		if len(s.Capture.Jumps) < 2 || slices.ContainsFunc(s.Capture.Jumps,
 			func(b int) bool { return r.Site(b) != nil }) {
-			t.Errorf("the event at %x tells the jumps of blocks %v, each by its value alone?",
+			t.Errorf("the event at %x decides the jumps of blocks %v, each by its value alone?",
 				s.Addr, s.Capture.Jumps)
 		}
 	}
@@ -42,7 +42,7 @@ func TestWordForItsValueAlone(t *testing.T) {
 }
 
 // What one of two ways overwrites that meet is not the value that the event before them has
-// carried: it does not tell the jump behind.
+// captured: it does not decide the jump behind.
 func TestValueIsOverwrittenOnOneWay(t *testing.T) {
 	// a prefix that no probe may sit on
 	const ask = `test %esi,%esi\nje 0f\nmov %ecx,%r8d\n0: cmp $1,%edi\nje 1f\n{}\n2: cmp $5,%edi\n.byte 0x48, 0x0f, 0x84\n.long 3f - . - 4\nnop\nret\n3: nop\nret\n1: {}\n.byte 0x48, 0xe9\n.long 2b - . - 4`
@@ -59,7 +59,7 @@ func TestValueIsOverwrittenOnOneWay(t *testing.T) {
 		r := routine(t, p, name)
 		if s := r.Site(r.Entry); s == nil || s.Capture == nil || !slices.Equal(s.Capture.Jumps,
 			[]int{2}) {
-			t.Errorf("%s: the first event is %+v; want one that tells the first jump of its "+
+			t.Errorf("%s: the first event is %+v; want one that decides the first jump of its "+
 				"value alone", name, s)
 		}
 	}

@@ -37,7 +37,7 @@ func TestEveryProbeIsNeeded(t *testing.T) {
 }
 
 // TestFaultsLeadToLandingPads: an exception that a signal handler throws comes to the landing pad
-// of what is no call, at any time in a routine that would else be silent.
+// of what is no call, at any time in a routine that would else have no event.
 func TestFaultsLeadToLandingPads(t *testing.T) {
 	const source = `
 		static __attribute__((noinline)) int peek(volatile int *p) { try { return p[0] + p[1];
@@ -46,7 +46,7 @@ func TestFaultsLeadToLandingPads(t *testing.T) {
 	p := planned(t, compile(t, source, "-xc++", "-O2", "-fnon-call-exceptions"), planner.Options{})
 	r := routine(t, p, "_ZL4peekPVi")
 	if !r.Faulty || r.ProbeFree {
-		t.Errorf("faults lead to its landing pads: %v, silent: %v", r.Faulty, r.ProbeFree)
+		t.Errorf("faults lead to its landing pads: %v, probe-free: %v", r.Faulty, r.ProbeFree)
 	}
 	prove(t, p)
 	r.ProbeFree = true
@@ -65,7 +65,7 @@ func TestFaultsLeadToLandingPads(t *testing.T) {
 }
 
 // TestUnseenCodeEnters: what lies behind a jump of which it is not known where it leads may run,
-// and enter what its callers would tell of.
+// and enter what its callers would report.
 func TestUnseenCodeEnters(t *testing.T) {
 	p := planned(t, compile(t, assemble(
 		[2]string{"user", `call leaf\ncall whole\nret`},

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 }`
 
 var planSmall = sync.OnceValues(func() (*plan.Plan, error) {
-	dir, err := os.MkdirTemp("", "words")
+	dir, err := os.MkdirTemp("", "events")
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func decodeSmall(t *testing.T) (*plan.Plan, *decoder.Decoder) {
 	return p, d
 }
 
-// A counter is a sink that counts what it is told.
+// A counter is a sink that counts what it is given.
 type counter struct{ enters, leaves, paths, marks int }
 
 func (c *counter) EnterRoutine(int)            { c.enters++ }
@@ -103,17 +103,17 @@ func (c *counter) LeaveRoutine()               { c.leaves++ }
 func (c *counter) NewPath(int, uint64, uint64) { c.paths++ }
 func (c *counter) Mark(ops.Mark, uint64)       { c.marks++ }
 
-// FuzzWords: whatever events come, a thread neither panics nor hangs, and what it emits is bounded
+// FuzzEvents: whatever events come, a thread neither panics nor hangs, and what it emits is bounded
 // by the events and its plan.
-func FuzzWords(f *testing.F) {
+func FuzzEvents(f *testing.F) {
 	p, err := planSmall()
 	if err != nil {
 		f.Fatal(err)
 	}
 	const stack = 0x7ffc0000
-	seed := func(words ...wire.Event) {
+	seed := func(events ...wire.Event) {
 		var b []byte
-		for _, w := range words {
+		for _, w := range events {
 			b = binary.LittleEndian.AppendUint64(b, uint64(w))
 		}
 		f.Add(b)
@@ -130,7 +130,7 @@ func FuzzWords(f *testing.F) {
 	reads := slices.IndexFunc(p.Sites,
 		func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
 	if reads < 0 {
-		f.Fatal("no word carries what tells the rounds of a loop")
+		f.Fatal("no event carries a loop's rounds")
 	}
 	outside, rounds := wire.MakeCaller(wire.Outside, 0), wire.MakeCaptured(1<<39)
 	seed(outside, rounds, wire.MakeHit(reads, 0, stack), outside, rounds,
@@ -171,25 +171,25 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// TestWordWithoutItsReading: what tells a loop's rounds is what came with the event, not with an
-// earlier one.
-func TestWordWithoutItsReading(t *testing.T) {
+// TestEventWithoutItsValue: a loop's rounds are what was captured for the event, not for an earlier
+// one.
+func TestEventWithoutItsValue(t *testing.T) {
 	p, d := decodeSmall(t)
 	reads := slices.IndexFunc(p.Sites,
 		func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
 	const stack = 0x7ffc0000
 	rec := &recorder{decoder: d, plan: p}
 	thread := d.Thread(rec, true)
-	for i, told := range []bool{true, false} {
+	for i, captured := range []bool{true, false} {
 		thread.Take(wire.MakeCaller(wire.Outside, 0))
-		if told {
+		if captured {
 			thread.Take(wire.MakeCaptured(5))
 		}
 		thread.Take(wire.MakeHit(reads, 0, stack))
 		thread.Take(wire.MakeCaller(wire.Outside, 0))
 		thread.Take(wire.MakeHit(firstSite(p, "main"), 0, stack))
 		if a, _ := d.Anomalies(); a != uint64(i) {
-			t.Errorf("%d anomalies, the word's reading told: %v", a, told)
+			t.Errorf("%d anomalies, value captured: %v", a, captured)
 		}
 	}
 }
@@ -212,15 +212,15 @@ func TestJumpOutBySomethingUnseen(t *testing.T) {
 	toCall := slices.Index(r.Blocks[p.Sites[again].Block].Succ, call)
 	rec := &recorder{decoder: d, plan: p}
 	thread := d.Thread(rec, true)
-	words := []wire.Event{wire.MakeCaller(wire.Outside, 0)}
+	events := []wire.Event{wire.MakeCaller(wire.Outside, 0)}
 	if begin != again {
-		words = append(words, wire.MakeHit(begin, 0, stack))
+		events = append(events, wire.MakeHit(begin, 0, stack))
 	}
-	words = append(words, wire.MakeHit(again, 1-toCall, stack),
+	events = append(events, wire.MakeHit(again, 1-toCall, stack),
 		wire.MakeCaller(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeCaptured(1000),
 		wire.MakeHit(reads, 0, stack-uint64(r.Blocks[call].Depth)),
 		wire.MakeHit(again, toCall, stack))
-	for _, w := range words {
+	for _, w := range events {
 		thread.Take(w)
 	}
 	if a, m := d.Anomalies(); a != 0 || m != 0 || rec.err != nil {
