@@ -11,14 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
-	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/statusline"
 	"wpptrace/internal/text"
-	"wpptrace/loader/plan"
-	"wpptrace/loader/plan/figures"
-	routinenames "wpptrace/query/names"
 	"wpptrace/query/report"
 )
 
@@ -43,6 +40,13 @@ func (p *printer) say(format string, args ...any) {
 	}
 }
 
+// sayEach prints messages, unless -q is given.
+func (p *printer) sayEach(messages []string) {
+	for _, m := range messages {
+		p.say("%s", m)
+	}
+}
+
 // insist prints a message.
 func (p *printer) insist(format string, args ...any) {
 	fmt.Fprintf(p.errs, "wpptrace: "+format+"\n", args...)
@@ -55,9 +59,9 @@ func (p *printer) process() string { return fmt.Sprintf("process %d (%s)", p.pid
 func (p *printer) handle(event record.Event) {
 	switch e := event.(type) {
 	case record.Planned:
-		p.planned(e)
+		p.sayEach(planreport.Lines(e, p.flags.selection.compiled))
 	case record.Forecast:
-		p.forecast(e)
+		p.sayEach(planreport.Forecast(e, p.flags.overhead))
 	case record.Attached:
 		p.prepared()
 		for _, glob := range e.Unmatched {
@@ -70,8 +74,10 @@ func (p *printer) handle(event record.Event) {
 			"stand, for it has copies of them: "+
 			"--follow-fork records it, too", p.process())
 	case record.LibraryAdded:
-		p.say("%s: %s", report.Fit(e.Path, len(e.Path)), summary(e.Program.Plan))
-		p.refused(e.Program)
+		p.say("%s: %s", report.Fit(e.Path, len(e.Path)), planreport.Summary(e.Program.Plan))
+		if refused := planreport.Refused(e.Program); refused != "" {
+			p.say("%s", refused)
+		}
 	case record.LibraryLeftOut:
 		p.insist("%s", libraryLeftOutText(e))
 	case record.LetGoOn:
@@ -108,86 +114,6 @@ func (p *printer) window(event record.Event) {
 	}
 }
 
-// planned sums up a plan, and warns of one that is slower than it might be, or that much is missing
-// in.
-func (p *printer) planned(e record.Planned) {
-	pl := e.Program.Plan
-	p.say("%s", summary(pl))
-	p.refused(e.Program)
-	if e.Program.Image.IsGo() {
-		p.say("it is %s", goProgram)
-	}
-	const soon = 32 << 20 // bytes of debug information that are read in a second
-	if into := e.Program.InlinedElsewhere(p.flags.selection.compiled.Only, soon); len(into) > 0 {
-		p.say("what -F selects is also inlined into %s: what runs there is not traced",
-			report.Fit(routinenames.List(into), 200))
-	}
-	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
-	if bytes, share := figures.Unlisted(pl); share > much && bytes > usual {
-		p.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no "+
-			"unwind information: they are not traced", bytes, 100*share)
-	}
-	if p.flags.selection.weights != "" { // estimates are too rough for that
-		if share, most := figures.TooCostly(pl); share > much {
-			p.say("%.0f%% of the instructions that ran in %s, of what is to be traced, are in "+
-				"routines left out, most in %s: they need single-stepped probes, which "+
-				"--complete admits",
-				100*share, p.flags.selection.weights, report.Fit(most.Name, 60))
-		}
-	}
-	if e.Removal > time.Second {
-		p.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which "+
-			"nothing can hurry; until then others that run the program are slowed down too",
-			e.Removal.Seconds())
-	}
-	if share, most := figures.SingleStepped(pl); share > noticeable {
-		p.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it "+
-			"out", text.Factor(100*share), report.Fit(most.Name, 60))
-	}
-}
-
-// refused prints why nothing of a program, or of a library, is traced that was to be, or why some
-// of it is not.
-func (p *printer) refused(program *record.Program) {
-	if refusal := program.Refusal(); refusal != "" {
-		p.say("%s", refusal)
-	} else if n, why := program.Obstructed(); n > 0 {
-		p.say("%s left out: %s", text.Count(n, "routine"), why)
-	}
-}
-
-// forecast prints how much slower the process will be, and warns where putting the probes in is
-// felt.
-func (p *printer) forecast(e record.Forecast) {
-	for _, line := range forecastLines(e.Forecast, e.Load, p.flags.overhead) {
-		p.say("%s", line)
-	}
-	// usualWait is for each probe
-	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond
-	if takes := time.Duration(min(e.Load, 1) * float64(e.Probes) * float64(usualWait)); takes >
-		felt {
-		p.say("putting in %d probes may hold it up for some %.1f s, and taking them out again, "+
-			"too: -F narrows what is traced", e.Probes, takes.Seconds())
-	}
-}
-
-// forecastLines is a forecast for a process that would use load CPUs now; percent is the budget, 0:
-// there is none.
-func forecastLines(f overhead.Forecast, load, percent float64) []string {
-	bound := "it is measured as it runs"
-	if percent > 0 {
-		bound = fmt.Sprintf("--overhead keeps it to %v%% in the long run", percent)
-	}
-	lines := []string{fmt.Sprintf("slow-down: %s; %s", forecastText(f), bound)}
-	const busy = 0.9
-	if load < busy && !f.Some {
-		slower := 1 + load*(f.SlowDown(overhead.UsualTime)-1)
-		lines = append(lines, fmt.Sprintf("at its present load, %.0f%% of a CPU: some %s times",
-			100*load, text.Factor(slower)))
-	}
-	return lines
-}
-
 // ended prints why the recording ends. Of one that ends early -q prints that, too.
 func (p *printer) ended(e record.Ended) {
 	p.errs.Clear()
@@ -215,7 +141,7 @@ func (p *printer) endText(e record.Ended) string {
 	case record.SlowDown:
 		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F "+
 			"selects fewer routines, --max-slowdown 0 goes on whatever it costs",
-			p.process(), likelySlowDownText(e.SlowDown), p.flags.maxSlowDown)
+			p.process(), e.SlowDown.Likely(), p.flags.maxSlowDown)
 	case record.Failed:
 		return fmt.Sprintf("%v: tracing ended", e.Err)
 	}
@@ -319,7 +245,7 @@ func (p *printer) statusText(s record.Status, since time.Duration) string {
 		line += fmt.Sprintf("  overhead %s  traced %s", text.Share(s.Overhead),
 			text.Share(s.Sampled))
 	} else if s.SlowDownKnown {
-		line += "  slow-down " + slowDownText(s.SlowDown)
+		line += "  slow-down " + s.SlowDown.String()
 	}
 	p.paths = s.Paths
 	return line
@@ -357,11 +283,4 @@ func unmatchedText(glob string, pid int) string {
 // libraryLeftOutText says why a library that --lib names is not traced.
 func libraryLeftOutText(e record.LibraryLeftOut) string {
 	return fmt.Sprintf("%s is not traced: %s", report.Fit(e.Path, len(e.Path)), oneLine(e.Err))
-}
-
-// summary is a plan in one line.
-func summary(p *plan.Plan) string {
-	traced, stepped := figures.Count(p)
-	return fmt.Sprintf("%d of %d routines, %s (%d single-stepped)", traced, len(p.Routines),
-		text.Count(len(p.Sites), "probe"), stepped)
 }

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
 	"wpptrace/internal/testenv"
 )
@@ -229,7 +230,8 @@ func FuzzProgram(f *testing.F) {
 			}
 			return
 		}
-		must(t, newPlanReport(p, "fuzzed").write(io.Discard, true))
+		r := planreport.New(p, "fuzzed", record.Selection{}, nil)
+		must(t, r.WriteText(io.Discard, true))
 	})
 }
 

@@ -56,20 +56,3 @@ func TestHelpOnNoCommand(t *testing.T) {
 		}
 	}
 }
-
-// Each library that is not traced is named in whole, in lines that a terminal has room for: --lib
-// takes the names.
-func TestAllLibrariesAreNamed(t *testing.T) {
-	list := []string{"libcrypt.so.1", "libcrypto.so.3", "libsystemd.so.0", "libstdc++.so.6",
-		"libatomic.so.1", "libjemalloc.so.2", "libm.so.6"}
-	got := lines("not traced without --lib: ", list, 60)
-	for _, line := range got {
-		if len(line) > 60 || strings.TrimSpace(line) != line {
-			t.Errorf("%q", line)
-		}
-	}
-	if want := "not traced without --lib: " + strings.Join(list, ", "); len(got) < 2 ||
-		strings.Join(got, " ") != want {
-		t.Errorf("%q, not %q", got, want)
-	}
-}

@@ -6,20 +6,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
+	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
 	"wpptrace/internal/text"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
-	"wpptrace/query/report"
 )
 
 func planCommand() *cobra.Command {
@@ -96,17 +95,15 @@ name, its symbol, or the address of its entry. --dot draws the blocks for Graphv
 			if err != nil {
 				return err
 			}
+			write := r.WriteText
 			if q.asJSON {
-				err = r.writeJSON(c.OutOrStdout(), q.verbose)
-			} else {
-				err = r.write(c.OutOrStdout(), q.verbose)
+				write = r.WriteJSON
 			}
-			if r.debugTrouble != nil {
-				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: the snapshot will not have all "+
-					"inlined "+
-					"calls: %s\n", report.Fit(r.Program, 60), oneLine(r.debugTrouble))
+			err = write(c.OutOrStdout(), q.verbose)
+			if trouble := r.Trouble(); trouble != "" {
+				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s\n", trouble)
 			}
-			return cmp.Or(err, r.unproven())
+			return cmp.Or(err, r.Unproven())
 		},
 	}
 	c.Flags().IntVarP(&q.pid, "pid", "p", 0, "plan for process `PID`")
@@ -156,7 +153,7 @@ func (q *planQuery) validate(args []string, ofProcess bool) error {
 }
 
 // answer plans, proves and tries as it was asked for.
-func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error) {
+func (q *planQuery) answer(stderr io.Writer, args []string) (*planreport.Report, error) {
 	exe, name, err := openProgram(q.pid, args)
 	if err != nil {
 		return nil, err
@@ -170,35 +167,31 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 	if err != nil {
 		return nil, err
 	}
+	plans := []*plan.Plan{p.Plan}
+	for _, library := range libraries {
+		plans = append(plans, library.Plan)
+	}
 	var faults []string
 	if q.prove {
-		for _, p := range append([]*record.Program{p}, libraries...) {
-			faults = append(faults, faultsOf(p.Plan)...)
-		}
+		faults = planreport.Faults(plans...)
 	}
-	for _, library := range libraries {
-		if err := p.Plan.Append(library.Plan); err != nil {
+	for _, library := range plans[1:] {
+		if err := p.Plan.Append(library); err != nil {
 			return nil, err
 		}
 	}
-	r := newPlanReport(p, name)
-	if lines, err := p.Image.Lines(); err == nil {
-		r.debugTrouble = lines.Trouble()
-	}
-	r.Inlined = p.InlinedElsewhere(q.sel.compiled.Only, math.MaxUint64)
-	for _, needed := range p.Image.Needed {
-		if !q.sel.compiled.Wants(needed) && !slices.Contains(called, needed) {
-			r.Libraries = append(r.Libraries, needed)
-		}
-	}
+	r := planreport.New(p, name, q.sel.compiled, called)
 	if q.prove {
-		proven := len(faults) == 0
-		r.Verified, r.Faults = &proven, faults
+		r.AddProof(faults)
 	}
 	if q.try {
-		r.Canary, err = sendCanary(q.pid, exe, p)
+		trial, err := sendCanary(q.pid, exe, p)
+		if err != nil {
+			return nil, err
+		}
+		r.AddTrial(trial)
 	}
-	return r, err
+	return r, nil
 }
 
 // answerRoutine plans, and writes what the plan makes of one routine.
@@ -212,11 +205,16 @@ func (q *planQuery) answerRoutine(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := chartOf(p, q.routine)
-	if err != nil {
+	c, err := planreport.ChartOf(p, q.routine)
+	switch {
+	case err != nil:
 		return fmt.Errorf("plan %s: %w", name, err)
+	case q.dot:
+		return c.WriteDot(w)
+	case q.asJSON:
+		return c.WriteJSON(w)
 	}
-	return q.writeChart(w, c)
+	return c.WriteText(w)
 }
 
 // plan plans the executable as a recording would.

@@ -6,10 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"wpptrace/internal/record/overhead"
-	"wpptrace/loader/target"
 )
 
 // A status line is shown where stderr is a terminal, and taken away at the end.
@@ -36,24 +32,6 @@ func TestStatusLine(t *testing.T) {
 		t.Errorf("the line stays: %q", text)
 	}
 	s.isClean()
-}
-
-// Where the hits leave hardly anything that could be told from the error, only the least is told.
-func TestVagueSlowDown(t *testing.T) {
-	const ms = time.Millisecond
-	for _, c := range []struct {
-		user, hits time.Duration // of 1 s
-		share      overhead.KernelShare
-		want       string
-	}{
-		{900 * ms, 100 * ms, overhead.KernelShare{Known: true, PerUser: 0.1}, "1.1 times"},
-		{0, 900 * ms, overhead.KernelShare{}, "at least 4.2 times"},
-	} {
-		if got := slowDownText(c.share.Estimate(target.Times{CPU: time.Second, User: c.user},
-			overhead.NewHitCost(c.hits, 0))); got != c.want {
-			t.Errorf("%+v: %s", c, got)
-		}
-	}
 }
 
 // TestElsewhereText: a routine of the program that was left out may have used the time. It was said

@@ -23,13 +23,14 @@ var objects = []struct{ command, typeName string }{
 	{"context --json", "report.ContextJSON"},
 	{"rules --json", "report.RulesJSON"},
 	{"diff --json", "report.DiffJSON"},
-	{"plan --json", "main.planReport"},
-	{"plan --routine NAME --json", "main.routineChart"},
+	{"plan --json", "planreport.Report"},
+	{"plan --routine NAME --json", "planreport.Chart"},
 	{"check --json", "main.checkReport"},
 }
 
 // sources are the directories whose types the objects are of.
-var sources = []string{"query", "query/report", "cmd/wpptrace", "loader/plan/chart"}
+var sources = []string{"query", "query/report", "internal/planreport", "cmd/wpptrace",
+	"loader/plan/chart"}
 
 const introduction = `# JSON
 

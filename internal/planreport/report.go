@@ -1,10 +1,11 @@
-package main
+package planreport
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"wpptrace/internal/parallel"
@@ -16,15 +17,15 @@ import (
 	"wpptrace/loader/plan/figures"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
-	routinenames "wpptrace/query/names"
+	"wpptrace/query/names"
 	"wpptrace/query/report"
 )
 
 // goProgram is what there is to say of a program of Go.
 const goProgram = "a Go program: what is written in Go cannot be traced, only its C functions are"
 
-// A planReport sums up a plan. Its JSON form grows, within a version, by new members only.
-type planReport struct {
+// A Report sums up a plan. Its JSON form grows, within a version, by new members only.
+type Report struct {
 	SchemaVersion int    `json:"schema_version"`
 	Program       string `json:"program"` // the file that was planned
 
@@ -54,8 +55,8 @@ type planReport struct {
 	// while it runs these routines alone
 	UsualSlowDown float64 `json:"usual_slow_down"`
 
-	LeftOut  []leftOut       `json:"left_out"`           // why routines are not traced
-	Routines []routineReport `json:"routines,omitempty"` // with -v alone
+	LeftOut  []LeftOut `json:"left_out"`           // why routines are not traced
+	Routines []Routine `json:"routines,omitempty"` // with -v alone
 	// linkage stubs, start-up code: what has no unwind information nor a symbol
 	Unlisted int `json:"bytes_in_no_routine"`
 
@@ -68,35 +69,39 @@ type planReport struct {
 	// what is written in Go cannot be traced
 	Go bool `json:"go_program,omitempty"`
 
-	Canary     *record.Trial `json:"-"`
-	CanaryJSON *canaryJSON   `json:"canary,omitempty"` // with --canary alone
+	Canary *Canary `json:"canary,omitempty"` // with --canary alone
 
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
 	Faults   []string `json:"faults,omitempty"`   // what --verify found
 
-	debugTrouble error // why a snapshot will not have all inlined calls
-	forecast     overhead.Forecast
-	routines     []*plan.Routine
-	figures      *figures.Figures
-	stepped      float64 // share of the expected hits
-	mostStepped  *plan.Routine
+	trouble     error         // of its debug information
+	trial       *record.Trial // nil: there was none
+	forecast    overhead.Forecast
+	routines    []*plan.Routine
+	figures     *figures.Figures
+	stepped     float64 // share of the expected hits
+	mostStepped *plan.Routine
 }
 
-// leftOut is a reason why routines are not traced.
-type leftOut struct {
+// A LeftOut is a reason why routines are not traced.
+type LeftOut struct {
 	Reason   string `json:"reason"`   // why
 	Routines int    `json:"routines"` // how many
 	Example  string `json:"example"`  // the name of one
 }
 
-func newPlanReport(p *record.Program, name string) *planReport {
+// New reports the plan of a program whose file is called name and that was planned with this
+// selection, with those libraries that were added to it; called are the names under which the
+// program needs these. Cost: each path of the program is counted once, and debug information is
+// read as well.
+func New(p *record.Program, name string, sel record.Selection, called []string) *Report {
 	var f *figures.Figures
 	var c overhead.Forecast
 	parallel.Both(func() { f = figures.Of(p.Plan) },
 		func() { c = overhead.NewForecast(p.Plan, attach.TypicalCost(), p.IsPart()) })
-	r := &planReport{
+	r := &Report{
 		SchemaVersion: report.SchemaVersion, Program: name, Go: p.Image.IsGo(),
-		LeftOut:       []leftOut{},
+		LeftOut:       []LeftOut{},
 		RoutinesTotal: f.Routines, RoutinesObserved: f.Traced, RoutinesImplied: f.Implied,
 		RoutinesSilent: f.ProbeFree,
 		AcyclicPaths:   f.AcyclicPaths, LoopsCounted: f.LoopsCounted,
@@ -113,21 +118,52 @@ func newPlanReport(p *record.Program, name string) *planReport {
 		r.HitsPerPath = f.ExpectedHits / f.ExpectedPaths
 	}
 	for _, l := range f.LeftOut {
-		r.LeftOut = append(r.LeftOut, leftOut(l))
+		r.LeftOut = append(r.LeftOut, LeftOut(l))
+	}
+	if lines, err := p.Image.Lines(); err == nil {
+		r.trouble = lines.Trouble()
+	}
+	r.Inlined = p.InlinedElsewhere(sel.Only, math.MaxUint64)
+	for _, needed := range p.Image.Needed {
+		if !sel.Wants(needed) && !slices.Contains(called, needed) {
+			r.Libraries = append(r.Libraries, needed)
+		}
 	}
 	return r
 }
 
-// faultsOf lists what the verifier finds.
-func faultsOf(p *plan.Plan) (faults []string) {
-	for _, f := range verify.Plan(p) {
-		faults = append(faults, f.String())
+// Faults lists what the verifier finds in plans that are not parts of each other's. Cost: seconds
+// where a plan is large.
+func Faults(plans ...*plan.Plan) (faults []string) {
+	for _, p := range plans {
+		for _, f := range verify.Plan(p) {
+			faults = append(faults, f.String())
+		}
 	}
 	return faults
 }
 
-// unproven is the error that the plan has faults, or nil.
-func (r *planReport) unproven() error {
+// AddProof adds what the verifier found: no faults, or these.
+func (r *Report) AddProof(faults []string) {
+	proven := len(faults) == 0
+	r.Verified, r.Faults = &proven, faults
+}
+
+// AddTrial adds what a process did while its probes stood for a moment.
+func (r *Report) AddTrial(t *record.Trial) { r.trial, r.Canary = t, newCanary(t) }
+
+// Trouble says why a snapshot will not have all inlined calls; "": it will.
+func (r *Report) Trouble() string {
+	if r.trouble == nil {
+		return ""
+	}
+	why := r.trouble.Error()
+	return fmt.Sprintf("%s: the snapshot will not have all inlined calls: %s",
+		report.Fit(r.Program, 60), report.Fit(why, len(why)))
+}
+
+// Unproven is the error that the plan has faults, or nil.
+func (r *Report) Unproven() error {
 	if len(r.Faults) == 0 {
 		return nil
 	}
@@ -135,7 +171,9 @@ func (r *planReport) unproven() error {
 		"these routines out with -N", r.Program, text.Count(len(r.Faults), "fault"))
 }
 
-func (r *planReport) write(w io.Writer, verbose bool) error {
+// WriteText writes a row for each figure and, if it is to be verbose, a line for each routine that
+// is selected.
+func (r *Report) WriteText(w io.Writer, verbose bool) error {
 	out := bufio.NewWriter(w)
 	row := func(name string, format string, args ...any) {
 		fmt.Fprintf(out, "%-15s "+format+"\n", append([]any{name}, args...)...)
@@ -162,15 +200,15 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		row("", "%s: -N leaves it out",
 			report.Fit(most.Name, report.TableColumns-16-len(": -N leaves it out")))
 	}
-	row("slow-down", "%s", forecastText(r.forecast))
+	row("slow-down", "%v", r.forecast)
 	row("", "if a hit takes %v, %v single-stepped: -p and stat measure what it does here",
 		r.forecast.Cost.Emulated, r.forecast.Cost.Stepped)
-	if r.Canary != nil {
-		row("canary", "%s", canaryText(r.Canary))
+	if r.trial != nil {
+		row("canary", "%s", trialText(r.trial))
 	}
 	if len(r.Inlined) > 0 {
 		row("inlined", "%s", report.Fit("what -F selects is also inlined into "+
-			routinenames.List(r.Inlined), report.TableColumns-16))
+			names.List(r.Inlined), report.TableColumns-16))
 		row("", "what runs there is not traced: -F with these, too")
 	}
 	row("left out", "%d of the routines", r.RoutinesTotal-r.RoutinesObserved)
@@ -215,7 +253,7 @@ func lines(begin string, list []string, columns int) (lines []string) {
 	return append(lines, strings.TrimRight(line, " "))
 }
 
-func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string, args ...any)) {
+func (r *Report) writeProof(out *bufio.Writer, row func(name, format string, args ...any)) {
 	if *r.Verified {
 		row("verified", "the events of the probes determine every path of the %d routines",
 			r.RoutinesObserved)
@@ -229,7 +267,7 @@ func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string,
 
 // writeRoutines writes a line for each routine that is selected. A reason that leaves too little of
 // it for the name has a line of its own.
-func (r *planReport) writeRoutines(out *bufio.Writer) {
+func (r *Report) writeRoutines(out *bufio.Writer) {
 	const room, leastName = report.TableColumns - 41, 12
 	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")
 	for i, pr := range r.routines {
@@ -250,8 +288,8 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 	}
 }
 
-// A routineReport is what -v prints of a routine.
-type routineReport struct {
+// A Routine is what -v prints of a routine.
+type Routine struct {
 	Name   string `json:"name"`   // demangled
 	Entry  uint64 `json:"entry"`  // link-time address
 	Blocks int    `json:"blocks"` // basic blocks
@@ -261,36 +299,15 @@ type routineReport struct {
 	LeftOut string  `json:"left_out,omitempty"` // why it is not traced
 }
 
-func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
+// WriteJSON writes one JSON object; if it is to be verbose, with the routines that are selected.
+func (r *Report) WriteJSON(w io.Writer, verbose bool) error {
+	r.Routines = nil
 	for i, pr := range r.routines {
 		if verbose && pr.Cause != planner.NotSelected {
 			r.Routines = append(r.Routines,
-				routineReport{pr.Name, pr.Addr, len(pr.Blocks), r.figures.PathsOf[i],
+				Routine{pr.Name, pr.Addr, len(pr.Blocks), r.figures.PathsOf[i],
 					r.figures.ProbesOf[i], pr.LeftOut})
 		}
 	}
-	if c := r.Canary; c != nil {
-		r.CanaryJSON = &canaryJSON{c.Stood.Seconds(), c.CPUTime.Seconds(), c.Hits, nil, c.Vague,
-			nil, nil}
-		for figure, value := range map[**float64]*float64{&r.CanaryJSON.SlowDown: &c.SlowDown,
-			&r.CanaryJSON.Most: &c.Most, &r.CanaryJSON.Likely: &c.Likely} {
-			if *value != 0 {
-				*figure = value
-			}
-		}
-	}
 	return report.WriteJSON(w, r, "plan")
-}
-
-// canaryJSON is what a process did while its probes stood for a moment.
-type canaryJSON struct {
-	Seconds float64 `json:"seconds"`     // that the probes stood
-	CPU     float64 `json:"cpu_seconds"` // that the process used meanwhile
-	Hits    uint64  `json:"hits"`        // of its probes
-	// CPU time over what it would have been; null: it did not run
-	SlowDown *float64 `json:"slow_down"`
-	Vague    bool     `json:"slow_down_vague"` // slow_down is the least
-	Most     *float64 `json:"slow_down_most"`  // where it is vague; null: not known
-	// where it is vague: if one figure is wanted; null: not known
-	Likely *float64 `json:"slow_down_likely"`
 }
