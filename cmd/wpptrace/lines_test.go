@@ -183,11 +183,14 @@ func TestForeignDebugInformation(t *testing.T) {
 }
 
 // TestSplitDebugInformationIsSaid: the plan and the recording of a program whose inlined calls are
-// in files that are not read say so in one line. Only the log of -v had it.
+// in files that are not read say so in one line, however many processes run it. Only the log of -v
+// had it, and with --follow-fork no line did.
 func TestSplitDebugInformationIsSaid(t *testing.T) {
 	program := compileC(t, inlining, "-g", "-O2", "-gsplit-dwarf")
 	snapshot := filepath.Join(t.TempDir(), "x.wpp")
-	for _, args := range [][]string{{"plan", program}, {"-o", snapshot, "--", program}} {
+	for _, args := range [][]string{{"plan", program}, {"-o", snapshot, "--", program},
+		{"--follow-fork", "-o", snapshot, "--", program},
+		{"--follow-fork", "-o", snapshot, "--", "dash", "-c", `"$0"; "$0"; "$0"`, program}} {
 		if _, errs, status := wpptrace(args...); status != 0 ||
 			strings.Count(errs, "build without -gsplit-dwarf") != 1 {
 			t.Errorf("%s: exit %d: %s", args, status, errs)

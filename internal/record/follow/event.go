@@ -24,7 +24,8 @@ type Unrecorded struct {
 	Err  error
 }
 
-// Of is an event of the recording of one of several processes.
+// Of is an event of the recording of one of several processes. That debug information of a program
+// is missing comes once, however many processes run it.
 type Of struct {
 	PID   int
 	Name  string

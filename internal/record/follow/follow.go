@@ -115,6 +115,7 @@ type recorder struct {
 	running  *running
 	waiting  []followfork.Started // of processes that stand
 	paths    map[string]bool      // of snapshots
+	missing  map[string]bool      // debug information that was reported missing
 	totals   totals
 }
 
@@ -124,11 +125,13 @@ func newRecorder(o record.Options, handle func(record.Event)) (*recorder, error)
 	o.Selection.Others = true
 	var mutex sync.Mutex
 	r := &recorder{options: o, first: o.Process, running: newRunning(atOnce(o.Memory.All)),
-		paths: map[string]bool{}}
+		paths: map[string]bool{}, missing: map[string]bool{}}
 	r.handle = func(e record.Event) {
 		mutex.Lock()
 		defer mutex.Unlock()
-		handle(e)
+		if !r.isRepeated(e) {
+			handle(e)
+		}
 	}
 	if o.Child != nil {
 		r.first = o.Child.Process
@@ -147,6 +150,20 @@ func newRecorder(o record.Options, handle func(record.Event)) (*recorder, error)
 	}
 	r.handle(record.Attached{})
 	return r, nil
+}
+
+// isRepeated reports whether an event says that debug information is missing, as that of another
+// process that runs the same program has.
+func (r *recorder) isRepeated(e record.Event) bool {
+	of, _ := e.(Of)
+	missing, ok := of.Event.(record.DebugInfoMissing)
+	if !ok {
+		return false
+	}
+	text := fmt.Sprintf("%q %q %q", missing.Image, missing.Consequence, missing.Err)
+	known := r.missing[text]
+	r.missing[text] = true
+	return known
 }
 
 // prepareFirst puts the probes into the first process. Where that cannot be recorded, those that it
@@ -221,8 +238,8 @@ func numbered(path string, n int) string {
 	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(path, ext), n, ext)
 }
 
-// prepare prepares to record a process. Of its events those are handled that are wanted, losses of
-// snapshots, and early ends.
+// prepare prepares to record a process. Of its events those are handled that are wanted, what debug
+// information is missing, losses of snapshots, and early ends.
 func (r *recorder) prepare(o record.Options, wanted func(record.Event) bool) (*recording, error) {
 	p := o.Process
 	if o.Child != nil {
@@ -234,7 +251,8 @@ func (r *recorder) prepare(o record.Options, wanted func(record.Event) bool) (*r
 	made.recorder, err = record.Prepare(o, func(e record.Event) {
 		end, isEnd := e.(record.Ended)
 		_, isFailure := e.(record.SnapshotFailed)
-		if wanted(e) || isFailure || isEnd && end.Reason.IsEarly() {
+		_, isMissing := e.(record.DebugInfoMissing)
+		if wanted(e) || isFailure || isMissing || isEnd && end.Reason.IsEarly() {
 			r.handle(Of{p.PID, p.Name, e})
 		}
 	})
