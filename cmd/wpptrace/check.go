@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"wpptrace/loader/requirement"
+	"wpptrace/loader/uprobe"
 	"wpptrace/query/report"
 )
 
@@ -25,6 +28,9 @@ func checkCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			r := checkReport{SchemaVersion: report.SchemaVersion, OK: true, Checks: []checked{}}
 			r.add(requirement.OfMachine()...)
+			r.add(requirement.Requirement{Name: "limits", Find: func() (string, error) {
+				return limitsOf(uprobe.Detect()), nil
+			}})
 			if c.Flags().Changed("pid") {
 				requirement.OfProcess(pid, func(q requirement.Requirement) { r.add(q) })
 			}
@@ -40,6 +46,21 @@ func checkCommand() *cobra.Command {
 	c.Flags().IntVarP(&pid, "pid", "p", 0, "check process `PID` too")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
+}
+
+// limitsOf lists what cannot be had where probes go in by that mechanism.
+func limitsOf(m uprobe.Mechanism) string {
+	var list []string
+	for _, limit := range []struct {
+		flags string
+		err   error
+	}{{"--overhead, plan --canary", m.SupportsWindows()}, {"--lib", m.SupportsLibraries()},
+		{"--follow-fork", m.SupportsFollow()}} {
+		if limit.err != nil {
+			list = append(list, fmt.Sprintf("no %s (%v)", limit.flags, limit.err))
+		}
+	}
+	return cmp.Or(strings.Join(list, "; "), "none")
 }
 
 // checked is the outcome of a check.
@@ -75,7 +96,7 @@ func (r *checkReport) add(list ...requirement.Requirement) {
 		k := checked{Name: q.Name, OK: err == nil, Unknown: errors.Is(err, requirement.ErrUnknown),
 			Found: found}
 		if err != nil {
-			k.Found, r.OK = err.Error(), false
+			k.Found, r.OK = errorText(err), false
 		}
 		if !k.OK && !k.Unknown {
 			k.Fix = q.Fix

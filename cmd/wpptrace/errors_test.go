@@ -280,8 +280,8 @@ func TestFullDiskLeavesWhatWasRecorded(t *testing.T) {
 		fmt.Errorf("write snapshot x.wpp: %w",
 			&store.KeptError{Err: unix.ENOSPC, File: ".x.wpp.1"}))
 	if want := "write snapshot x.wpp: no space left on device: free some space there, or name " +
-		"another file with -o; what was recorded before is in .x.wpp.1"; kept.Error() != want {
-		t.Errorf("%q, want %q", kept, want)
+		"another file with -o; what was recorded before is in .x.wpp.1"; errorText(kept) != want {
+		t.Errorf("%q, want %q", errorText(kept), want)
 	}
 }
 

@@ -88,7 +88,7 @@ func (p *printer) handle(event record.Event) {
 	case record.DebugInfoMissing:
 		p.say("%s: %s: %s", report.Fit(e.Image, 60), e.Consequence, oneLine(e.Err))
 	case record.SnapshotFailed:
-		p.insist("%v", e.Err)
+		p.insist("%s", errorText(e.Err))
 	case record.Progress:
 		p.errs.Show(func(since time.Duration) string { return p.statusText(e.Status(), since) })
 	case record.Ended:
@@ -135,7 +135,7 @@ func (p *printer) endText(e record.Ended) string {
 	case record.Exec:
 		return p.process() + " was replaced by exec: tracing ended; --follow-fork goes on"
 	case record.GuardLost:
-		return fmt.Sprintf("%s: %v: tracing ended", p.process(), e.Err)
+		return fmt.Sprintf("%s: %s: tracing ended", p.process(), errorText(e.Err))
 	case record.DurationOver:
 		return fmt.Sprintf("%v are over: tracing of %s ended", p.flags.limit, p.process())
 	case record.SlowDown:
@@ -143,7 +143,7 @@ func (p *printer) endText(e record.Ended) string {
 			"selects fewer routines, --max-slowdown 0 goes on whatever it costs",
 			p.process(), e.SlowDown.Likely(), p.flags.maxSlowDown)
 	case record.Failed:
-		return fmt.Sprintf("%v: tracing ended", e.Err)
+		return errorText(e.Err) + ": tracing ended"
 	}
 	if p.attached || e.StatusKnown && isNews(e.Status) {
 		return p.exitText(e)

@@ -73,7 +73,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // oneLine is an error as it is printed: names that it holds, of files and of what is in them, may
 // hold anything.
-func oneLine(err error) string { return report.Fit(err.Error(), len(err.Error())) }
+func oneLine(err error) string {
+	text := errorText(err)
+	return report.Fit(text, len(text))
+}
 
 // execute runs the command that the arguments name.
 func execute(root *cobra.Command) (c *cobra.Command, err error) {

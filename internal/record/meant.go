@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -15,8 +16,8 @@ import (
 )
 
 // meant says which routines may be meant by an expression that matches none: those with similar
-// names, or those into which what it matches is inlined.
-func meant(c *cfg.Program, re *regexp.Regexp) string {
+// names, or those into which what it matches is inlined; and what to ask for then.
+func meant(c *cfg.Program, re *regexp.Regexp) (kind remedy.Kind, hint string) {
 	var known []string
 	for _, r := range c.Routines {
 		known = append(known, r.Name)
@@ -37,7 +38,7 @@ func meant(c *cfg.Program, re *regexp.Regexp) string {
 		for _, r := range into {
 			list = append(list, r.Name)
 		}
-		return fmt.Sprintf(", but %s, inlined into %s: -F with these traces that code",
+		return remedy.SelectInliner, fmt.Sprintf(", but %s, inlined into %s",
 			routinenames.Printable(routinenames.List(inlined)),
 			routinenames.Printable(routinenames.List(list)))
 	}
@@ -45,9 +46,9 @@ func meant(c *cfg.Program, re *regexp.Regexp) string {
 	plain := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(re.String(), "^"), "$"), `\`,
 		"")
 	if similar := routinenames.Similar(plain, known, most); len(similar) > 0 {
-		return ", but there is " + strings.Join(similar, ", ")
+		hint = ", but there is " + strings.Join(similar, ", ")
 	}
-	return ""
+	return remedy.ListAll, hint
 }
 
 // inlinedInto returns the routines with code that is inlined from those whose names are asked for,
@@ -167,12 +168,11 @@ func (p *Program) Routine(name string) (*plan.Routine, error) {
 		near := routinenames.Similar(name, known, most)
 		switch unnamed := p.unnamed(); {
 		case len(near) == 0 && unnamed != "":
-			return nil, fmt.Errorf("no routine %s: the program has no symbols for most of its "+
-				"routines (it is stripped): name one by its entry's address, as %s is: wpptrace "+
-				"plan -v lists them", routinenames.Printable(name), unnamed)
+			return nil, remedy.Errorf(remedy.List, "no routine %s: the program has no symbols for "+
+				"most of its routines (it is stripped): name one by its entry's address, as %s is",
+				routinenames.Printable(name), unnamed)
 		case len(near) == 0:
-			return nil, fmt.Errorf("no routine %s: wpptrace plan -v lists them",
-				routinenames.Printable(name))
+			return nil, remedy.Errorf(remedy.List, "no routine %s", routinenames.Printable(name))
 		}
 		return nil, fmt.Errorf("no routine %s: did you mean %s?", routinenames.Printable(name),
 			routinenames.Printable(strings.Join(near, " or ")))

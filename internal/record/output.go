@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/privilege"
 )
 
@@ -21,17 +21,17 @@ func newDraft(path string) *store.Draft { return store.NewDraftBy(privilege.AsUs
 func CheckOutput(path string) error {
 	st, err := os.Stat(path)
 	if err == nil && !st.Mode().IsRegular() {
-		return fmt.Errorf("write snapshot %s: it is not a regular file: name another with -o", path)
+		return remedy.Errorf(remedy.OtherSnapshot, "write snapshot %s: it is not a regular file", path)
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == fs.ModeSymlink {
 		// /dev/stdout of a shell that has redirected it, for one
-		return fmt.Errorf("write snapshot %s: it is a link, which is not written through: name "+
-			"what it leads to with -o", path)
+		return remedy.Errorf(remedy.LinkTarget,
+			"write snapshot %s: it is a link, which is not written through", path)
 	}
 	if st, err := os.Lstat(store.Old(path)); err == nil && !st.Mode().IsRegular() &&
 		st.Mode().Type() != fs.ModeSymlink {
-		return fmt.Errorf("write snapshot %s: one that is there becomes %s, which is not a "+
-			"regular file: name another with -o", path, store.Old(path))
+		return remedy.Errorf(remedy.OtherSnapshot, "write snapshot %s: one that is there becomes %s, "+
+			"which is not a regular file", path, store.Old(path))
 	}
 	dir, base := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
@@ -46,38 +46,25 @@ func CheckOutput(path string) error {
 	}
 	for _, name := range []string{path, store.Old(path)} {
 		if err := privilege.CheckReplace(name); err != nil {
-			return fmt.Errorf("write snapshot %s: %w: name another file with -o", name, err)
+			return remedy.Errorf(remedy.OtherSnapshot, "write snapshot %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// WriteError says what to do about a snapshot that the system does not write. Its temporary file is
-// none of the user's business, unless what was recorded is in it.
+// WriteError is the error of a snapshot that the system does not write. Its temporary file is none
+// of the user's business, unless what was recorded is in it.
 func WriteError(path string, err error) error {
 	var why unix.Errno
 	if !errors.As(err, &why) {
 		return err
 	}
-	plain := fmt.Errorf("write snapshot %s: %w: %s", path, why, otherFile(why, "-o"))
+	plain := remedy.Errorf(remedy.OtherSnapshot, "write snapshot %s: %w", path, why)
 	var kept *store.KeptError
 	if errors.As(err, &kept) {
 		return &store.KeptError{Err: plain, File: kept.File}
 	}
 	return plain
-}
-
-// otherFile is what to do about a file that the system does not write, named by a flag.
-func otherFile(why error, flag string) string {
-	remedy := "name another file with " + flag
-	switch why {
-	case unix.ENOSPC, unix.EDQUOT:
-		return "free some space there, or " + remedy
-	case unix.EFBIG:
-		// a file system may take no larger ones either
-		return "allow larger files with ulimit -f, or " + remedy
-	}
-	return remedy
 }
 
 // collide reports whether a raw trace and a snapshot would be one file, or what one of them

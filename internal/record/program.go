@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/recovery"
@@ -30,11 +31,10 @@ func (p *Program) IsPart() bool { return p.selects != nil }
 // CheckRecordable fails when there is nothing that a recording could record.
 func (p *Program) CheckRecordable(name string) error {
 	if refusal := p.Refusal(); refusal != "" {
-		return fmt.Errorf("plan probes of %s: %s; wpptrace plan -v lists each", name, refusal)
+		return remedy.Errorf(remedy.ListEach, "plan probes of %s: %s", name, refusal)
 	}
 	if len(p.Plan.Sites) == 0 {
-		return fmt.Errorf("plan probes of %s: there is no place for any: select more routines "+
-			"with -F", name)
+		return remedy.Errorf(remedy.Select, "plan probes of %s: there is no place for any", name)
 	}
 	return nil
 }

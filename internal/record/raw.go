@@ -15,6 +15,7 @@ import (
 	"wpptrace/compress/raw"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/decoder"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/privilege"
 )
@@ -179,7 +180,7 @@ func (t *rawTrace) abandon() error {
 
 var errLinked = errors.New("it is a link to a regular file, which is not written through")
 
-// rawError says what to do about a raw trace that the system does not write.
+// rawError is the error of a raw trace that the system does not write.
 func rawError(path string, err error) error {
 	var why unix.Errno
 	switch {
@@ -190,7 +191,7 @@ func rawError(path string, err error) error {
 	case !errors.Is(err, errLinked):
 		return err
 	}
-	return fmt.Errorf("write raw trace %s: %w: %s", path, err, otherFile(err, "--raw"))
+	return remedy.Errorf(remedy.OtherRaw, "write raw trace %s: %w", path, err)
 }
 
 // besides returns a sink that hands a thread's operations to another, and writes them.

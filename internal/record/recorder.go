@@ -18,6 +18,7 @@ import (
 	"wpptrace/compress/wpp/store"
 	"wpptrace/decoder"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/privilege"
 	"wpptrace/loader/requirement"
@@ -123,8 +124,8 @@ func (r *Recorder) load() (err error) {
 	}
 	if err := r.session.Mechanism().SupportsWindows(); err != nil && o.Overhead > 0 {
 		r.session.Close()
-		return fmt.Errorf("trace process %d (%s) with --overhead: %w: leave --overhead out, or "+
-			"see --max-slowdown", p.PID, p.Name, err)
+		return remedy.Errorf(remedy.NoBudget, "trace process %d (%s) within a budget: %w", p.PID,
+			p.Name, err)
 	}
 	if err = r.begin(spill.New(newDraft(o.Output), o.Memory)); err == nil {
 		err = r.images.addLibraries()

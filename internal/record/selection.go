@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -43,15 +44,14 @@ type Selection struct {
 // options applies the selection to a program. An expression that matches nothing is a mistake.
 func (s Selection) options(c *cfg.Program, name string) (planner.Options, error) {
 	mayMiss := len(s.Libraries) > 0 || s.Others // an expression may be meant for another image
-	err := checkMatches("-F", s.Only, c, name, mayMiss)
-	if err == nil {
-		err = checkMatches("-N", s.Not, c, name, mayMiss)
-	}
-	if err != nil {
-		return planner.Options{}, err
+	if !mayMiss {
+		if err := checkMatches(slices.Concat(s.Only, s.Not), c, name); err != nil {
+			return planner.Options{}, err
+		}
 	}
 	o := planner.Options{Complete: s.Complete, Distrust: len(s.Libraries) > 0,
 		EveryRound: s.Windows}
+	var err error
 	if o.Weights, err = readWeights(s.Weights, c.Image, mayMiss); err != nil {
 		return planner.Options{}, err
 	}
@@ -69,8 +69,8 @@ func (s Selection) options(c *cfg.Program, name string) (planner.Options, error)
 	if mayMiss {
 		return o, nil
 	}
-	return planner.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name,
-		len(c.Routines))
+	return planner.Options{}, remedy.Errorf(remedy.Select, "select routines of %s: none of %d is left",
+		name, len(c.Routines))
 }
 
 // readWeights counts how often the blocks of an image ran in a recording of it; nil if there is
@@ -83,10 +83,8 @@ func readWeights(path string, im *image.Image, mayMiss bool) (w *planner.Weights
 		return nil, nil
 	}
 	if im.BuildID == "" {
-		return nil, fmt.Errorf("weigh %s by %s: the program has no build id, so that nothing "+
-			"says whether that is a recording of it: link it with -Wl,--build-id, or leave "+
-			"--weights out",
-			im.Name, path)
+		return nil, remedy.Errorf(remedy.Link, "weigh %s by %s: the program has no build id, so "+
+			"that nothing says whether that is a recording of it", im.Name, path)
 	}
 	var s *wpp.Snapshot
 	err = privilege.AsUser(func() error {
@@ -108,23 +106,18 @@ func readWeights(path string, im *image.Image, mayMiss bool) (w *planner.Weights
 	if mayMiss {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("weigh %s by %s: that is a recording of another build: record this "+
-		"one, or leave --weights out", im.Name, path)
+	return nil, remedy.Errorf(remedy.OwnWeights, "weigh %s by %s: that is a recording of another "+
+		"build", im.Name, path)
 }
 
-// checkMatches fails when an expression matches no routine, unless it may be meant for another
-// image. option is its name on the command line.
-func checkMatches(option string, list []*regexp.Regexp, c *cfg.Program, name string,
-	mayMiss bool) error {
-	if mayMiss {
-		return nil
-	}
+// checkMatches fails when an expression matches no routine.
+func checkMatches(list []*regexp.Regexp, c *cfg.Program, name string) error {
 	for _, re := range list {
 		matches := func(r *cfg.Routine) bool { return Selection{}.matches([]*regexp.Regexp{re}, r) }
 		if !slices.ContainsFunc(c.Routines, matches) {
-			return fmt.Errorf("select routines of %s: %s %q matches none of %d routines%s: "+
-				"wpptrace plan -v lists them; --lib traces those of shared libraries", name, option,
-				re, len(c.Routines), meant(c, re))
+			kind, hint := meant(c, re)
+			return remedy.Errorf(kind, "select routines of %s: %q matches none of %d routines%s",
+				name, re, len(c.Routines), hint)
 		}
 	}
 	return nil

@@ -2,12 +2,12 @@ package record
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"time"
 
 	"wpptrace/compress/spill"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
@@ -39,8 +39,8 @@ func Try(p *target.Process, exe *os.File, program *Program, ring int,
 	}
 	defer session.Close()
 	if err := session.Mechanism().SupportsWindows(); err != nil {
-		return nil, fmt.Errorf("try probes in process %d (%s): %w: leave --canary out", p.PID,
-			p.Name, err)
+		return nil, remedy.Errorf(remedy.NoTrial, "try probes in process %d (%s): %w", p.PID, p.Name,
+			err)
 	}
 	r := &Recorder{options: Options{Process: p}.withDefaults(), program: program, session: session}
 	if err := r.begin(spill.New(nil, spill.Limits{})); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"wpptrace/bpf"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -210,10 +211,8 @@ func (x *images) checkMemory(list ...*mapped) error {
 			slices.DeleteFunc(others, func(pid int) bool { return pid == x.process.PID })...)
 	}
 	if left := target.MemoryLeft(probed...); takes > left/2 {
-		return fmt.Errorf("put probes in: they take %.1f MiB of its memory, a page for each that "+
-			"has any, and "+
-			"control groups leave it %.1f: narrow what is traced with -F, or have them allow it "+
-			"more",
+		return remedy.Errorf(remedy.LessMemory, "put probes in: they take %.1f MiB of its "+
+			"memory, a page for each that has any, and control groups leave it %.1f",
 			float64(takes)/(1<<20), float64(left)/(1<<20))
 	}
 	return nil

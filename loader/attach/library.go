@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"wpptrace/bpf"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
@@ -29,7 +30,7 @@ func LibraryObstacles(p *target.Process, im *image.Image, file *os.File) ([]Obst
 // MayAdd fails when no other library can be traced.
 func (s *Session) MayAdd() error {
 	if len(s.images.list) > MaxLibraries {
-		return fmt.Errorf("it is one too many: %d libraries can be traced: name fewer with --lib",
+		return remedy.Errorf(remedy.FewerLibs, "it is one too many: %d libraries can be traced",
 			MaxLibraries)
 	}
 	return s.images.mechanism.SupportsLibraries()

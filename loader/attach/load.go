@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/bpf"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -49,9 +50,8 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 		o.Mechanism = uprobe.Detect()
 	}
 	if n, most := len(pl.Sites), o.Mechanism.Most(); n > most {
-		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux "+
-			"6.6, takes half a minute to take %d out, and more are not put in: select routines "+
-			"of it with -F; wpptrace plan -F says how many probes some take",
+		return nil, remedy.Errorf(remedy.FewerProbes, "put %d probes into process %d (%s): this "+
+			"kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in",
 			n, p.PID, p.Name, most)
 	}
 	s := &Session{process: p, guard: o.Guard, hold: o.Hold}
@@ -172,25 +172,25 @@ func textEnd(im *image.Image) (end uint64) {
 
 // loadError says what a user can do about a program that the kernel refuses.
 func loadError(err error) error {
-	var remedy string
+	var fix string
 	refusal := &ebpf.VerifierError{}
 	switch {
 	case errors.As(err, &refusal) && len(refusal.Log) > 0:
 		// which says EACCES, but not of whoever loads it
-		remedy = "Linux 6.1 or later is needed: if this is one, report it"
+		fix = "Linux 6.1 or later is needed: if this is one, report it"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		remedy = "run wpptrace as root"
+		fix = "run wpptrace as root"
 	case errors.Is(err, unix.ENOSYS):
-		remedy = "this kernel, or a sandbox, has no bpf system call: run wpptrace outside of it"
+		fix = "this kernel, or a sandbox, has no bpf system call: run wpptrace outside of it"
 	case errors.Is(err, ebpf.ErrNotSupported):
-		remedy = "Linux 6.1 or later with BPF and BTF is needed: wpptrace check says what is " +
+		fix = "Linux 6.1 or later with BPF and BTF is needed: wpptrace check says what is " +
 			"missing"
 	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.E2BIG):
-		remedy = "give a smaller --ring-size, or select routines with -F"
+		return remedy.Errorf(remedy.LessKernelMem, "load the BPF program: %w", lastLine(err))
 	default:
-		remedy = "wpptrace check says what is missing"
+		fix = "wpptrace check says what is missing"
 	}
-	return fmt.Errorf("load the BPF program: %w: %s", lastLine(err), remedy)
+	return fmt.Errorf("load the BPF program: %w: %s", lastLine(err), fix)
 }
 
 // lastLine leaves out the verifier's log, which runs over many lines.

@@ -5,11 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/internal/remedy"
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/uprobe"
@@ -103,7 +103,8 @@ func TestTooManyProbes(t *testing.T) {
 	s := load(t, "/bin/bash", "-c", ":")
 	_, err := Load(s.Process, s.session.images.executable().image, s.session.images.plan,
 		Options{Ring: 1 << 20, Mechanism: uprobe.Events})
-	if err == nil || !strings.Contains(err.Error(), "select routines of it with -F") {
+	if marked := (*remedy.Error)(nil); !errors.As(err, &marked) ||
+		marked.Kind != remedy.FewerProbes {
 		t.Errorf("all of bash: %v", err)
 	}
 }

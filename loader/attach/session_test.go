@@ -446,7 +446,7 @@ func TestLoadError(t *testing.T) {
 		{unix.EPERM, "run wpptrace as root"},
 		{unix.ENOSYS, "no bpf system call"},
 		{ebpf.ErrNotSupported, "Linux 6.1 or later"},
-		{unix.ENOMEM, "a smaller --ring-size"},
+		{unix.ENOMEM, "load the BPF program: cannot allocate memory"},
 		{&ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"one", "two"}},
 			"load the BPF program: permission denied: Linux 6.1 or later is needed"},
 	} {

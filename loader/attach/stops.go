@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/bpf"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
@@ -23,8 +24,8 @@ type stops struct {
 // watchStops has the BPF program see who is stopped, and by whom.
 func watchStops(p *target.Process, g *guard.Guard, objects *bpf.TracerObjects) (*stops, error) {
 	if errors.Is(p.Signal(0), unix.EPERM) { // before it is stopped, and stays so
-		return nil, errors.New("it could be stopped, but not let go on: no CAP_KILL: " +
-			"run wpptrace as root, or leave out --lib and --on-overflow stop")
+		return nil, remedy.Errorf(remedy.RootOrNoHold,
+			"it could be stopped, but not let go on: no CAP_KILL")
 	}
 	if err := objects.Stops.Put(uint32(p.PID), bpf.TracerStop{}); err != nil {
 		return nil, fmt.Errorf("watch over it: %w", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 
 	"wpptrace/bpf"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
@@ -40,8 +41,8 @@ type Started struct {
 // Obstacles.
 var (
 	ErrDebugger   = errors.New("a debugger has it")
-	ErrJobControl = errors.New("it is the job of a shell on a terminal, which would take it for " +
-		"stopped by its user: start it by wpptrace, or trace it with -p once it runs")
+	ErrJobControl = remedy.Errorf(remedy.RecordLater, "it is the job of a shell on a terminal, "+
+		"which would take it for stopped by its user")
 )
 
 // Load prepares to follow processes; nothing is stopped before Follow. The caller closes the

@@ -1,8 +1,7 @@
 package plan
 
 import (
-	"fmt"
-
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/absint"
 )
@@ -162,7 +161,7 @@ func New(program *cfg.Program, imports Imports, found []Findings, sites []Site,
 }
 
 func (p *Plan) tooMany(sites int) error {
-	return fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F",
+	return remedy.Errorf(remedy.FewerProbes, "plan %s: %d probes are needed, %d are possible",
 		p.Program.Image.Name, sites, MaxSites)
 }
 

@@ -32,7 +32,6 @@ func OfMachine() []Requirement {
 		{"uprobes", findUprobes, "a kernel with CONFIG_UPROBES and CONFIG_PERF_EVENTS is needed"},
 		{"probes", findMechanism, "a kernel with CONFIG_BPF_EVENTS is needed"},
 		{"emulated", findEmulated, ""},
-		{"limits", func() (string, error) { return limitsOf(uprobe.Detect()), nil }, ""},
 	}
 }
 
@@ -53,24 +52,6 @@ func findMechanism() (string, error) {
 // findEmulated says what package x86 takes for emulated, which is what every kernel does.
 func findEmulated() (string, error) {
 	return "nop, push, direct call and jump, jcc; others take 2 to 40 times as long", nil
-}
-
-// limitsOf lists what cannot be had where probes go in by that mechanism.
-func limitsOf(m uprobe.Mechanism) string {
-	var list []string
-	for _, limit := range []struct {
-		flags string
-		err   error
-	}{{"--overhead, plan --canary", m.SupportsWindows()}, {"--lib", m.SupportsLibraries()},
-		{"--follow-fork", m.SupportsFollow()}} {
-		if limit.err != nil {
-			list = append(list, fmt.Sprintf("no %s (%v)", limit.flags, limit.err))
-		}
-	}
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, "; ")
 }
 
 func findKernel() (string, error) {

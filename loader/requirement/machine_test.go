@@ -8,8 +8,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
-
-	"wpptrace/loader/uprobe"
 )
 
 // Each answer that a kernel may give to a probe for a feature.
@@ -27,25 +25,6 @@ func TestFeature(t *testing.T) {
 		if got := fmt.Sprint(err); (err == nil) != (c.want == "") ||
 			!strings.Contains(got, c.want) {
 			t.Errorf("%v: %v, want %q", c.err, err, c.want)
-		}
-	}
-}
-
-// What a kernel does without is told with the version that has it.
-func TestLimits(t *testing.T) {
-	for mechanism, want := range map[uprobe.Mechanism][]string{
-		uprobe.Events: {"no --overhead, plan --canary (it takes Linux 6.6 or later",
-			"no --lib (it takes Linux 6.10 or later",
-			"no --follow-fork (it takes Linux 6.10 or later"},
-		uprobe.Link: {"no --lib (it takes Linux 6.10 or later",
-			"no --follow-fork (it takes Linux 6.10 or later"},
-		uprobe.ProcessLink: {"none"},
-	} {
-		got := limitsOf(mechanism)
-		for _, text := range want {
-			if !strings.Contains(got, text) || strings.Count(got, "no --") > len(want) {
-				t.Errorf("%v: %s; want %s", mechanism, got, want)
-			}
 		}
 	}
 }

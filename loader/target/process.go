@@ -54,7 +54,7 @@ func Open(pid int) (*Process, error) {
 	case errors.Is(err, unix.ESRCH):
 		return nil, fmt.Errorf("open process %d: %w: %s", pid, ErrNoProcess, lookForIt)
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
-		return nil, fmt.Errorf("open process %d: %w: %s", pid, ErrNoProcess, ofProcess(pid))
+		return nil, fmt.Errorf("open process %d: %w: %w", pid, ErrNoProcess, ofProcess(pid))
 	case err != nil:
 		return nil, fmt.Errorf("open process %d: %w", pid, err)
 	}
@@ -70,19 +70,24 @@ const lookForIt = "look for it with ps or pgrep"
 
 // ofProcess says whose a thread is. The number may also be that of a group whose first process has
 // ended, on older kernels.
-func ofProcess(tid int) string {
+func ofProcess(tid int) error {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
-		return lookForIt
+		return errors.New(lookForIt)
 	}
 	_, of, _ := strings.Cut(string(status), "\nTgid:")
 	var pid int
 	if _, err := fmt.Sscan(of, &pid); err != nil {
-		return lookForIt
+		return errors.New(lookForIt)
 	}
-	return fmt.Sprintf("it is a thread of process %d: -p %d --tid %d records it alone", pid, pid,
-		tid)
+	return &ThreadError{PID: pid, TID: tid}
 }
+
+// A ThreadError says that a number is a thread's and not a process's. The thread can be recorded
+// alone.
+type ThreadError struct{ PID, TID int }
+
+func (e *ThreadError) Error() string { return fmt.Sprintf("it is a thread of process %d", e.PID) }
 
 func (p *Process) identify() error {
 	s, err := p.stat()

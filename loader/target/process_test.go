@@ -71,7 +71,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no such process", 1<<22 + 1, ErrNoProcess, "ps or pgrep"},
 		{"not positive", -1, ErrNoProcess, "positive"},
 		{"kernel thread", 2, ErrKernelThread, ""},
-		{"thread", thread, ErrNoProcess, fmt.Sprintf("-p %d --tid %d", os.Getpid(), thread)},
+		{"thread", thread, ErrNoProcess, fmt.Sprintf("it is a thread of process %d", os.Getpid())},
 		{"zombie", dead.Process.Pid, ErrGone, ""},
 	} {
 		if p, err := Open(c.pid); !errors.Is(err, c.want) || !strings.Contains(err.Error(),

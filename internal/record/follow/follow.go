@@ -14,6 +14,7 @@ import (
 
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/followfork"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/privilege"
@@ -25,11 +26,10 @@ import (
 // for they may become another user's; and where probes in one are in others too.
 func Check() error {
 	if err := uprobe.Detect().SupportsFollow(); err != nil {
-		return fmt.Errorf("follow processes: %w: leave out --follow-fork", err)
+		return remedy.Errorf(remedy.NoFollow, "follow processes: %w", err)
 	}
 	if !privilege.Has(cap.KILL) {
-		return errors.New("follow processes: no CAP_KILL: run wpptrace as root, or leave out " +
-			"--follow-fork")
+		return remedy.Errorf(remedy.RootOrNoFollow, "follow processes: no CAP_KILL")
 	}
 	return nil
 }
