@@ -18,12 +18,12 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 	r := newRig(t, false)
 	for i := range uint64(usermode.BatchEvents) {
 		if len(r.Records) != 0 {
-			t.Fatalf("sent after %d words", i)
+			t.Fatalf("sent after %d events", i)
 		}
 		r.hit(plain, stack+16*i)
 	}
 	if len(r.Records) != 1 {
-		t.Fatalf("%d records after %d words, want 1", len(r.Records), usermode.BatchEvents)
+		t.Fatalf("%d records after %d events, want 1", len(r.Records), usermode.BatchEvents)
 	}
 	r.hit(plain, stack)
 	r.Exit(r.thread, base+0x10, &usermode.Registers{}, 0)
@@ -38,13 +38,13 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 			t.Errorf("batch %d: %+v, want %+v", i, b, want)
 		}
 	}
-	words := r.words(t)
-	if got, want := words[len(words)-1], wire.MakeEnd(wire.Inside, 0x10); got != want {
-		t.Errorf("the last word is %v, want %v", got, want)
+	events := r.events(t)
+	if got, want := events[len(events)-1], wire.MakeEnd(wire.Inside, 0x10); got != want {
+		t.Errorf("the last event is %v, want %v", got, want)
 	}
 }
 
-// TestSignals: where a handler comes is told, and at the end of a thread whether it runs, if no
+// TestSignals: where a handler comes is reported, and at the end of a thread whether it runs, if no
 // event has come of it.
 func TestSignals(t *testing.T) {
 	const signal, blocked = 11, 1<<10 | 1<<20
@@ -99,27 +99,27 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSignalBetweenRepeats: a handler comes between two hits of the same, which are told apart.
+// TestSignalBetweenRepeats: a handler comes between two hits of the same, which are not one repeat.
 func TestSignalBetweenRepeats(t *testing.T) {
 	r := newRig(t, false)
-	word := wire.MakeHit(plain, 0, stack)
+	event := wire.MakeHit(plain, 0, stack)
 	r.hit(plain, stack)
 	r.hit(plain, stack)
 	r.Signal(r.thread, base+0x777, &interrupted, 11, 0)
 	r.hit(plain, stack)
-	r.expect(t, slices.Concat([]wire.Event{word, wire.MakeRepeat(1)}, registers(),
-		[]wire.Event{wire.MakeInterrupt(0x777), word})...)
+	r.expect(t, slices.Concat([]wire.Event{event, wire.MakeRepeat(1)}, registers(),
+		[]wire.Event{wire.MakeInterrupt(0x777), event})...)
 }
 
-// TestFault: one in other code is told of, between repeats too.
+// TestFault: one in other code is reported, between repeats too.
 func TestFault(t *testing.T) {
 	r := newRig(t, false)
-	word := wire.MakeHit(plain, 0, stack)
+	event := wire.MakeHit(plain, 0, stack)
 	r.hit(plain, stack)
 	r.hit(plain, stack)
 	r.Fault(r.thread, stack-64)
 	r.hit(plain, stack)
-	r.expect(t, word, wire.MakeRepeat(1), wire.MakeFault(stack-64), word)
+	r.expect(t, event, wire.MakeRepeat(1), wire.MakeFault(stack-64), event)
 }
 
 // TestFaulted: of an instruction of the image that has faulted that is said where its handler
@@ -134,8 +134,9 @@ func TestFaulted(t *testing.T) {
 		registers(), []wire.Event{wire.MakeFaulted(wire.MakeEnd(wire.Inside, 0x777))})...)
 }
 
-// TestEndInAHandlerThatSpoke: what a handler's own events have told is not told again at the end.
-func TestEndInAHandlerThatSpoke(t *testing.T) {
+// TestEndInAHandlerWithEvents: what a handler's own events have reported is not reported again at
+// the end.
+func TestEndInAHandlerWithEvents(t *testing.T) {
 	const signal = 11
 	r := newRig(t, false)
 	r.Signal(r.thread, base+0x777, &interrupted, signal, 0)
@@ -170,7 +171,7 @@ func TestRestIsSentOnce(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		first, second func(*usermode.Machine, *usermode.Thread)
-		words         int
+		events        int
 	}{{"drained, then ends", drain, exit, 1},
 		{"ends, then drained", exit, drain, 1 + len(wire.Registers) + 1}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -185,9 +186,9 @@ func TestRestIsSentOnce(t *testing.T) {
 			if len(other.Records) > 0 {
 				t.Errorf("the second sent %d batches while the first was at it", len(other.Records))
 			}
-			if words := r.words(t); len(words) != c.words || words[0] != wire.MakeHit(plain, 0,
+			if events := r.events(t); len(events) != c.events || events[0] != wire.MakeHit(plain, 0,
 				stack) {
-				t.Errorf("words %v", words)
+				t.Errorf("events %v", events)
 			}
 		})
 	}
@@ -249,8 +250,8 @@ func TestUnknownSiteIsCounted(t *testing.T) {
 	}
 }
 
-// TestWordAfterALossStandsAlone: what was remembered is forgotten with a lost batch.
-func TestWordAfterALossStandsAlone(t *testing.T) {
+// TestEventAfterALossStandsAlone: what was remembered is forgotten with a lost batch.
+func TestEventAfterALossStandsAlone(t *testing.T) {
 	r := newRig(t, false)
 	r.returns(stack, base+0x2000)
 	r.returns(stack+48, outside)

@@ -36,7 +36,7 @@ func TestCallTable(t *testing.T) {
 	})
 }
 
-// Addresses that the hash does not tell apart are found as long as they fit behind one another;
+// Addresses that the hash does not distinguish are found as long as they fit behind one another;
 // more of them are an error, and the table does not grow for them.
 func TestCallTableCollisions(t *testing.T) {
 	var calls []bpf.TracerCall

@@ -10,7 +10,7 @@ import (
 	"wpptrace/bpf/wire"
 )
 
-func TestFirstWordSendsItsCaller(t *testing.T) {
+func TestFirstEventSendsItsCaller(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		address uint64
@@ -30,7 +30,7 @@ func TestFirstWordSendsItsCaller(t *testing.T) {
 	}
 }
 
-func TestChainEndsAtTheFirstCallerThatHasSpoken(t *testing.T) {
+func TestChainEndsAtTheFirstCallerWithAnEvent(t *testing.T) {
 	r := newRig(t, false)
 	r.returns(stack, base+0x1000)
 	r.returns(stack+32, base+0x1000)
@@ -42,18 +42,18 @@ func TestChainEndsAtTheFirstCallerThatHasSpoken(t *testing.T) {
 }
 
 func TestChainIsSentOnce(t *testing.T) {
-	from, word := wire.MakeCaller(wire.Inside, 0x2000), wire.MakeHit(first, 0, stack)
+	from, event := wire.MakeCaller(wire.Inside, 0x2000), wire.MakeHit(first, 0, stack)
 	r := newRig(t, false)
 	r.returns(stack, base+0x2000)
 	r.hit(first, stack)
 	r.hit(jump, stack)
 	r.hit(first, stack)
-	r.expect(t, from, word, wire.MakeHit(jump, 0, stack), word)
+	r.expect(t, from, event, wire.MakeHit(jump, 0, stack), event)
 }
 
 func TestChainIsSentAnew(t *testing.T) {
 	const up, in = stack + 256, stack - 1<<32
-	word := wire.MakeHit(first, 0, stack)
+	event := wire.MakeHit(first, 0, stack)
 	inner := wire.MakeCaller(wire.Inside, 0x2000)
 	for _, c := range []struct {
 		name string
@@ -61,14 +61,14 @@ func TestChainIsSentAnew(t *testing.T) {
 		want []wire.Event
 	}{
 		{"from another caller", func(r *rig) { r.returns(stack, outside) },
-			[]wire.Event{wire.MakeCaller(wire.Outside, 0), word}},
-		{"after a word further out", func(r *rig) { r.hit(plain, up) },
-			[]wire.Event{wire.MakeHit(plain, 0, up), inner, word}},
-		{"after a word of what a handler on a higher stack had interrupted",
+			[]wire.Event{wire.MakeCaller(wire.Outside, 0), event}},
+		{"after an event further out", func(r *rig) { r.hit(plain, up) },
+			[]wire.Event{wire.MakeHit(plain, 0, up), inner, event}},
+		{"after an event of what a handler on a higher stack had interrupted",
 			func(r *rig) { r.hit(plain, in) }, []wire.Event{wire.MakeHit(plain, 0, in), inner,
-				word}},
+				event}},
 		{"for another routine", func(r *rig) { sites[first].Routine = 2 },
-			[]wire.Event{inner, word}},
+			[]wire.Event{inner, event}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer func() { sites[first].Routine = 1 }()
@@ -77,7 +77,7 @@ func TestChainIsSentAnew(t *testing.T) {
 			r.hit(first, stack)
 			c.then(r)
 			r.hit(first, stack)
-			r.expect(t, append([]wire.Event{inner, word}, c.want...)...)
+			r.expect(t, append([]wire.Event{inner, event}, c.want...)...)
 		})
 	}
 }
@@ -106,7 +106,7 @@ func TestActivationThatGoesOn(t *testing.T) {
 				r.returns(stack, outside)
 				r.hit(looping, stack)
 			}, []wire.Event{inner, over, outer, over}},
-		{"interrupted by a word further out",
+		{"interrupted by an event further out",
 			func(r *rig) { r.hit(looping, stack, taken); r.hit(plain, up); r.hit(looping, stack) },
 			[]wire.Event{inner, on, wire.MakeHit(plain, 0, up), inner, over}},
 		{"another on the same alternate stack", func(r *rig) {
@@ -148,15 +148,15 @@ func TestEndlessChain(t *testing.T) {
 		r.returns(stack+32*i, base+0x1000)
 	}
 	r.hit(first, stack)
-	if n := len(r.words(t)); n != usermode.ChainMax+1 {
-		t.Errorf("%d words, want %d callers and the witness", n, usermode.ChainMax)
+	if n := len(r.events(t)); n != usermode.ChainMax+1 {
+		t.Errorf("%d events, want %d callers and the witness", n, usermode.ChainMax)
 	}
 	if r.Metrics[bpf.TracerMetricMETRIC_LONG_CHAIN] != 1 {
 		t.Error("the long chain was not counted")
 	}
 }
 
-func TestHandlerTellsWhatItInterrupted(t *testing.T) {
+func TestHandlerReportsWhatItInterrupted(t *testing.T) {
 	const movRAX, movEAX, rsp = 0x0f0000000fc0c748, 0x050f0000000fb8, 4
 	for _, c := range []struct {
 		name     string
@@ -198,11 +198,11 @@ var interrupted = func() (r usermode.Registers) {
 }()
 
 // registers are the events of these.
-func registers() (words []wire.Event) {
+func registers() (events []wire.Event) {
 	for _, number := range wire.Registers {
-		words = append(words, wire.MakeRegister(100*uint64(number)))
+		events = append(events, wire.MakeRegister(100*uint64(number)))
 	}
-	return words
+	return events
 }
 
 // TestHandlerAgainInAnotherCall: the same handler on the same stack, with the same registers, is
@@ -266,11 +266,11 @@ func TestResyncOfAnEndlessStack(t *testing.T) {
 		r.returns(stack+32*i, base+0x1000)
 	}
 	r.hit(plain, stack)
-	words := r.words(t)
-	if len(words) != usermode.ResyncMax+1 {
-		t.Fatalf("%d words, want %d callers and the witness", len(words), usermode.ResyncMax)
+	events := r.events(t)
+	if len(events) != usermode.ResyncMax+1 {
+		t.Fatalf("%d events, want %d callers and the witness", len(events), usermode.ResyncMax)
 	}
-	if got, want := words[len(words)-2], wire.MakeResync(wire.Truncated, 0); got != want {
+	if got, want := events[len(events)-2], wire.MakeResync(wire.Truncated, 0); got != want {
 		t.Errorf("the chain ends with %v, want %v", got, want)
 	}
 }

@@ -31,7 +31,7 @@ const (
 	global         // switch on a byte of the image, at 0x5000
 	framed         // CFA by rbp
 	slotted        // CFA in the frame of rbp
-	valued         // jle that tells four bytes in the frame of rbp
+	valued         // jle that captures four bytes in the frame of rbp
 	looping        // jle that may be first, and comes again in the same activation if it is taken
 	staying        // never first, and followed by another event of its activation
 )
@@ -56,10 +56,13 @@ var sites = []bpf.TracerSite{
 	plain: site(bpf.TracerSite{Condition: usermode.ConditionNone}),
 	first: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteFirst,
 		Routine: 1}),
-	jump:  site(bpf.TracerSite{Condition: 14}),
-	table: site(bpf.TracerSite{Condition: 7, Flags: usermode.SiteCapture, CaptureReg: 6, CaptureSize: 4}),
+	jump: site(bpf.TracerSite{Condition: 14}),
+	table: site(bpf.TracerSite{Condition: 7, Flags: usermode.SiteCapture, CaptureReg: 6,
+		CaptureSize: 4}),
 	pointer: site(bpf.TracerSite{Condition: usermode.ConditionNone,
-		Flags: usermode.SiteCapture | usermode.SiteCaptureMemory | usermode.SiteCaptureTarget, CaptureReg: 7,
+		Flags: usermode.SiteCapture | usermode.SiteCaptureMemory |
+			usermode.SiteCaptureTarget,
+		CaptureReg:   7,
 		CaptureIndex: 1, CaptureScale: 8, CaptureDisp: 0x20, CaptureSize: 8}),
 	global: site(bpf.TracerSite{Condition: usermode.ConditionNone,
 		Flags:      usermode.SiteCapture | usermode.SiteCaptureMemory | usermode.SiteCaptureRIP,
@@ -67,7 +70,8 @@ var sites = []bpf.TracerSite{
 	framed: site(bpf.TracerSite{Condition: usermode.ConditionNone, Base: 5, Offset: -8}),
 	slotted: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteSlot,
 		Base: 5, Offset: -24}),
-	valued: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteValue | usermode.SiteCaptureMemory,
+	valued: site(bpf.TracerSite{Condition: 14,
+		Flags:      usermode.SiteValue | usermode.SiteCaptureMemory,
 		CaptureReg: 5, CaptureDisp: -20, CaptureSize: 4}),
 	looping: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteFirst, Routine: 1,
 		Stays: 1 << 1}),
@@ -75,7 +79,7 @@ var sites = []bpf.TracerSite{
 }
 
 // calls: the one at 0x1000 is made by a caller that may have been without events, the one at 0x2000
-// by one that has spoken.
+// by one that has had an event.
 var calls = map[uint64]bpf.TracerCall{0x1000: {Depth: 32}, 0x2000: {Depth: 48, Reported: 1}}
 
 // A rig is a machine with one thread.
@@ -104,7 +108,7 @@ func (r *rig) hit(site uint32, cfa uint64, change ...func(*usermode.Registers)) 
 func (r *rig) returns(cfa, address uint64) { r.Memory.Set(cfa-8, address) }
 
 // events drains the thread and returns all events of all records.
-func (r *rig) words(t interface{ Fatal(...any) }) (list []wire.Event) {
+func (r *rig) events(t interface{ Fatal(...any) }) (list []wire.Event) {
 	r.Drain(r.thread)
 	for _, record := range r.Records {
 		b, err := wire.ParseBatch(record)
@@ -120,13 +124,13 @@ func (r *rig) words(t interface{ Fatal(...any) }) (list []wire.Event) {
 
 func (r *rig) expect(t *testing.T, want ...wire.Event) {
 	t.Helper()
-	if diff := cmp.Diff(printed(want), printed(r.words(t))); diff != "" {
-		t.Errorf("words differ (-want +got):\n%s", diff)
+	if diff := cmp.Diff(printed(want), printed(r.events(t))); diff != "" {
+		t.Errorf("events differ (-want +got):\n%s", diff)
 	}
 }
 
-func printed(words []wire.Event) (list []string) {
-	for _, w := range words {
+func printed(events []wire.Event) (list []string) {
+	for _, w := range events {
 		list = append(list, w.String())
 	}
 	return list

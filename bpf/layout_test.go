@@ -63,13 +63,13 @@ func TestStructuresHaveOneLayout(t *testing.T) {
 }
 
 func TestBatchHeaderIsWires(t *testing.T) {
-	words, _ := bindings["batch"].FieldByName("Events")
-	if words.Offset != wire.BatchHeader {
-		t.Errorf("the words of a batch begin at %d, wire.BatchHeader is %d", words.Offset,
+	events, _ := bindings["batch"].FieldByName("Events")
+	if events.Offset != wire.BatchHeader {
+		t.Errorf("the events of a batch begin at %d, wire.BatchHeader is %d", events.Offset,
 			wire.BatchHeader)
 	}
-	if words.Type.Len() != usermode.BatchEvents {
-		t.Errorf("a batch has %d words in Go, %d in C", words.Type.Len(), usermode.BatchEvents)
+	if events.Type.Len() != usermode.BatchEvents {
+		t.Errorf("a batch has %d events in Go, %d in C", events.Type.Len(), usermode.BatchEvents)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestLimitsAgree(t *testing.T) {
 		name    string
 		c, ours int
 	}{
-		{"sites of a word", usermode.MaxSites, wire.MaxSites},
+		{"sites of an event", usermode.MaxSites, wire.MaxSites},
 		{"sites of a plan", usermode.MaxSites, plan.MaxSites},
 		{"bits of a captured value", wire.ValueBits, plan.CaptureBits},
 		{"callers followed", usermode.ChainMax, plan.MaxProbeFreeCallers + 1},
@@ -115,7 +115,7 @@ func TestThreadFitsTaskStorage(t *testing.T) {
 	}
 }
 
-func TestWordsOfCAreWires(t *testing.T) {
+func TestEventsOfCAreWires(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		site := rapid.IntRange(0, wire.MaxSites-1).Draw(t, "site")
 		outcome := rapid.IntRange(0, 1).Draw(t, "outcome")

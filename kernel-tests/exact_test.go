@@ -29,16 +29,16 @@ const (
 	mostSoak = 20_000_000
 )
 
-// unobservable lists the programs that execute less than enough outside of routines that cannot be
-// observed by their nature.
-var unobservable = map[string]struct {
-	least float64 // share that is observed all the same
+// untraceable lists the programs that execute less than enough outside of routines that cannot be
+// traced by their nature.
+var untraceable = map[string]struct {
+	least float64 // share that is traced all the same
 	why   string
 }{
 	"nested_functions": {0.2, "its nested functions jump to a place that they do not know"},
 	"builtin_jump": {0.5, "receive is entered in its middle, at an address taken; climb " +
 		"jumps there"},
-	"hidden_ways": {0.95, "its ways into others are out of sight by what cannot be observed"},
+	"hidden_ways": {0.95, "its ways into others are out of sight by what cannot be traced"},
 	"labels":      {0.97, "it keeps labels in memory"},
 	"raised": {0.98, "stripped, what two of its routines jump to has neither a symbol " +
 		"nor unwind information"},
@@ -60,7 +60,7 @@ var limits = map[string]string{
 var once = []zoo.Case{
 	// a jump out of a handler took with it the path that the handler had interrupted
 	{Program: zoo.Named("fault"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O3"}},
-	// the path after the last word had begun and was not marked as cut off
+	// the path after the last event had begun and was not marked as cut off
 	{Program: zoo.Named("fault"),
 		Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O3", PIE: true, Extra: "-fno-plt"}},
 	// a stack that is left by a tail jump was said to have run on
@@ -86,7 +86,7 @@ var once = []zoo.Case{
 	// a cold part was taken for the entry, and the rest ran unseen
 	{Program: zoo.Named("cold_entry"),
 		Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true, Stripped: true}},
-	// what code behind a jump that is not resolved calls was silent
+	// what code behind a jump that is not resolved calls had no event
 	{Program: zoo.Named("labels"), Flavour: zoo.Flavour{Compiler: "clang", Opt: "-O1", PIE: true}},
 	// a handler that interrupts a routine which is left out came before what that calls next
 	{Program: zoo.Named("unseen_faults"),
@@ -94,11 +94,11 @@ var once = []zoo.Case{
 	// a landing pad behind a call that never returns was taken for where it returns to
 	{Program: zoo.Named("unwinding_exit"),
 		Flavour: zoo.Flavour{Compiler: "clang", Opt: "-O2", PIE: true}},
-	// what a routine that is left out enters amid data, or in the middle, was silent; a jump to
+	// what a routine that is left out enters amid data, or in the middle, had no event; a jump to
 	// setjmp was not known to return twice
 	{Program: zoo.Named("hidden_ways"),
 		Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true}},
-	// a thread that ended before its first word was missing
+	// a thread that ended before its first event was missing
 	{Program: zoo.Named("thread_ends"),
 		Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true}},
 	// signals that a function reached through the global offset table raises
@@ -176,7 +176,7 @@ func TestZooIsExact(t *testing.T) {
 				return
 			}
 			least, leastComplete := enough, enoughComplete
-			if u, ok := unobservable[c.Program.Name]; ok {
+			if u, ok := untraceable[c.Program.Name]; ok {
 				least, leastComplete = u.least, u.least
 			}
 			prove(t, table, target, expectation(c), least, leastComplete)
@@ -261,11 +261,11 @@ func prove(t *testing.T, table *table, target exact.Target, x exact.Expect, leas
 		t.Fatal(err)
 	}
 	if p.Default.Share() < least {
-		t.Errorf("%.2f %% of its own instructions are observed, not %.0f %%:\n%s",
+		t.Errorf("%.2f %% of its own instructions are traced, not %.0f %%:\n%s",
 			100*p.Default.Share(), 100*least, missed(p.Default))
 	}
 	if p.Complete.Share() < leastComplete {
-		t.Errorf("%.2f %% of its own instructions are observed with --complete, not %.0f %%:\n%s",
+		t.Errorf("%.2f %% of its own instructions are traced with --complete, not %.0f %%:\n%s",
 			100*p.Complete.Share(), 100*leastComplete, missed(p.Complete))
 	}
 }
@@ -312,7 +312,7 @@ func (t *table) add(name string, p *exact.Proof) {
 		100*p.Default.Share(), 100*p.Complete.Share()))
 }
 
-// missed lists the routines that ran unobserved, with the reasons.
+// missed lists the routines that ran untraced, with the reasons.
 func missed(c truth.Coverage) string {
 	var b strings.Builder
 	for _, m := range c.Missed {

@@ -124,7 +124,7 @@ func compareAlone(t *testing.T, ctx context.Context, r *exact.Record, target exa
 		t.Errorf("%s %q: %v", target.Path, target.Args, err)
 	}
 	if share := truth.Cover(want, r.Routines).Share(); share < 0.5 {
-		t.Errorf("%s %q: %.0f %% of it is observed", target.Path, target.Args, 100*share)
+		t.Errorf("%s %q: %.0f %% of it is traced", target.Path, target.Args, 100*share)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestForksAreExact(t *testing.T) {
 		}
 		// What comes before is less than half of all.
 		if got, least := child.Stat.Instructions, uint64(truth.Cover(alone,
-			child.Routines).Observed)/2; got < least || child.Stat.Lost != 0 ||
+			child.Routines).Traced)/2; got < least || child.Stat.Lost != 0 ||
 			child.Stat.Anomalies != 0 {
 			t.Errorf("%s: %d instructions, want %d or more; %d lost, %d anomalies", opt, got, least,
 				child.Stat.Lost, child.Stat.Anomalies)

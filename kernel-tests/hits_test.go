@@ -12,7 +12,7 @@ import (
 	"wpptrace/query"
 )
 
-// BenchmarkHitsPerPath tells how many hits a path takes and how many of them are single-stepped: in
+// BenchmarkHitsPerPath says how many hits a path takes and how many of them are single-stepped: in
 // real programs, each with two inputs, with static frequencies, with ones measured on the other
 // input and, as a bound, on the same one; in the programs of the zoo, each in one flavour, with
 // static frequencies and with those measured in the same run; and in all of these together. Medians

@@ -27,7 +27,7 @@ func libraryCases() (cases []zoo.Case) {
 	return cases
 }
 
-// Programs of the zoo as shared libraries, which an executable calls: their code is observed with
+// Programs of the zoo as shared libraries, which an executable calls: their code is traced with
 // --lib, from the moment that it is mapped.
 func TestLibrariesAreExact(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
@@ -80,20 +80,20 @@ func TestCrossingLibrariesIsExact(t *testing.T) {
 			}
 			sets := [][]string{libraries, libraries[:1]}
 			if f.Extra != "-fno-plt" {
-				// what jumps into code that is not observed by a call that is not announced may be
+				// what jumps into external code by a call that is not announced may be
 				// taken for what comes after it in its place
 				sets = append(sets, libraries[1:])
 			}
-			for _, observed := range sets {
+			for _, traced := range sets {
 				target := exact.Target{Path: path, Env: zoo.Env(), Dir: t.TempDir(),
-					Libraries: observed}
+					Libraries: traced}
 				prove(t, table, target, exact.Expect{Cut: true, Limit: most}, 0, 0)
 			}
 		})
 	}
 }
 
-// Libraries of the distribution, in programs of the distribution. Where libc.so.6 is observed, all
+// Libraries of the distribution, in programs of the distribution. Where libc.so.6 is traced, all
 // that it calls back comes from routines that are.
 func TestRealLibrariesAreExact(t *testing.T) {
 	table := newTable(t)

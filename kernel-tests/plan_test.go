@@ -20,7 +20,7 @@ import (
 	"wpptrace/loader/target"
 )
 
-// What a plan must observe of the routines of real programs, by default and with --complete.
+// What a plan must trace of the routines of real programs, by default and with --complete.
 const (
 	enoughRoutines         = 0.90
 	enoughRoutinesComplete = 0.99
@@ -54,8 +54,8 @@ func TestPlansOfRealPrograms(t *testing.T) {
 					t.Fatal(err)
 				}
 				if share := p.Share(); share < c.least {
-					t.Errorf("%v: %d of %d routines observed, %.2f %%, not %.0f %%", c.flags,
-						p.Observed, p.Total, 100*share, 100*c.least)
+					t.Errorf("%v: %d of %d routines traced, %.2f %%, not %.0f %%", c.flags,
+						p.Traced, p.Total, 100*share, 100*c.least)
 				}
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"wpptrace/bpf/wire"
 )
 
-func TestWordsSayWhatTheyWereMadeOf(t *testing.T) {
+func TestEventsSayWhatTheyWereMadeOf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		site := rapid.IntRange(0, wire.MaxSites-1).Draw(t, "site")
 		outcome := rapid.IntRange(0, 1).Draw(t, "outcome")
@@ -58,7 +58,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-func TestWordsPrint(t *testing.T) {
+func TestEventsPrint(t *testing.T) {
 	for _, c := range []struct {
 		w    wire.Event
 		want string

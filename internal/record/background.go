@@ -3,8 +3,9 @@ package record
 // A background writes snapshots while the recording goes on, one at a time. Requests that come
 // while one is being written get one more together.
 type background struct {
-	begin   func() (write func() error) // write runs on another goroutine
-	written chan error                  // hears of the one that is being written; nil: none is
+	begin func() (write func() error) // write runs on another goroutine
+	// gets the error of the one that is being written; nil: none is
+	written chan error
 	again   bool
 }
 

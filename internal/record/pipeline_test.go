@@ -17,9 +17,9 @@ import (
 	"wpptrace/loader/attach"
 )
 
-// BenchmarkPipeline measures what the consumer of a recording does with the words of real programs,
-// on one core: decoding alone, with the alphabet, and with the grammar, and the grammar alone. The
-// stages take turns; figures are medians of some rounds, per word.
+// BenchmarkPipeline measures what the consumer of a recording does with the events of real
+// programs, on one core: decoding alone, with the alphabet, and with the grammar, and the grammar
+// alone. The stages take turns; figures are medians of some rounds, per event.
 func BenchmarkPipeline(b *testing.B) {
 	for _, real := range zoo.Busy() {
 		b.Run(real.Name, func(b *testing.B) {
@@ -27,23 +27,23 @@ func BenchmarkPipeline(b *testing.B) {
 			if err != nil {
 				testenv.Missing(b, err)
 			}
-			program, words := recordWords(b, append([]string{path}, real.Args...), real.Stdin)
+			program, events := recordEvents(b, append([]string{path}, real.Args...), real.Stdin)
 			for b.Loop() {
-				measurePipeline(b, program, words)
+				measurePipeline(b, program, events)
 			}
 		})
 	}
 }
 
-// silence is a sink for operations that nobody wants.
-type silence struct{}
+// discard is a sink for operations that nobody wants.
+type discard struct{}
 
-func (silence) EnterRoutine(int)            {}
-func (silence) LeaveRoutine()               {}
-func (silence) NewPath(int, uint64, uint64) {}
-func (silence) Mark(ops.Mark, uint64)       {}
+func (discard) EnterRoutine(int)            {}
+func (discard) LeaveRoutine()               {}
+func (discard) NewPath(int, uint64, uint64) {}
+func (discard) Mark(ops.Mark, uint64)       {}
 
-func measurePipeline(b *testing.B, program *Program, words []wire.Event) {
+func measurePipeline(b *testing.B, program *Program, events []wire.Event) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	d, err := decoder.New(program.Plan, nil)
@@ -52,7 +52,7 @@ func measurePipeline(b *testing.B, program *Program, words []wire.Event) {
 	}
 	decode := func(sink ops.Sink) {
 		t := d.Thread(sink, true)
-		for _, w := range words {
+		for _, w := range events {
 			t.Take(w)
 		}
 		t.Close()
@@ -69,7 +69,7 @@ func measurePipeline(b *testing.B, program *Program, words []wire.Event) {
 		run  func()
 		took []time.Duration
 	}{
-		{name: "decode", run: func() { decode(silence{}) }},
+		{name: "decode", run: func() { decode(discard{}) }},
 		{name: "decode+map",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
 		{name: "decode+map+sequitur",
@@ -91,13 +91,13 @@ func measurePipeline(b *testing.B, program *Program, words []wire.Event) {
 	}
 	for _, s := range stages {
 		slices.Sort(s.took)
-		b.ReportMetric(float64(s.took[rounds/2])/float64(len(words)), "ns/word:"+s.name)
+		b.ReportMetric(float64(s.took[rounds/2])/float64(len(events)), "ns/event:"+s.name)
 	}
-	b.ReportMetric(float64(len(symbols))/float64(len(words)), "symbols/word")
+	b.ReportMetric(float64(len(symbols))/float64(len(events)), "symbols/event")
 }
 
-// recordWords runs a program of one thread and returns the words that its probes say.
-func recordWords(b *testing.B, argv []string, input string) (*Program, []wire.Event) {
+// recordEvents runs a program of one thread and returns the events that its probes make.
+func recordEvents(b *testing.B, argv []string, input string) (*Program, []wire.Event) {
 	c, err := zoo.Start(argv, input)
 	if err != nil {
 		b.Fatal(err)
@@ -121,7 +121,7 @@ func recordWords(b *testing.B, argv []string, input string) (*Program, []wire.Ev
 		b.Fatal(err)
 	}
 	c.Release()
-	var words []wire.Event
+	var events []wire.Event
 	for ended := false; !ended; {
 		ended = c.Process.Wait(0)
 		for {
@@ -133,12 +133,12 @@ func recordWords(b *testing.B, argv []string, input string) (*Program, []wire.Ev
 				b.Fatal(err)
 			}
 			for i := range batch.Len() {
-				words = append(words, batch.Event(i))
+				events = append(events, batch.Event(i))
 			}
 		}
 	}
 	if m, err := s.Counters().Metrics(); err != nil || m != (attach.Metrics{}) {
 		b.Fatalf("metrics %+v, %v", m, err)
 	}
-	return p, words
+	return p, events
 }

@@ -13,7 +13,7 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// Weights are taken from a recording of the very same build, which only a build id tells: two
+// Weights are taken from a recording of the very same build, which only a build id shows: two
 // programs without one are not the same.
 func TestWeightsAreOfTheSameBuild(t *testing.T) {
 	for _, test := range []struct {

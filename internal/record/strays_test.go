@@ -72,7 +72,7 @@ int main(void)
 	must(t, r.threads.endStrays())
 	if lost.decoder != nil || lost.ended || lost.lost == 0 || lost.gaps == 0 ||
 		lost.hits != lost.received+lost.lost {
-		t.Errorf("%+v: is to be over, and to tell of its losses", lost)
+		t.Errorf("%+v: is to be over, and to report its losses", lost)
 	}
 	must(t, r.finish(t.Context()))
 	s.isClean()

@@ -31,14 +31,14 @@ func offline(t *testing.T) *Recorder {
 }
 
 // batch makes a batch of a thread.
-func batch(t *testing.T, id uint32, started, hits, lost uint64, words ...wire.Event) wire.Batch {
+func batch(t *testing.T, id uint32, started, hits, lost uint64, events ...wire.Event) wire.Batch {
 	t.Helper()
 	b := binary.LittleEndian.AppendUint32(nil, id)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(words)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(events)))
 	for _, v := range []uint64{started, 0, hits, lost} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	for _, w := range words {
+	for _, w := range events {
 		b = binary.LittleEndian.AppendUint64(b, uint64(w))
 	}
 	parsed, err := wire.ParseBatch(b)
@@ -48,7 +48,7 @@ func batch(t *testing.T, id uint32, started, hits, lost uint64, words ...wire.Ev
 	return parsed
 }
 
-// first returns a word that begins an activation which unobserved code has called.
+// first returns the events that begin an activation which external code has called.
 func first(p *plan.Plan) []wire.Event {
 	for i := range p.Sites {
 		if p.Sites[i].First {
@@ -63,11 +63,11 @@ func first(p *plan.Plan) []wire.Event {
 func TestThreadsThatEnd(t *testing.T) {
 	const threads, most = 20_000, 600 // bytes a thread
 	r := offline(t)
-	words := append(first(r.program.Plan), wire.MakeEnd(wire.Outside, 0))
-	r.threads.take(batch(t, 1, 1, 1, 0, words...)) // tables that all share
+	events := append(first(r.program.Plan), wire.MakeEnd(wire.Outside, 0))
+	r.threads.take(batch(t, 1, 1, 1, 0, events...)) // tables that all share
 	before := testenv.Heap()
 	for i := range uint64(threads) {
-		r.threads.take(batch(t, uint32(10+i%1000), 10+i, 1, 0, words...))
+		r.threads.take(batch(t, uint32(10+i%1000), 10+i, 1, 0, events...))
 	}
 	if grown := (testenv.Heap() - before) / threads; grown < most/6 || grown > most {
 		t.Errorf("a thread that has ended takes %d bytes, most is %d", grown, most)
@@ -87,11 +87,11 @@ func TestThreadsThatEnd(t *testing.T) {
 // nothing came through has its own start too.
 func TestLossesGoToTheirThreads(t *testing.T) {
 	r := offline(t)
-	word := first(r.program.Plan)
+	events := first(r.program.Plan)
 	end := wire.MakeEnd(wire.Outside, 0)
-	r.threads.take(batch(t, 7, 100, 1, 0, word...)) // its end is lost
-	r.threads.take(batch(t, 7, 300, 4, 3, append(word, end)...))
-	r.threads.take(batch(t, 8, 200, 1, 0, append(word, end)...))
+	r.threads.take(batch(t, 7, 100, 1, 0, events...)) // its end is lost
+	r.threads.take(batch(t, 7, 300, 4, 3, append(events, end)...))
+	r.threads.take(batch(t, 8, 200, 1, 0, append(events, end)...))
 	for _, l := range []attach.Loss{{Thread: 7, Started: 100, Hits: 6, Lost: 5},
 		{Thread: 7, Started: 300, Hits: 3, Lost: 3}, {Thread: 7, Started: 250, Hits: 9, Lost: 9}} {
 		r.threads.addLoss(l)
@@ -116,11 +116,11 @@ func TestLossesGoToTheirThreads(t *testing.T) {
 // place of the one that lives.
 func TestEarlierLifeIsMetLate(t *testing.T) {
 	r := offline(t)
-	word := first(r.program.Plan)
+	events := first(r.program.Plan)
 	self := uint32(os.Getpid())
-	r.threads.take(batch(t, self, 300, 1, 0, word...))
+	r.threads.take(batch(t, self, 300, 1, 0, events...))
 	r.threads.addLoss(attach.Loss{Thread: self, Started: 100, Hits: 5, Lost: 5})
-	r.threads.take(batch(t, self, 200, 1, 0, word...))
+	r.threads.take(batch(t, self, 200, 1, 0, events...))
 	strays, err := r.threads.strays()
 	if err != nil || len(strays) != 2 || strays[0].started != 100 || strays[1].started != 200 {
 		t.Errorf("%d strays, %v; want those that began at 100 and 200", len(strays), err)
@@ -141,7 +141,7 @@ func TestEarlierLifeIsMetLate(t *testing.T) {
 // are no lossless record.
 func TestBatchesThatDoNotAddUp(t *testing.T) {
 	r := offline(t)
-	words := first(r.program.Plan)
+	events := first(r.program.Plan)
 	for _, c := range []struct {
 		name                 string
 		sequence, hits, lost uint64
@@ -156,8 +156,8 @@ func TestBatchesThatDoNotAddUp(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			th := r.threads.begin(1, 1)
-			th.take(batch(t, 1, 1, 1, 0, words...), nil)
-			b := batch(t, 1, 1, c.hits, c.lost, words...)
+			th.take(batch(t, 1, 1, 1, 0, events...), nil)
+			b := batch(t, 1, 1, c.hits, c.lost, events...)
 			b.Sequence = c.sequence
 			th.take(b, nil)
 			if th.gaps != c.gaps || th.amiss != c.anomalies || th.received+th.lost != th.hits {
@@ -172,17 +172,17 @@ func TestBatchesThatDoNotAddUp(t *testing.T) {
 // comes after a thread's end.
 func TestBatchesAfterLossAndEnd(t *testing.T) {
 	r := offline(t)
-	words := first(r.program.Plan)
-	r.threads.take(batch(t, 1, 1, 1, 0, words...))
+	events := first(r.program.Plan)
+	r.threads.take(batch(t, 1, 1, 1, 0, events...))
 	r.threads.addLoss(attach.Loss{Thread: 1, Started: 1, Hits: 6, Lost: 5})
-	next := batch(t, 1, 1, 7, 5, append(words, wire.MakeEnd(wire.Outside, 0))...)
+	next := batch(t, 1, 1, 7, 5, append(events, wire.MakeEnd(wire.Outside, 0))...)
 	next.Sequence = 2
 	r.threads.take(next)
 	th := r.threads.byID[1]
 	if th.gaps != 1 || th.amiss != 0 || !th.ended {
 		t.Errorf("%+v", th)
 	}
-	r.threads.take(batch(t, 1, 1, 8, 5, words...))
+	r.threads.take(batch(t, 1, 1, 8, 5, events...))
 	if th.amiss != 1 || th.hits != 7 {
 		t.Errorf("after its end: %+v", th)
 	}

@@ -27,7 +27,7 @@ func ExampleProve() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("exact, %.0f %% of the program's own instructions observed\n",
+	fmt.Printf("exact, %.0f %% of the program's own instructions traced\n",
 		100*proof.Default.Share())
-	// Output: exact, 100 % of the program's own instructions observed
+	// Output: exact, 100 % of the program's own instructions traced
 }

@@ -134,7 +134,7 @@ func (r *Record) Against(want *truth.Trace, x Expect) error {
 	}
 	r = r.without(x.Aside)
 	if x.Execs {
-		want = r.withoutSilentEnd(want)
+		want = r.withoutUnseenEnd(want)
 	}
 	err := truth.Compare(r.Streams, want, r.Routines, mode)
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *Record) Against(want *truth.Trace, x Expect) error {
 	return err
 }
 
-// without is the record as if some routines had not been observed.
+// without is the record as if some routines had not been traced.
 func (r *Record) without(names []string) *Record {
 	if len(names) == 0 {
 		return r
@@ -161,7 +161,7 @@ func (r *Record) without(names []string) *Record {
 	less := &Record{Stat: r.Stat, Routines: slices.Clone(r.Routines)}
 	for i := range less.Routines {
 		if slices.Contains(names, less.Routines[i].Name) {
-			less.Routines[i].Observed = false
+			less.Routines[i].Traced = false
 		}
 	}
 	for _, s := range r.Streams {
@@ -172,7 +172,7 @@ func (r *Record) without(names []string) *Record {
 				kept.Marks = append(kept.Marks,
 					truth.Mark{Index: len(kept.Insns), Kind: marks[0].Kind})
 			}
-			if routine, ok := less.Routines.Find(pc); !ok || routine.Observed {
+			if routine, ok := less.Routines.Find(pc); !ok || routine.Traced {
 				kept.Insns = append(kept.Insns, pc)
 			}
 		}
@@ -207,20 +207,20 @@ func UntilExec(t *truth.Trace) *truth.Trace {
 	return onlyThread(t, insns)
 }
 
-// withoutSilentEnd takes from a truth that ends with an exec some instructions that the record does
-// not have: an exec is no evidence of what ran silently before it.
-func (r *Record) withoutSilentEnd(t *truth.Trace) *truth.Trace {
+// withoutUnseenEnd takes from a truth that ends with an exec some instructions that the record does
+// not have: an exec is no evidence of what ran without an event before it.
+func (r *Record) withoutUnseenEnd(t *truth.Trace) *truth.Trace {
 	const longest = 64
 	insns, recorded := t.Threads[0].Insns, 0
 	if len(r.Streams) > 0 {
 		recorded = len(r.Streams[0].Insns)
 	}
-	observed := 0
+	traced := 0
 	for i, pc := range insns {
-		if routine, ok := r.Routines.Find(pc); ok && routine.Observed {
-			observed++
+		if routine, ok := r.Routines.Find(pc); ok && routine.Traced {
+			traced++
 		}
-		if observed > recorded && i >= len(insns)-longest {
+		if traced > recorded && i >= len(insns)-longest {
 			return onlyThread(t, insns[:i])
 		}
 	}
@@ -237,7 +237,8 @@ func onlyThread(t *truth.Trace, insns []uint64) *truth.Trace {
 // ownCode takes out of a coverage what is not the program's own code: _start where it is left out,
 // and in a static image what saves and restores stack pointers and return addresses or ends in a
 // system call, which only the C library's assembly does. A stripped program has no names for them;
-// reasons tell them as well. That a program's own routines are not among them, dynamic images show.
+// reasons identify them as well. That a program's own routines are not among them, dynamic images
+// show.
 func ownCode(c truth.Coverage, static bool) truth.Coverage {
 	reasons := []string{"outermost frame"}
 	if static {

@@ -10,8 +10,8 @@ import (
 
 func TestARecordWithoutARoutine(t *testing.T) {
 	r := &Record{
-		Routines: truth.Routines{{Start: 0x10, End: 0x20, Observed: true, Name: "kept"},
-			{Start: 0x20, End: 0x30, Observed: true, Name: "aside"}},
+		Routines: truth.Routines{{Start: 0x10, End: 0x20, Traced: true, Name: "kept"},
+			{Start: 0x20, End: 0x30, Traced: true, Name: "aside"}},
 		Streams: []*truth.Stream{{TID: 7, Insns: []uint64{0x10, 0x20, 0x21, 0x11, 0x22},
 			Marks: []truth.Mark{{Index: 2, Kind: "unwind"}, {Index: 3, Kind: "handler"},
 				{Index: 5, Kind: "cut"}}}},
@@ -23,8 +23,8 @@ func TestARecordWithoutARoutine(t *testing.T) {
 	if d := cmp.Diff(want, got.Streams); d != "" {
 		t.Error(d)
 	}
-	if got.Routines[1].Observed || !r.Routines[1].Observed {
-		t.Error("the routine is to be unobserved in the new record alone")
+	if got.Routines[1].Traced || !r.Routines[1].Traced {
+		t.Error("the routine is to be untraced in the new record alone")
 	}
 }
 
@@ -33,7 +33,7 @@ func TestOwnCode(t *testing.T) {
 		return truth.Missed{Routine: truth.Routine{Reason: reason}, Insns: n}
 	}
 	c := func() truth.Coverage {
-		return truth.Coverage{Known: 100, Observed: 50, Missed: []truth.Missed{
+		return truth.Coverage{Known: 100, Traced: 50, Missed: []truth.Missed{
 			miss("stores its own return address (may return twice)", 30),
 			miss("outermost frame (no caller)", 10), miss("needs a single-stepped probe", 10)}}
 	}
@@ -51,9 +51,9 @@ func TestATruthEndsAtAnExec(t *testing.T) {
 	if d := cmp.Diff([]uint64{0x10, 0x11, 0x12}, until.Threads[0].Insns); d != "" {
 		t.Error(d)
 	}
-	r := &Record{Routines: truth.Routines{{Start: 0x10, End: 0x20, Observed: true}},
+	r := &Record{Routines: truth.Routines{{Start: 0x10, End: 0x20, Traced: true}},
 		Streams: []*truth.Stream{{Insns: []uint64{0x10, 0x11}}}}
-	if d := cmp.Diff([]uint64{0x10, 0x11}, r.withoutSilentEnd(until).Threads[0].Insns); d != "" {
+	if d := cmp.Diff([]uint64{0x10, 0x11}, r.withoutUnseenEnd(until).Threads[0].Insns); d != "" {
 		t.Error(d)
 	}
 }

@@ -47,7 +47,7 @@ type Target struct {
 	Stdin []byte
 	// FixedAddresses turns address randomisation off, in every run.
 	FixedAddresses bool
-	// Libraries are the base names of shared libraries that are observed as well.
+	// Libraries are the base names of shared libraries that are traced as well.
 	Libraries []string
 }
 
@@ -168,14 +168,14 @@ func (w *Tracer) Stat(ctx context.Context, file string) (query.Stat, error) {
 	return s, nil
 }
 
-// A Plan is what `wpptrace plan --json` says of how much would be observed.
+// A Plan is what `wpptrace plan --json` says of how much would be traced.
 type Plan struct {
-	Total    int `json:"routines_total"`
-	Observed int `json:"routines_observed"`
+	Total  int `json:"routines_total"`
+	Traced int `json:"routines_observed"`
 }
 
-// Share is the observed part, from 0 to 1.
-func (p Plan) Share() float64 { return float64(p.Observed) / float64(max(p.Total, 1)) }
+// Share is the traced part, from 0 to 1.
+func (p Plan) Share() float64 { return float64(p.Traced) / float64(max(p.Total, 1)) }
 
 // Plan asks for the plan of a file.
 func (w *Tracer) Plan(ctx context.Context, path string, flags ...string) (Plan, error) {

@@ -16,27 +16,27 @@ const (
 	Exact Mode = iota
 	// Apart is Exact with signal handlers taken out, for programs whose handlers interrupt the
 	// middle of a path: what was interrupted is compared without its handlers, and after a cut mark
-	// the truth may have what ran silently up to its handler, and each handler activation with the
-	// truth's. A handler of a timer may run any number of times, like any of the truth's; the
-	// others as often as in the truth, in the same order.
+	// the truth may have what ran without an event up to its handler, and each handler activation
+	// with the truth's. A handler of a timer may run any number of times, like any of the truth's;
+	// the others as often as in the truth, in the same order.
 	Apart
 	// Contiguous demands that each stream is a contiguous part of the truth, with holes only where
 	// events were lost: for a tracer that was attached while the program ran.
 	Contiguous
 	// Pieces admits holes at resume marks too: for a program that was met beneath code that is not
-	// observed.
+	// traced.
 	Pieces
 )
 
-// Compare compares the tracer's streams with the truth, restricted to the observed routines.
-// Threads are paired in order of appearance; threads without an observed instruction are left
+// Compare compares the tracer's streams with the truth, restricted to the traced routines.
+// Threads are paired in order of appearance; threads without a traced instruction are left
 // aside. The error shows the first difference of the first thread that differs, with its
 // neighbourhood.
 func Compare(got []*Stream, want *Trace, routines Routines, mode Mode) error {
 	got = slices.DeleteFunc(slices.Clone(got), func(s *Stream) bool { return len(s.Insns) == 0 })
 	var wanted []*Thread
 	for _, t := range want.Threads {
-		if len(routines.observed(t.Insns)) > 0 {
+		if len(routines.traced(t.Insns)) > 0 {
 			wanted = append(wanted, t)
 		}
 	}
@@ -53,26 +53,26 @@ func Compare(got []*Stream, want *Trace, routines Routines, mode Mode) error {
 
 func compareThread(got *Stream, want *Thread, routines Routines, mode Mode) error {
 	for i, pc := range got.Insns {
-		if r, ok := routines.Find(pc); !ok || !r.Observed {
-			return fmt.Errorf("instruction %d, %s, is not in an observed routine", i,
+		if r, ok := routines.Find(pc); !ok || !r.Traced {
+			return fmt.Errorf("instruction %d, %s, is not in a traced routine", i,
 				routines.place(pc))
 		}
 	}
 	m := matcher{got: got, routines: routines, apart: mode == Apart}
 	switch mode {
 	case Contiguous:
-		return m.contiguous(routines.observed(want.Insns), "gap")
+		return m.contiguous(routines.traced(want.Insns), "gap")
 	case Pieces:
-		return m.contiguous(routines.observed(want.Insns), "gap", "resume")
+		return m.contiguous(routines.traced(want.Insns), "gap", "resume")
 	case Apart:
 		main, handlers := want.Split()
-		m.stack = []*expectation{{want: routines.observed(main)}}
+		m.stack = []*expectation{{want: routines.traced(main)}}
 		for _, h := range handlers {
-			h.Insns = routines.observed(h.Insns)
+			h.Insns = routines.traced(h.Insns)
 			m.addHandler(h)
 		}
 	default:
-		m.stack = []*expectation{{want: routines.observed(want.Insns)}}
+		m.stack = []*expectation{{want: routines.traced(want.Insns)}}
 	}
 	return m.match()
 }
@@ -168,13 +168,13 @@ func (m *matcher) advance(pc uint64) bool {
 
 // tail says whether the truth from e.next to end may be what a cut left out: instructions of one
 // routine, the one that was left, each right after the other. What a handler interrupts may have
-// gone on silently in any way, into other routines by their entries and back, for a while.
+// gone on without an event in any way, into other routines by their entries and back, for a while.
 func (m *matcher) tail(e *expectation, end int) bool {
 	const (
 		longest = 15 // bytes an instruction
-		silence = 64 // instructions
+		most    = 64 // instructions
 	)
-	if m.apart && end-e.next > silence {
+	if m.apart && end-e.next > most {
 		return false
 	}
 	for i := e.next; i < end; i++ {

@@ -52,7 +52,7 @@ func TestCompare(t *testing.T) {
 			{Index: 7, Kind: Delivered, Signal: 11}, {Index: 9, Kind: Left},
 		},
 	}
-	silent := &Thread{Insns: []uint64{0x100, 0x104, 0x140, 0x144, 0x140, 0x148}}
+	eventless := &Thread{Insns: []uint64{0x100, 0x104, 0x140, 0x144, 0x140, 0x148}}
 	for _, test := range []struct {
 		name   string
 		want   *Thread
@@ -67,8 +67,8 @@ func TestCompare(t *testing.T) {
 		{"end missing", plain, Exact, "100 104 140 108 10c 110", "instruction 6 differs"},
 		{"more at the end", plain, Exact, "100 104 140 108 10c 110 130 100",
 			"instruction 7 differs"},
-		{"outside of what is observed", plain, Exact, "100 104 140 162 108 10c 110 130",
-			"not in an observed routine"},
+		{"outside of what is traced", plain, Exact, "100 104 140 162 108 10c 110 130",
+			"not in a traced routine"},
 		{"tail cut off", plain, Exact, "100 104 140 108 #cut 130", ""},
 		{"tail missing without a cut", plain, Exact, "100 104 140 108 130",
 			"instruction 4 differs"},
@@ -96,8 +96,8 @@ func TestCompare(t *testing.T) {
 		{"interrupted path cut after the handler", handled, Apart, "100 #handler 190 194 #cut 120",
 			""},
 		{"handler cut off", handled, Apart, "100 104 108 190 #cut 120", ""},
-		{"cut hides what ran silently", silent, Apart, "100 #cut", ""},
-		{"cut hides what ran silently, in order", silent, Exact, "100 #cut",
+		{"cut hides what ran without an event", eventless, Apart, "100 #cut", ""},
+		{"cut hides what ran without an event, in order", eventless, Exact, "100 #cut",
 			"instruction 1 differs"},
 		{"cut hides a way into the middle", plain, Apart, "100 104 140 #cut 110 130",
 			"instruction 3 differs"},
@@ -148,7 +148,7 @@ func TestCompareShowsNeighbourhood(t *testing.T) {
 func TestComparePairsThreads(t *testing.T) {
 	want := &Trace{Threads: []*Thread{
 		{Insns: []uint64{0x100, 0x104}},
-		{Insns: []uint64{0x20, 0x30}}, // nothing observed
+		{Insns: []uint64{0x20, 0x30}}, // nothing traced
 		{Insns: []uint64{0x140}},
 	}}
 	streams, err := ParseInsns(strings.NewReader("5 prog 100\n9 prog 140\n5 prog 104\n"), "prog")
@@ -231,8 +231,8 @@ func TestParseErrors(t *testing.T) {
 func TestCover(t *testing.T) {
 	trace := &Trace{Threads: []*Thread{{Insns: []uint64{0x20, 0x100, 0x104, 0x160, 0x140}}}}
 	c := Cover(trace, routines(t))
-	if c.Known != 4 || c.Observed != 3 || c.Share() != 0.75 {
-		t.Errorf("known %d, observed %d, share %g", c.Known, c.Observed, c.Share())
+	if c.Known != 4 || c.Traced != 3 || c.Share() != 0.75 {
+		t.Errorf("known %d, traced %d, share %g", c.Known, c.Traced, c.Share())
 	}
 	if len(c.Missed) != 1 || c.Missed[0].Routine.Reason != "jump table" || c.Missed[0].Insns != 1 {
 		t.Errorf("missed %+v", c.Missed)

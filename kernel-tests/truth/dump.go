@@ -110,7 +110,7 @@ func (p *insnParser) settle(next *Stream) {
 // A Routine is one contiguous range of a routine, as `wpptrace stat --routines` lists it.
 type Routine struct {
 	Start, End uint64 // End is exclusive
-	Observed   bool
+	Traced     bool
 	Reason     string // why it was left out
 	Name       string
 }
@@ -160,7 +160,7 @@ func parseRoutine(fields []string) (r Routine, err error) {
 	if !leftOut && fields[3] != "observed" {
 		return r, fmt.Errorf("state %q: neither observed nor left-out", fields[3])
 	}
-	r.Observed, r.Reason = !leftOut, reason
+	r.Traced, r.Reason = !leftOut, reason
 	return r, nil
 }
 
@@ -177,11 +177,11 @@ func (rs Routines) Find(pc uint64) (Routine, bool) {
 	return rs[i], true
 }
 
-// observed keeps the instructions that lie in observed ranges.
-func (rs Routines) observed(insns []uint64) []uint64 {
+// traced keeps the instructions that lie in traced ranges.
+func (rs Routines) traced(insns []uint64) []uint64 {
 	var kept []uint64
 	for _, pc := range insns {
-		if r, ok := rs.Find(pc); ok && r.Observed {
+		if r, ok := rs.Find(pc); ok && r.Traced {
 			kept = append(kept, pc)
 		}
 	}
@@ -197,28 +197,28 @@ func (rs Routines) place(pc uint64) string {
 	return fmt.Sprintf("%x %s+%x", pc, r.Name, pc-r.Start)
 }
 
-// A Coverage says how much of a trace lies in observed routines.
+// A Coverage says how much of a trace lies in traced routines.
 type Coverage struct {
-	Known    int      // instructions executed in listed ranges
-	Observed int      // of these, in observed ones
-	Missed   []Missed // the rest, the largest first
+	Known  int      // instructions executed in listed ranges
+	Traced int      // of these, in traced ones
+	Missed []Missed // the rest, the largest first
 }
 
-// Missed is a routine that ran and was not observed.
+// Missed is a routine that ran and was not traced.
 type Missed struct {
 	Routine Routine
 	Insns   int
 }
 
-// Share is the observed part of what is known, from 0 to 1.
+// Share is the traced part of what is known, from 0 to 1.
 func (c Coverage) Share() float64 {
 	if c.Known == 0 {
 		return 1
 	}
-	return float64(c.Observed) / float64(c.Known)
+	return float64(c.Traced) / float64(c.Known)
 }
 
-// Cover measures how much of a trace lies in observed routines.
+// Cover measures how much of a trace lies in traced routines.
 func Cover(trace *Trace, routines Routines) Coverage {
 	var c Coverage
 	missed := map[Routine]int{}
@@ -229,8 +229,8 @@ func Cover(trace *Trace, routines Routines) Coverage {
 				continue
 			}
 			c.Known++
-			if r.Observed {
-				c.Observed++
+			if r.Traced {
+				c.Traced++
 			} else {
 				missed[r]++
 			}

@@ -69,7 +69,7 @@ func ExampleCover() {
 	}
 	thread := &truth.Thread{Insns: []uint64{0x10, 0x14, 0x18, 0x20}}
 	c := truth.Cover(&truth.Trace{Threads: []*truth.Thread{thread}}, routines)
-	fmt.Printf("%.0f %% observed, %s missed: %s\n", 100*c.Share(), c.Missed[0].Routine.Name,
+	fmt.Printf("%.0f %% traced, %s missed: %s\n", 100*c.Share(), c.Missed[0].Routine.Name,
 		c.Missed[0].Routine.Reason)
-	// Output: 75 % observed, start missed: no CFA
+	// Output: 75 % traced, start missed: no CFA
 }

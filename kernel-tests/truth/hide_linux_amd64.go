@@ -47,7 +47,8 @@ func openMemory(pid int) (*os.File, error) {
 	return mem, nil
 }
 
-// possible says whether the images tell code from data, without which nothing may be covered.
+// possible says whether the images distinguish code from data, without which nothing may be
+// covered.
 func (c *curtain) possible() bool {
 	return !slices.ContainsFunc(c.atlas.all(),
 		func(img *image) bool { return len(img.sections) == 0 })

@@ -28,7 +28,7 @@ type segment struct {
 	offset uint64 // in the file
 }
 
-// A fileID tells files apart.
+// A fileID distinguishes files.
 type fileID struct{ device, inode uint64 }
 
 // An opcode is what the stepper must know about an instruction.
@@ -93,7 +93,7 @@ func openImage(path string) (*image, error) {
 	return img, nil
 }
 
-// identify gives e_phoff, which debug/elf does not tell, and the file's identity.
+// identify gives e_phoff, which debug/elf does not give, and the file's identity.
 func identify(path string) (phoff uint64, file fileID, err error) {
 	f, err := os.Open(path)
 	if err != nil {

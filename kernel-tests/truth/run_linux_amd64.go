@@ -33,7 +33,7 @@ type Options struct {
 	// control to come back. It is slower by as much as libraries execute; the result is the same.
 	StepAll bool
 	// Libraries are the base names of shared libraries that are recorded as well, by their
-	// addresses as Placed tells.
+	// addresses as Placed makes them.
 	Libraries []string
 }
 

@@ -400,7 +400,7 @@ func (s *stepper) isOutside(pc uint64) bool {
 	return err == nil && img == nil
 }
 
-// sysGood tells a stop at a system call from a trap.
+// sysGood distinguishes a stop at a system call from a trap.
 const sysGood = 0x80
 
 // called goes on at a system call of a thread that runs free, when it is made and when it has been.

@@ -41,7 +41,7 @@ type Event struct {
 	Signal int // Delivered: its number
 }
 
-// An EventKind tells the events apart.
+// An EventKind distinguishes events.
 type EventKind uint8
 
 // The kinds of event.

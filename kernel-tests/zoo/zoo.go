@@ -35,7 +35,7 @@ const (
 	// several signals interrupt at once
 	NoStatic
 	// is not built with -fno-plt: library calls through the global offset table are not announced,
-	// and a raised handler that faults before its first word is not seen
+	// and a raised handler that faults before its first event is not seen
 	Announced
 	EarlyCode    // runs code of its own before its entry point
 	KillsThreads // ends while its threads live

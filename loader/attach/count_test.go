@@ -47,8 +47,8 @@ func TestCount(t *testing.T) {
 	if err := CheckText(s.Process, s.session.images.executable().image); err != nil {
 		t.Error(err)
 	}
-	if words, _ := drain(t, s.session); len(words) != 0 {
-		t.Errorf("words %v", words)
+	if events, _ := drain(t, s.session); len(events) != 0 {
+		t.Errorf("events %v", events)
 	}
 	if err := s.Process.Signal(unix.SIGKILL); err != nil {
 		t.Fatal(err)

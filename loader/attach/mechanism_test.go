@@ -69,7 +69,7 @@ func hitsOfThreads(t *testing.T, mechanism uprobe.Mechanism, path string) (list 
 }
 
 // A process that was stopped does not wait to go on until kernels that take probes out slowly have
-// done so, or its words have been read.
+// done so, or its events have been read.
 func TestDetachLetsGo(t *testing.T) {
 	s := loadWith(t, Options{Ring: os.Getpagesize(), Hold: true}, "/bin/bash", "-c",
 		"for ((i = 0; i < 50; i++)); do x=$i; done")

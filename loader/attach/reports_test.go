@@ -14,24 +14,24 @@ import (
 	"wpptrace/bpf/wire"
 )
 
-// drain reads all batches and counts words by kind, and the hits.
-func drain(t *testing.T, s *Session) (words map[wire.Kind]int, hits uint64) {
+// drain reads all batches and counts events by kind, and the hits.
+func drain(t *testing.T, s *Session) (events map[wire.Kind]int, hits uint64) {
 	t.Helper()
-	words = map[wire.Kind]int{}
+	events = map[wire.Kind]int{}
 	for {
 		b, err := s.Read(time.Now())
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return words, hits
+			return events, hits
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range b.Len() {
-			words[b.Event(i).Kind()]++
+			events[b.Event(i).Kind()]++
 		}
 		hits += b.Received()
 		if hits != b.Hits-b.Lost {
-			t.Errorf("%d hits in the words, %d - %d in the batch", hits, b.Hits, b.Lost)
+			t.Errorf("%d hits in the events, %d - %d in the batch", hits, b.Hits, b.Lost)
 		}
 	}
 }
@@ -72,8 +72,8 @@ func TestHits(t *testing.T) {
 	if err := s.session.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if words, hits := drain(t, s.session); hits < h.Made || words[wire.End] != 0 {
-		t.Errorf("%d hits of %d, words %v", hits, h.Made, words)
+	if events, hits := drain(t, s.session); hits < h.Made || events[wire.End] != 0 {
+		t.Errorf("%d hits of %d, events %v", hits, h.Made, events)
 	}
 	f.Close()
 	<-s.Done()
@@ -223,7 +223,7 @@ func (s *subject) readsInOrder(t *testing.T) {
 			sequences, last = append(sequences, b.Sequence), b.Event(b.Len()-1).Kind()
 		})
 	if !slices.IsSorted(sequences) || last != wire.End {
-		t.Errorf("batches %d, the last word is %v", sequences, last)
+		t.Errorf("batches %d, the last event is %v", sequences, last)
 	}
 	if m, err := s.session.Counters().Metrics(); err != nil ||
 		m.LostBatches != sequences[len(sequences)-1]+1-uint64(len(sequences)) {

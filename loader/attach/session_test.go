@@ -148,9 +148,9 @@ func TestSession(t *testing.T) {
 	if err := s.session.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	words, hits := drain(t, s.session)
-	if words[wire.Hit] == 0 || words[wire.End] != 1 || hits == 0 {
-		t.Errorf("words by kind %v, %d hits", words, hits)
+	events, hits := drain(t, s.session)
+	if events[wire.Hit] == 0 || events[wire.End] != 1 || hits == 0 {
+		t.Errorf("events by kind %v, %d hits", events, hits)
 	}
 	if m, err := s.session.Counters().Metrics(); err != nil || m != (Metrics{}) {
 		t.Errorf("metrics %+v, %v", m, err)

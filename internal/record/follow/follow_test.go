@@ -18,7 +18,7 @@ func TestAwaitOut(t *testing.T) {
 	}
 }
 
-// A process that is not recorded for the same reason as another is counted, not told of again.
+// A process that is not recorded for the same reason as another is counted, not reported again.
 func TestLeaveOutOnceForEachReason(t *testing.T) {
 	var events []record.Event
 	r := &recorder{handle: func(e record.Event) { events = append(events, e) }}

@@ -57,9 +57,9 @@ func TestTicksAreNoSlowDown(t *testing.T) {
 	}
 }
 
-// TestFewHitsTellLittle: of a process that ran for 2 ms after probes had been put in, most of that
+// TestFewHitsShowLittle: of a process that ran for 2 ms after probes had been put in, most of that
 // was not its own, but followed from it.
-func TestFewHitsTellLittle(t *testing.T) {
+func TestFewHitsShowLittle(t *testing.T) {
 	used := target.Times{CPU: 1800 * time.Microsecond}
 	if e := (KernelShare{}).Estimate(used, NewHitCost(740*time.Microsecond, 0)); !e.Vague() {
 		t.Errorf("%+v, and it was 8", e)
@@ -173,7 +173,7 @@ func TestMeterOfWhatWaits(t *testing.T) {
 }
 
 // TestMeterExceedsByForecast: a process that was slowed down 5,000 times was never found to be
-// slowed down more than 100 times, for what the hits leave of its time tells no more.
+// slowed down more than 100 times, for what the hits leave of its time shows no more.
 func TestMeterExceedsByForecast(t *testing.T) {
 	const ms, forecast = time.Millisecond, 1500
 	begin := time.Now()

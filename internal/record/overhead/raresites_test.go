@@ -118,7 +118,7 @@ func TestRareSitesEstimates(t *testing.T) {
 		t.Errorf("chosen: %v", r.sites)
 	}
 	if next, ok := r.estimate(time.Hour); !ok || math.Abs(next.own-e.own) > 1 {
-		t.Errorf("%+v, and the sites before told %+v", next, e)
+		t.Errorf("%+v, and the sites before gave %+v", next, e)
 	}
 }
 

@@ -109,7 +109,7 @@ func TestCostlyWindows(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
 		inWindows, inChanges tracedUse // of 3 s, in which it used 60 ms besides
-		least, most          float64   // what may be told of the most that windows are
+		least, most          float64   // what may be known of the most that windows are
 	}{
 		{"single-stepped", tracedUse{target.Times{CPU: 140 * ms}, NewHitCost(0, 90*ms), 20 * ms},
 			tracedUse{}, 0.5, 0.8},

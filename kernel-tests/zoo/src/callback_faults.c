@@ -1,4 +1,4 @@
-// What is called back faults before its first word: in a comparison, in a handler that is raised,
+// What is called back faults before its first event: in a comparison, in a handler that is raised,
 // behind a callback's own calls. Handlers mend it, or jump out.
 #define _GNU_SOURCE
 #include <setjmp.h>

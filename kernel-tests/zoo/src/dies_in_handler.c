@@ -1,4 +1,4 @@
-// Ends in a handler that has interrupted a handler that has interrupted what made no word, both of
+// Ends in a handler that has interrupted a handler that has interrupted what made no event, both of
 // them left out for a breakpoint.
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// A thread faults in a function of the library before its first word, when the first thread has
+// A thread faults in a function of the library before its first event, when the first thread has
 // long come to wait.
 #include <pthread.h>
 #include <signal.h>

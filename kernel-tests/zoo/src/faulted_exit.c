@@ -1,4 +1,4 @@
-// A call through a pointer in memory faults, and a handler that speaks ends the process.
+// A call through a pointer in memory faults, and a handler with an event ends the process.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

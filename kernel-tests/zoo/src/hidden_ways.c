@@ -41,7 +41,7 @@ void anywhere(unsigned value);
 
 unsigned halves __attribute__((visibility("hidden"))) = 1;
 FUNCTION(two_halves, "add %edi, halves(%rip)\n.Lsecond_half: imul $3, halves(%rip), %eax\nmov %eax, halves(%rip)\nret\n");
-// its unwind rows do not tell
+// its unwind rows do not show
 FUNCTION(to_second_half, "push %rbx\n" PUSHED "pop %rbx\njmp .Lsecond_half\n");
 void two_halves(unsigned value);
 void to_second_half(unsigned value);

@@ -33,7 +33,7 @@ static void note(int *values, int n) { mix(values[n - 1]); }
 typedef void use(int *values, int n);
 static use *volatile uses[] = {sort_up, sort_down, note};
 
-// Nothing speaks between the two calls unless the first is known to leave things open.
+// No event comes between the two calls unless the first is known to leave things open.
 NOINLINE static int sorted(int *values, int n, use *then)
 {
 	sort_down(values, n);
@@ -41,7 +41,7 @@ NOINLINE static int sorted(int *values, int n, use *then)
 	return values[0];
 }
 
-// Silent itself, and its caller goes on to a call by pointer.
+// Without an event itself, and its caller goes on to a call by pointer.
 NOINLINE static void between(int *values, int n) { sort(values, n, compare); values[0]++; }
 
 NOINLINE static int twice(int *values, int n, use *then)

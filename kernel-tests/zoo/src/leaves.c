@@ -12,7 +12,7 @@ NOINLINE static int both_ways(int x) { return x + 1; }
 NOINLINE static int outer(int x) { return twice_plus(identity(x)); }
 NOINLINE static int outermost(int x) { return outer(x) + outer(x + 1); }
 
-// qsort and bsearch call these; one of them is silent: it decides nothing.
+// qsort and bsearch call these; one of them has no probe: it decides nothing.
 static int always_equal(const void *a, const void *b)
 {
 	(void)a;

@@ -1,4 +1,4 @@
-// Signals raised in code that is not observed and that others have jumped to: what led there has
+// Signals raised in external code that others have jumped to: what led there has
 // run before the handler.
 #include <signal.h>
 
@@ -11,7 +11,7 @@ static void handler(int sig)
 		mix(7);
 }
 
-// Without unwind information, so that it is not observed.
+// Without unwind information, so that it is not traced.
 void raises(unsigned x);
 __asm__(".pushsection .text\n.type raises, @function\n"
 	"raises: sub $8, %rsp\n mov $10, %edi\n call raise@PLT\n add $8, %rsp\n ret\n"
@@ -24,7 +24,7 @@ NOINLINE static void jumps(unsigned x)
 	raises(x);
 }
 
-// One path, and no word before the jump.
+// One path, and no event before the jump.
 NOINLINE static void straight(unsigned x)
 {
 	mix(x);

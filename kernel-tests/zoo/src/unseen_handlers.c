@@ -1,4 +1,4 @@
-// Handlers that are left out, for a breakpoint in them, jump out of what made no word, end its
+// Handlers that are left out, for a breakpoint in them, jump out of what made no event, end its
 // thread there, or mend a fault.
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -38,7 +38,7 @@ static void end_thread(int number)
 	syscall(SYS_exit, number);
 }
 
-// A handler that is observed ends the thread before this has made a word.
+// A handler that is traced ends the thread before this has made an event.
 static void count_and_end(int number)
 {
 	for (int i = 0; i < 4; i++)
@@ -76,7 +76,7 @@ static int fault_if_equal(const void *key, const void *element)
 	return *(const int *)key - *(const int *)element;
 }
 
-// What is called back makes no word before it faults, and nothing lies between one call of the
+// What is called back makes no event before it faults, and nothing lies between one call of the
 // library and the next.
 NOINLINE static void fault_called_back(int n)
 {
@@ -123,7 +123,7 @@ static void *fault_at_once(void *unused)
 	return unused;
 }
 
-// The kernel tells who joins a thread that it has ended.
+// The kernel lets those know who join a thread that it has ended.
 static void run(void *(*begin)(void *), void (*handler)(int))
 {
 	pthread_t thread;
