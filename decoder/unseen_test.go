@@ -162,7 +162,7 @@ func TestLeftOutDies(t *testing.T) {
 	}
 	odd := p.Containing(placeOf(p, "odd"))
 	if odd.Traced() {
-		t.Fatal("odd is observed")
+		t.Fatal("odd is traced")
 	}
 	registers := registersAt(unseenAt - 64)
 	for name, events := range map[string][]wire.Event{

@@ -95,7 +95,7 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 	return x
 }
 
-// isUnseen reports whether one of the snapshots may have run some paths unseen: it does not observe
+// isUnseen reports whether one of the snapshots may have run some paths unseen: it does not trace
 // one of them or, where there are several, something that the other one has between paths.
 func (x *alphabet) isUnseen(symbols []uint32) bool {
 	return len(symbols) > 1 && x.differ || slices.ContainsFunc(symbols,

@@ -78,8 +78,8 @@ func TestHotByCostTable(t *testing.T) {
 	}
 }
 
-// What costs depend on is told apart in the expansion, and the subpaths of that are counted one by
-// one.
+// What costs depend on is distinguished in the expansion, and the subpaths of that are counted one
+// by one.
 func TestHotByCostTableEqualsBruteForce(t *testing.T) {
 	check := func(t *testing.T, cut bool) {
 		rapid.Check(t, func(t *rapid.T) {

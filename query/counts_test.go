@@ -37,7 +37,7 @@ func TestBlockCounts(t *testing.T) {
 	}
 }
 
-// TestBlockCountsOfNothing: a routine that was observed and never entered is known to have been so.
+// TestBlockCountsOfNothing: a routine that was traced and never entered is known to have been so.
 func TestBlockCountsOfNothing(t *testing.T) {
 	s := querytest.Letters("a")
 	s.Threads = nil

@@ -22,7 +22,7 @@ const (
 	Gone   Change = "gone"   // it ran only in the first
 	Hotter Change = "hotter" // it cost more in the second
 	Colder Change = "colder" // it cost less in the second
-	// it ran in one; the other does not observe all of it, or what came between
+	// it ran in one; the other does not trace all of it, or what came between
 	Unseen Change = "unseen"
 )
 

@@ -17,7 +17,7 @@ import (
 func TestDiff(t *testing.T) {
 	a, b := querytest.BuildOf(querytest.Letters("abcabcx", "ab"),
 		"1"), querytest.BuildOf(querytest.Letters("bcbcbcxdd"), "1")
-	// Letters are numbered, and their routines stand, as they come; entries tell them.
+	// Letters are numbered, and their routines stand, as they come; entries identify them.
 	both := [2]*wpp.Snapshot{a, b}
 	r, err := Diff(a, b, DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4,
 		Metric: Instructions}})
@@ -34,9 +34,9 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// What one snapshot does not observe was told to be gone, or new: a routine that it leaves out, a
+// What one snapshot does not trace was said to be gone, or new: a routine that it leaves out, a
 // library that is none of its images.
-func TestDiffOfUnobserved(t *testing.T) {
+func TestDiffOfUntraced(t *testing.T) {
 	a, b := querytest.BuildOf(querytest.Letters("xabcabc"),
 		"1"), querytest.BuildOf(querytest.Letters("xadada"), "1")
 	b.Routines = append(b.Routines, wpp.Routine{Name: "b", Entry: 0x2000, LeftOut: "not selected"})
@@ -105,8 +105,8 @@ func TestDiffRefuses(t *testing.T) {
 	}
 }
 
-// What was made of traces has no build id and no instructions: names tell the routines, and each
-// path costs 1.
+// What was made of traces has no build id and no instructions: names identify the routines, and
+// each path costs 1.
 func TestDiffOfTraces(t *testing.T) {
 	trace := func(file, text string) *wpp.Snapshot {
 		s := querytest.Letters(text)
@@ -140,7 +140,7 @@ func TestDiffOfTraces(t *testing.T) {
 	}
 }
 
-// Two images of a snapshot may have no build id: their routines are told apart by names.
+// Two images of a snapshot may have no build id: their routines are distinguished by names.
 func TestDiffOfImagesWithoutBuildIDs(t *testing.T) {
 	of := func(text, image string) *wpp.Snapshot {
 		s := querytest.BuildOf(querytest.Letters(text), "1")
@@ -275,8 +275,8 @@ func BenchmarkDiff(b *testing.B) {
 		func(s *wpp.Snapshot) string { return ask(shorter[s].Flat, querytest.FlatOf(s)) })
 }
 
-// TestRoutinesWithoutEntries: routines whose entries are not known are told apart by their order,
-// by name and in two snapshots.
+// TestRoutinesWithoutEntries: routines whose entries are not known are distinguished by their
+// order, by name and in two snapshots.
 func TestRoutinesWithoutEntries(t *testing.T) {
 	twins := func(text string) *wpp.Snapshot {
 		s := querytest.Letters(text)

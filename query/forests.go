@@ -16,7 +16,7 @@ type forests struct {
 	threads []*wpp.Thread
 	symbols int      // terminals are below this
 	renamed []uint32 // terminal of a grammar -> of the forests; nil: the same
-	costs   *costs   // nil: no path is told apart by what ran before it
+	costs   *costs   // nil: no path is distinguished by what ran before it
 	whole   *forest  // nil: there are several
 	counts  []uint64 // see count
 }

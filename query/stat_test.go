@@ -33,7 +33,7 @@ func TestSlowDownIsWithinBounds(t *testing.T) {
 		t.Errorf("%v likely, and at most 8", likely)
 	}
 	if most := statOf(t, s).SlowDownMost; most != 8 {
-		t.Errorf("at most %v, and CPU times tell 8", most)
+		t.Errorf("at most %v, and CPU times show 8", most)
 	}
 	s.Figures.CPUTime = 1
 	if most := statOf(t, s).SlowDownMost; most != 5 {

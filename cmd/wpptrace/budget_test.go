@@ -48,7 +48,7 @@ func TestUsualFlags(t *testing.T) {
 	}
 }
 
-// A progress is when a process has told that it had done another stretch of the same work.
+// A progress is when a process has reported that it had done another stretch of the same work.
 type progress struct {
 	mutex sync.Mutex
 	at    []time.Time
@@ -71,7 +71,7 @@ func (p *progress) stretch(t *testing.T, from, to time.Time) time.Duration {
 		last++
 	}
 	if first < 0 || last == first {
-		t.Fatal("the process does not tell of two stretches")
+		t.Fatal("the process does not report two stretches")
 	}
 	return p.at[last].Sub(p.at[first]) / time.Duration(last-first)
 }

@@ -50,7 +50,7 @@ func TestCanary(t *testing.T) {
 			if got := plan.Canary; (got.Hits > 0) != c.busy ||
 				(got.SlowDown != nil && *got.SlowDown > 1) != c.busy || stood < 0.9 {
 				// the kernel's timers may be a tick early
-				t.Errorf("the canary tells %+v", got)
+				t.Errorf("the canary reports %+v", got)
 			}
 			s.isClean()
 			got = append(got, s.ask(work))

@@ -113,8 +113,8 @@ func findMount(t *testing.T, kind, option string) (mount, root string) {
 	return "", ""
 }
 
-// makeLimited makes a group that has a file for its limit. In version 2 its parent has to be told
-// that it has.
+// makeLimited makes a group that has a file for its limit. In version 2 its parent has to allow
+// that.
 func makeLimited(dir, limit string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -229,8 +229,8 @@ func holdsLosses(t *testing.T, id ebpf.MapID) bool {
 }
 
 // In a control group of 64 MiB, as containers are, a stream of paths that cannot be compressed is
-// recorded, for a minute with make soak: wpptrace lives, keeps within it, and tells what it missed.
-// All else is exact.
+// recorded, for a minute with make soak: wpptrace lives, keeps within it, and reports what it
+// missed. All else is exact.
 func TestSmallControlGroup(t *testing.T) {
 	group := makeGroup(t)
 	program := compileRandomPaths(t)
@@ -275,7 +275,7 @@ func TestSmallControlGroup(t *testing.T) {
 		"hot subpaths, which cover") || !strings.Contains(errs,
 		"\nlost: ") || !strings.Contains(errs,
 		"where the ring buffer was full") || strings.Contains(errs, "may be wrong") {
-		t.Errorf("printed %q, told %q", out, errs)
+		t.Errorf("printed %q, printed %q", out, errs)
 	}
 	followSteps(t, w.path("x.wpp"), bytes)
 }
@@ -308,7 +308,7 @@ func TestFullControlGroup(t *testing.T) {
 	refused.wait(1)
 	if errs := refused.errs.String(); !strings.Contains(errs, "MiB of its memory") ||
 		!strings.Contains(errs, "-F") {
-		t.Errorf("told %q", errs)
+		t.Errorf("printed %q", errs)
 	}
 	if n := probesOf(t, pid); n != 0 {
 		t.Errorf("%d probes stand", n)

@@ -8,16 +8,16 @@ import (
 	"wpptrace/loader/requirement"
 )
 
-// What is missing is told with the fix, and nothing hides what comes after it.
+// What is missing is printed with the fix, and nothing hides what comes after it.
 func TestCheckReport(t *testing.T) {
 	r := checkReport{OK: true}
 	r.add([]requirement.Requirement{
-		{Name: "one", Find: func() (string, error) { return "fine", nil }, Fix: "never told"},
+		{Name: "one", Find: func() (string, error) { return "fine", nil }, Fix: "never printed"},
 		{Name: "two", Find: func() (string, error) { return "", errors.New("broken") },
 			Fix: "mend it"},
 		{Name: "three", Find: func() (string, error) { return "fine", nil }, Fix: ""},
 		{Name: "four", Find: func() (string, error) { return "", requirement.ErrUnknown },
-			Fix: "never told"},
+			Fix: "never printed"},
 	}...)
 	var out strings.Builder
 	if err := r.write(&out, false); err != nil {

@@ -315,7 +315,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	if out, errs := w.stdout.String(), w.errs.String(); !strings.Contains(out,
 		"minimal hot subpaths") || !strings.Contains(errs, "lost: 0 events\n") {
-		t.Errorf("what was recorded is not told of:\n%s\n%s", out, errs)
+		t.Errorf("what was recorded is not reported:\n%s\n%s", out, errs)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left", left)

@@ -261,7 +261,7 @@ func TestFollow(t *testing.T) {
 			}
 			if !regexp.MustCompile("^("+c.refuse+")$").MatchString(strings.Join(refused, "; ")) ||
 				!strings.HasSuffix(f.errs, "\nlost: 0 events\n") {
-				t.Errorf("it is told: %s", f.errs)
+				t.Errorf("it printed: %s", f.errs)
 			}
 			if n := len(w.files()); n != len(f.recorded) {
 				t.Errorf("%d files for %d recordings: %q", n, len(f.recorded), w.files())
@@ -270,7 +270,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A shell that runs jobs on a terminal does not see one stop: they are not followed, which is told.
+// A shell that runs jobs on a terminal does not see one stop: they are not followed, which is
+// printed.
 func TestFollowJobs(t *testing.T) {
 	program := compileC(t, kin, "-O1", "-pthread")
 	terminal, name := openTerminal(t)
@@ -289,7 +290,7 @@ func TestFollowJobs(t *testing.T) {
 	if errs := w.errs.String(); !strings.Contains(errs, "is not recorded: it is the job of a "+
 		"shell on a terminal") || !strings.Contains(errs, "nor are 1 more: ") || strings.Count(errs,
 		"recording") != 1 {
-		t.Errorf("it is told: %s", errs)
+		t.Errorf("it printed: %s", errs)
 	}
 }
 
@@ -304,11 +305,11 @@ func openTerminal(t *testing.T) (terminal *os.File, name string) {
 	return terminal, fmt.Sprintf("/dev/pts/%d", n)
 }
 
-// Each program of a pipeline has a snapshot; one that cannot be recorded is told of, and runs;
+// Each program of a pipeline has a snapshot; one that cannot be recorded is reported, and runs;
 // figures come one object a line.
 func TestFollowPipeline(t *testing.T) {
-	const silent = `void _start(void) { __asm__("mov $60, %eax; xor %edi, %edi; syscall"); }`
-	program := compileC(t, silent, "-nostdlib", "-static", "-fno-asynchronous-unwind-tables")
+	const bare = `void _start(void) { __asm__("mov $60, %eax; xor %edi, %edi; syscall"); }`
+	program := compileC(t, bare, "-nostdlib", "-static", "-fno-asynchronous-unwind-tables")
 	w := startTracer(t, "--follow-fork", "--json", "-o", "x.wpp", "--", "dash", "-c",
 		`echo one | cat; "$0"; exec cat /dev/null`, program)
 	w.wait(0)
@@ -325,7 +326,7 @@ func TestFollowPipeline(t *testing.T) {
 	}
 	if strings.Count(errs, " (prog) is not recorded: ") != 1 ||
 		strings.Contains(errs, "started others") {
-		t.Errorf("it is told: %s", errs)
+		t.Errorf("it printed: %s", errs)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestGuardKilled(t *testing.T) {
 	want := answers(t, work, work)
 	for _, c := range []struct {
 		flags   []string
-		mayTell bool
+		mayLook bool
 	}{
 		{[]string{"-F", "^execute_"}, false}, // with no capability left
 		{[]string{"-F", "^execute_", "--overhead", "50"}, true},
@@ -43,9 +43,9 @@ func TestGuardKilled(t *testing.T) {
 			}
 			w.expect("its guard has been killed")
 			w.wait(0)
-			if got, told := w.errs.String(), tellsOfProbes(t, s.pid(),
-				c.mayTell); !strings.Contains(got, told) {
-				t.Errorf("%q, want %q", got, told)
+			if got, want := w.errs.String(), probesReported(t, s.pid(),
+				c.mayLook); !strings.Contains(got, want) {
+				t.Errorf("%q, want %q", got, want)
 			}
 			if n := statOf(t, w, "x.wpp").Anomalies; n > 0 {
 				t.Errorf("%d anomalies", n)
@@ -119,11 +119,11 @@ func userOf(t *testing.T, pid int) (uid int) {
 	return uid
 }
 
-// tellsOfProbes is what is to be told of the probes of a guard that has been killed as it put them
-// in, say: the kernel leaves some in then.
-func tellsOfProbes(t *testing.T, pid int, mayTell bool) string {
+// probesReported is what is to be printed of the probes of a guard that has been killed as it put
+// them in, say: the kernel leaves some in then.
+func probesReported(t *testing.T, pid int, mayLook bool) string {
 	t.Helper()
-	if !mayTell {
+	if !mayLook {
 		return "could not verify that its probes were removed: "
 	}
 	if n := leftProbes(t, pid); n > 0 {

@@ -129,7 +129,7 @@ func hostileProgram(t *testing.T, dir string) (program string) {
 	return moved
 }
 
-// A watch tells who opens what (fanotify(7)).
+// A watch reports who opens what (fanotify(7)).
 type watch struct {
 	t  *testing.T
 	fd int
@@ -312,7 +312,7 @@ func waitUntilStuck(t *testing.T, pid int) {
 	}, "wpptrace waits for code that never answers")
 }
 
-// What is given for a program and is none is neither waited for nor told of on more than a line.
+// What is given for a program and is none is neither waited for nor reported on more than a line.
 func TestNoPrograms(t *testing.T) {
 	dir := t.TempDir()
 	pipe, secret := filepath.Join(dir, "a\npipe\x1b[31m"), filepath.Join(dir, "secret")

@@ -139,7 +139,7 @@ func (o *opened) open(how, times int) {
 	o.answer()
 }
 
-// record has plugins observed that are open, or will be.
+// record has plugins traced that are open, or will be.
 func (o *opened) record(flags ...string) *tracer {
 	o.t.Helper()
 	return o.recordBy(exec.Command("wpptrace"), flags...)
@@ -273,7 +273,7 @@ func TestLibraryInOneThread(t *testing.T) {
 	o.finishWith(w, 5*runs)
 }
 
-// A library whose file has been removed is observed by way of the process, and what is in its place
+// A library whose file has been removed is traced by way of the process, and what is in its place
 // by now is another.
 func TestReplacedLibraries(t *testing.T) {
 	o := startOpener(t)
@@ -291,7 +291,7 @@ func TestReplacedLibraries(t *testing.T) {
 	o.finishWith(w, (3+5+2)*runs)
 }
 
-// More libraries than can be observed are code that is not observed, and the recording goes on.
+// More libraries than can be traced are external code, and the recording goes on.
 func TestTooManyLibraries(t *testing.T) {
 	dir := t.TempDir()
 	library, err := os.ReadFile(compileC(t, plugin, "-O1", "-shared", "-fPIC"))
@@ -321,12 +321,12 @@ int main(int argc, char **argv)
 	checkRecording(t, w, "x.wpp", uint64(attach.MaxLibraries*runs))
 	if n := strings.Count(w.errs.String(), "is not traced: it is one too many: 32 libraries can "+
 		"be traced"); n != 2 {
-		t.Errorf("%d libraries are told of that are one too many, not 2:\n%s", n, w.errs.String())
+		t.Errorf("%d libraries are reported as one too many, not 2:\n%s", n, w.errs.String())
 	}
 }
 
 // A process that somebody stops and lets go on, again and again, while it opens libraries, comes to
-// its end, and what is recorded is so or told not to be.
+// its end. All is recorded, or the output says that it is not.
 func TestLibrariesAndSomebodyElsesStops(t *testing.T) {
 	const times, stops = 50, 40
 	o := startOpener(t)
@@ -360,8 +360,8 @@ func TestLibraryNotLoaded(t *testing.T) {
 	w.expect("are over")
 	w.expect(`--lib "nosuch" has named no library`)
 	w.wait(0)
-	if told := w.errs.String(); strings.Contains(told, `"libc.so*"`) {
-		t.Errorf("what names a library is told not to:\n%s", told)
+	if printed := w.errs.String(); strings.Contains(printed, `"libc.so*"`) {
+		t.Errorf("what names a library is said not to:\n%s", printed)
 	}
 	s.end()
 }

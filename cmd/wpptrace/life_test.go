@@ -221,7 +221,7 @@ func TestFirstThreadEnds(t *testing.T) {
 		w := startTracer(t, "-p", strconv.Itoa(s.pid()))
 		w.wait(1)
 		if errs := w.errs.String(); !strings.Contains(errs, refusal) {
-			t.Errorf("told %s", errs)
+			t.Errorf("printed %s", errs)
 		}
 		s.end()
 	})

@@ -65,11 +65,12 @@ int main(int c, char **v)
 }
 `
 
-// inlinedText is what is told of the path of inlining's main that runs most of its instructions.
+// inlinedText is what is printed of the path of inlining's main that runs most of its instructions.
 var inlinedText = []string{"prog.c:3 in third", "inlined at PATH/prog.c:7 in second",
 	"inlined at PATH/prog.c:11 in first", "inlined at PATH/prog.c:17 in main"}
 
-// TestInlinedCalls: a recording tells what is inlined where, in its table, of a path, and as JSON.
+// TestInlinedCalls: a recording reports what is inlined where, in its table, of a path, and as
+// JSON.
 func TestInlinedCalls(t *testing.T) {
 	program := compileC(t, inlining, "-g", "-O2")
 	snapshot := filepath.Join(t.TempDir(), "x.wpp")

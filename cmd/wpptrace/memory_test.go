@@ -135,7 +135,7 @@ func TestAlphabetAndRunsKeepToTheMemory(t *testing.T) {
 // was resident.
 const peakFile = "WPPTRACE_TEST_PEAK"
 
-// mainMeasured is wpptrace, but that it tells what memory it took. What the system tells of a
+// mainMeasured is wpptrace, but that it reports what memory it took. What the system reports of a
 // process that has ended includes what its parent had when it began.
 func mainMeasured() {
 	status := run(os.Args[1:], os.Stdout, os.Stderr)
@@ -219,7 +219,7 @@ func TestCompressKeepsToItsMemory(t *testing.T) {
 	}
 	if !strings.HasPrefix(errs, "wpptrace: snapshot "+snapshot+" is truncated ") ||
 		strings.Count(errs, "\n") != 1 {
-		t.Errorf("told %q", errs)
+		t.Errorf("printed %q", errs)
 	}
 }
 

@@ -113,7 +113,7 @@ func TestFileCapabilities(t *testing.T) {
 	for _, p := range []int{cmd.Process.Pid, guardOf(t, cmd.Process.Pid)} {
 		if info, err := os.Stat(fmt.Sprintf("/proc/%d/mem", p)); err != nil ||
 			info.Sys().(*syscall.Stat_t).Uid != 0 {
-			// whose it is tells who may look
+			// its owner is who may look
 			t.Errorf("process %d, which has no capabilities, can be taken over: %v, %v", p, info,
 				err)
 		}

@@ -31,8 +31,8 @@ func TestNothingIsLostOfCommands(t *testing.T) {
 	checkRecording(t, w, "x.wpp", 10000)
 }
 
-// Threads that run on while the one that has been told to stop waits for a processor are told as
-// well: the page has no room for what they would say.
+// Threads that run on while the one that has had the signal to stop waits for a processor get it as
+// well: the page has no room for their events.
 func TestNothingIsLostOfThreads(t *testing.T) {
 	path := compileC(t, `
 		#include <pthread.h>
@@ -80,8 +80,8 @@ func keepBusy(t *testing.T) {
 	}
 }
 
-// shortThreads is a server that has threads make words each, by CALLS calls, as often as it is
-// told: THREADS at a time. With -DWAIT they wait then. Ten calls are less than a batch.
+// shortThreads is a server that has threads make events each, by CALLS calls, as often as it is
+// asked: THREADS at a time. With -DWAIT they wait then. Ten calls are less than a batch.
 const shortThreads = `
 	#include <pthread.h>
 	#include <stdio.h>

@@ -24,7 +24,7 @@ func TestPlanOfGoProgram(t *testing.T) {
 	}
 }
 
-// That it cannot be traced is told by check too.
+// That it cannot be traced is printed by check too.
 func TestCheckOfGoProgram(t *testing.T) {
 	cmd := exec.Command("gofmt") // which waits for what it is to format
 	stdin, err := cmd.StdinPipe()
@@ -42,27 +42,28 @@ func TestCheckOfGoProgram(t *testing.T) {
 	}
 }
 
-// Of code that nothing tells of, and that is much, the recording says so; start-up code and linkage
-// stubs are not worth a word.
-func TestCodeInNoRoutineIsToldOf(t *testing.T) {
+// Where much code is in no routine, the recording says so; start-up code and linkage
+// stubs are not worth a line.
+func TestCodeInNoRoutineIsReported(t *testing.T) {
 	const code = `int main(void) { return 0; }
 __asm__(".text\n.rept %s\nxor %%eax, %%eax\n.endr");`
 	for _, c := range []struct {
 		instructions string
-		told         bool
+		printed      bool
 	}{{"100", false}, {"4000", true}} {
 		program := compileC(t, strings.NewReplacer("%s", c.instructions, "%%", "%").Replace(code),
 			"-O1", "-s")
 		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program)
-		if told := strings.Contains(errs, "%, are in no routine, as start-up code and what has "+
-			"no unwind information: they are not traced\n"); status != 0 || told != c.told {
-			t.Errorf("%s instructions: exit %d, told %v:\n%s", c.instructions, status, told, errs)
+		if printed := strings.Contains(errs, "%, are in no routine, as start-up code and what has "+
+			"no unwind information: they are not traced\n"); status != 0 || printed != c.printed {
+			t.Errorf("%s instructions: exit %d, printed %v:\n%s", c.instructions, status, printed,
+				errs)
 		}
 	}
 }
 
 // What ran most in the recording that weights are of is left out where it needs single-stepped
-// probes: that is told.
+// probes: that is printed.
 func TestWeightsLeaveOutWhatRanMost(t *testing.T) {
 	program := compileC(t, `
 #include <stdlib.h>
@@ -76,24 +77,25 @@ int main(void)
 	return 0;
 }`, "-O2", "-Wl,--build-id")
 	dir := t.TempDir()
-	record := func(file string, flags ...string) (told string) {
-		_, told, status := wpptrace(append(flags, "-o", filepath.Join(dir, file), "--", program)...)
+	record := func(file string, flags ...string) (printed string) {
+		_, printed, status := wpptrace(append(flags, "-o", filepath.Join(dir, file), "--",
+			program)...)
 		if status != 0 {
-			t.Fatalf("status %d, %s", status, told)
+			t.Fatalf("status %d, %s", status, printed)
 		}
-		return told
+		return printed
 	}
 	warning :=
 		regexp.MustCompile(`\d\d% of the instructions that ran in \S+, of what is to be traced, are in routines left out, most in compare: .*--complete`)
-	if told := record("first"); warning.MatchString(told) {
-		t.Errorf("told %q without weights", told)
+	if printed := record("first"); warning.MatchString(printed) {
+		t.Errorf("printed %q without weights", printed)
 	}
 	weights := []string{"--weights", filepath.Join(dir, "first")}
-	if told := record("second", weights...); !warning.MatchString(told) {
-		t.Errorf("told %q", told)
+	if printed := record("second", weights...); !warning.MatchString(printed) {
+		t.Errorf("printed %q", printed)
 	}
-	if told := record("third", append(weights, "--complete")...); warning.MatchString(told) {
-		t.Errorf("told %q with --complete", told)
+	if printed := record("third", append(weights, "--complete")...); warning.MatchString(printed) {
+		t.Errorf("printed %q with --complete", printed)
 	}
 }
 

@@ -212,7 +212,7 @@ func TestFilesAreTheUsers(t *testing.T) {
 	}
 }
 
-// state tells of the files in directories that are not the user's.
+// state describes the files in directories that are not the user's.
 func (p *powered) state() (all string) {
 	for _, s := range p.secrets[:2] {
 		dir := filepath.Dir(s.path)

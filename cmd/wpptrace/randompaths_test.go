@@ -47,7 +47,7 @@ func compileRandomPaths(t *testing.T) (program string) {
 		"-fno-tree-loop-if-convert")
 }
 
-// seldom never ends either. It sleeps now and then, so that its words can be taken as they come,
+// seldom never ends either. It sleeps now and then, so that its events can be taken as they come,
 // and is dear enough for windows.
 const seldom = `
 #include <unistd.h>

@@ -11,7 +11,7 @@ import (
 	"wpptrace/query"
 )
 
-// What is recorded in windows of a process that hits slow down hundreds of times tells how much it
+// What is recorded in windows of a process that hits slow down hundreds of times says how much it
 // did in all.
 func TestNumbersOfWindows(t *testing.T) {
 	const dear = 2 * time.Microsecond // a hit: then it runs thousands of times slower, not hundreds
@@ -41,19 +41,19 @@ func TestNumbersOfWindows(t *testing.T) {
 	}
 	ran := float64(took) / float64(p.stretch(t, began, began.Add(took))) * 1e6
 	if most := s.Figures.SampledMost; most > 0 && s.Figures.HitTime > dear {
-		// which is promised where counting does not tell
+		// which is promised where counting does not show it
 		if float64(recorded) > ran*most {
 			t.Errorf("%d calls, at most %.3g of it, and it made %.3g", recorded, most, ran)
 		}
 		return
 	}
-	told := float64(recorded) / s.Figures.Sampled
+	estimate := float64(recorded) / s.Figures.Sampled
 	factor := 4.0 // little is recorded; without counting it would be some hundred
 	if s.Figures.HitTime > dear {
 		factor = 40
 	}
-	if told < ran/factor || told > factor*ran {
+	if estimate < ran/factor || estimate > factor*ran {
 		t.Errorf("%d calls in %d windows, %.3g (at most %.3g) of it: %.3g calls, and it made %.3g",
-			recorded, s.Figures.Windows, s.Figures.Sampled, s.Figures.SampledMost, told, ran)
+			recorded, s.Figures.Windows, s.Figures.Sampled, s.Figures.SampledMost, estimate, ran)
 	}
 }

@@ -52,7 +52,7 @@ func TestAttach(t *testing.T) {
 		t.Errorf("no hot subpaths on stdout: %s", w.stdout.String())
 	}
 	if !strings.HasSuffix(w.errs.String(), "\nlost: 0 events\n") {
-		t.Errorf("the last line does not tell of losses: %s", w.errs.String())
+		t.Errorf("the last line does not report losses: %s", w.errs.String())
 	}
 }
 
@@ -67,7 +67,7 @@ func checkRecording(t *testing.T, w *tracer, name string, least uint64) query.St
 	return stat
 }
 
-// endedOn fails the test unless a snapshot tells that the recording ended for that reason.
+// endedOn fails the test unless a snapshot says that the recording ended for that reason.
 func endedOn(t *testing.T, w *tracer, name string, want record.Reason) {
 	t.Helper()
 	if got := statOf(t, w, name).Ended; got != string(want) {
@@ -116,10 +116,10 @@ func TestSnapshotOnSignal(t *testing.T) {
 // A terminal that goes away, or that somebody wants to be rid of what runs in it, loses no
 // recording.
 func TestOtherSignalsThatEnd(t *testing.T) {
-	heard := make(chan os.Signal, 1)
+	arrived := make(chan os.Signal, 1)
 	// so that the recorder does not inherit that it is ignored, where the tests run under nohup
-	signal.Notify(heard, unix.SIGHUP)
-	defer signal.Stop(heard)
+	signal.Notify(arrived, unix.SIGHUP)
+	defer signal.Stop(arrived)
 	for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGQUIT} {
 		s := startServer(t)
 		w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
@@ -134,7 +134,7 @@ func TestOtherSignalsThatEnd(t *testing.T) {
 }
 
 // TestReportUnprinted: hot subpaths that cannot be printed are an error, and where the recording is
-// is told all the same. It was not.
+// is printed all the same. It was not.
 func TestReportUnprinted(t *testing.T) {
 	s := startServer(t)
 	cmd := exec.Command("sh", "-c", `exec wpptrace "$@" >/dev/full`, "sh", "-p",
@@ -212,7 +212,7 @@ func TestSnapshotsWithoutEnd(t *testing.T) {
 	s.end()
 }
 
-// Of a process that is killed it is told by what.
+// Where the process is killed, the signal is printed.
 func TestTargetIsKilled(t *testing.T) {
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0")
@@ -356,7 +356,7 @@ func TestInterruptCommand(t *testing.T) {
 }
 
 // In the background of a script SIGINT is ignored: a command goes on to ignore it, and wpptrace
-// hears it.
+// takes it.
 func TestInterruptInTheBackground(t *testing.T) {
 	interruptReader(t, 0, "sh", "-c", `trap "" INT; exec wpptrace "$@"`, "sh", "-o", "x.wpp", "--",
 		"bash", "-c", `read -r x <"$0"; kill -INT $$; echo "got $x"`)
@@ -490,7 +490,7 @@ func TestSignalTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// A signal that comes before the recording has begun is heard: nothing is recorded then, and
+// A signal that comes before the recording has begun ends it: nothing is recorded then, and
 // nothing left.
 func TestInterruptedBeforeItBegins(t *testing.T) {
 	s := startServer(t)
@@ -503,15 +503,15 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	s.end()
 }
 
-// Of a command it is told that it has not run.
+// That a command has not run is printed.
 func TestCommandInterruptedBeforeItBegins(t *testing.T) {
 	w := startTracer(t, "-o", "x.wpp", "--", "bash", "-c", "echo ran")
 	w.expect("routines, ")
 	w.signal(os.Interrupt)
 	w.wait(1)
-	if told, out := w.errs.String(), w.stdout.String(); !strings.HasSuffix(told,
+	if printed, out := w.errs.String(), w.stdout.String(); !strings.HasSuffix(printed,
 		": nothing was recorded, and the command has not run\n") || out != "" {
-		t.Errorf("it said %s, and the command %q", told, out)
+		t.Errorf("it said %s, and the command %q", printed, out)
 	}
 }
 

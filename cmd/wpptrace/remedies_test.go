@@ -111,7 +111,7 @@ func TestEngineNamesNoFlags(t *testing.T) {
 	}
 }
 
-// What a kernel does without is told with the version that has it.
+// What a kernel does without is printed with the version that has it.
 func TestLimits(t *testing.T) {
 	for mechanism, want := range map[uprobe.Mechanism][]string{
 		uprobe.Events: {"no --overhead, plan --canary (it takes Linux 6.6 or later",

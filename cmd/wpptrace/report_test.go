@@ -8,7 +8,7 @@ import (
 	"wpptrace/loader/attach"
 )
 
-// The last line tells of losses, also with -q, and --strict makes them the status.
+// The last line reports losses, also with -q, and --strict makes them the status.
 func TestStrict(t *testing.T) {
 	args := []string{"-q", "--strict", "--on-overflow", "gap", "--ring-size", "4096", "-o",
 		t.TempDir() + "/x.wpp", "--", "bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done"}

@@ -9,7 +9,7 @@ import (
 
 // TestFaultsAndTimersAtOnce: a timer's signal is delivered at once with that of a fault, so that
 // its handler runs first, as if it had interrupted the other one's first instruction. What would
-// lead there by calls was told to have run: g, once for each of them, that is for some fifty.
+// lead there by calls was recorded as run: g, once for each of them, that is for some fifty.
 func TestFaultsAndTimersAtOnce(t *testing.T) {
 	program := compileC(t, `
 		#include <pthread.h>

@@ -51,8 +51,8 @@ func TestStatHelp(t *testing.T) {
 	}
 }
 
-// TestNoProgramTables: what a snapshot of a trace does not tell is said, and not left out in
-// silence.
+// TestNoProgramTables: what a snapshot of a trace does not have is said to be missing, and
+// not just left out.
 func TestNoProgramTables(t *testing.T) {
 	dir := t.TempDir()
 	trace, snapshot := filepath.Join(dir, "x.u32"), filepath.Join(dir, "x.wpp")

@@ -91,7 +91,7 @@ func TestWindows(t *testing.T) {
 	}
 	if f.SampledMost > 0 && f.SampledMost < f.Sampled || !strings.Contains(w.stdout.String(),
 		fmt.Sprintf(" in %d windows: numbers are %s\n", f.Windows, numbers)) {
-		t.Errorf("the report does not tell of windows:\n%s", w.stdout.String())
+		t.Errorf("the report does not mention windows:\n%s", w.stdout.String())
 	}
 }
 
@@ -200,7 +200,7 @@ func TestFewWindows(t *testing.T) {
 		p.windows(&record.Result{Snapshot: &wpp.Snapshot{Figures: figures}, Asleep: begunAsleep})
 		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got,
 			"so few") != strings.Contains(want, "so few") || want == "" && got != "" {
-			t.Errorf("%d windows: told %q", windows, got)
+			t.Errorf("%d windows: printed %q", windows, got)
 		}
 	}
 }

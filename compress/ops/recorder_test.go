@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A transcript is a Sink that writes down what it hears.
+// A transcript is a Sink that writes down what it is given.
 type transcript []string
 
 func (t *transcript) EnterRoutine(routine int) { *t = append(*t, fmt.Sprintf("enter %d", routine)) }

@@ -53,7 +53,7 @@ func anyMeaning(t *rapid.T) Meaning {
 }
 
 // A program of many routines with few paths each, as real ones are, must not make long probe
-// sequences: the table is told by its slots.
+// sequences: the table is known by its slots.
 func TestSymbolsSpread(t *testing.T) {
 	var s Symbols
 	for routine := range 20_000 {

@@ -82,8 +82,8 @@ func TestFaults(t *testing.T) {
 		{"unwind", begin + "\x02\x01\x04\x01\x07\x02",
 			"raw trace at byte 27: operation Unwind of 2 activations, where 1 are open"},
 		{"unwind nothing", begin + "\x02\x01\x07\x01\x03",
-			"raw trace at byte 27: LeaveRoutine of an activation of \"routine_1\" that no path " +
-				"was told of"},
+			"raw trace at byte 27: LeaveRoutine of an activation of \"routine_1\" without " +
+				"a path"},
 		{"name of several lines", head + "\x0b\x01\x00\x03a\nb\x01\x00\x02\x01\x04\x00",
 			"raw trace at byte 20: path 0 of \"a\\nb\" has not been defined"},
 		{"behind the end", begin + "\x0d\x00", "raw trace at byte 23: something stands behind " +

@@ -12,7 +12,7 @@ import (
 	"wpptrace/compress/ops"
 )
 
-// A transcript is a sink that writes down what it hears.
+// A transcript is a sink that writes down what it is given.
 type transcript []string
 
 func (t *transcript) EnterRoutine(routine int) {

@@ -14,7 +14,7 @@ type thread struct {
 	sink   ops.Sink
 	open   []activation
 	owed   uint64 // LeaveRoutine that must come next
-	// something of the thread is not known: there may be activations that nothing tells the
+	// something of the thread is not known: there may be activations that nothing gives the
 	// beginning of
 	holes bool
 }
@@ -72,7 +72,7 @@ func (t *thread) leaveRoutine() error {
 	}
 	innermost := t.open[len(t.open)-1]
 	if !innermost.begun && !t.holes {
-		return fmt.Errorf("LeaveRoutine of an activation of %.60q that no path was told of",
+		return fmt.Errorf("LeaveRoutine of an activation of %.60q without a path",
 			t.reader.routines[innermost.routine].Name)
 	}
 	t.owed--

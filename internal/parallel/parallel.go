@@ -43,7 +43,7 @@ type Panic struct {
 	Stack []byte
 }
 
-// Error tells both.
+// Error says both.
 func (p *Panic) Error() string { return fmt.Sprintf("%v\n%s", p.Cause, p.Stack) }
 
 // Both calls two functions at a time, and returns when both have returned. It panics as Each does.

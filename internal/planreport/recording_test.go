@@ -41,7 +41,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// Whoever attaches to a large program is told what that alone costs it, if it is at work.
+// What attaching alone costs a large program that is at work is printed before.
 func TestLargePlanIsWarnedOf(t *testing.T) {
 	for _, c := range []struct {
 		probes int

@@ -36,7 +36,7 @@ func drain(t *testing.T, s *Session) (events map[wire.Kind]int, hits uint64) {
 	}
 }
 
-// The kernel tells of hits before they are reported, and the program is clean after Detach while it
+// The kernel counts hits before they are reported, and the program is clean after Detach while it
 // runs on.
 func TestHits(t *testing.T) {
 	dir := t.TempDir()

@@ -170,7 +170,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestNoReportsWithoutGuard: reports that began when the guard had been killed told of what ran
+// TestNoReportsWithoutGuard: reports that began when the guard had been killed were of what ran
 // while the kernel took the probes out.
 func TestNoReportsWithoutGuard(t *testing.T) {
 	s := load(t, "/bin/cat", "/dev/null")
@@ -301,8 +301,8 @@ func TestAttachToDead(t *testing.T) {
 	}
 }
 
-// A process that calls exec at any moment of attaching is told from what it was, be it another
-// program or the same one again.
+// A process that calls exec at any moment of attaching is distinguished from what it was, be it
+// another program or the same one again.
 func TestExecWhileAttaching(t *testing.T) {
 	const shell = "/bin/sh"
 	for _, c := range []struct {
@@ -347,7 +347,7 @@ func TestExecWhileAttaching(t *testing.T) {
 			if err := s.session.Close(); err != nil {
 				t.Error(err)
 			}
-			s.tell(t, end, "") // all that the new program reads
+			s.write(t, end, "") // all that the new program reads
 			<-s.Done()
 			if status, err := s.ExitStatus(); status != 0 || err != nil {
 				t.Errorf("the program ended with status %d, %v", status, err)
@@ -366,14 +366,14 @@ func (s *subject) after(exec func()) error {
 func (s *subject) exec(t *testing.T, fifo string) {
 	t.Helper()
 	before := s.Process.Command()
-	s.tell(t, fifo, "x\n")
+	s.write(t, fifo, "x\n")
 	testenv.Eventually(t,
 		func() bool { return !slices.Equal(s.Process.Command(), before) || !s.Process.Alive() },
 		"it has called exec")
 }
 
-// tell writes text to the program, which reads the pipe or is about to, and closes the pipe.
-func (s *subject) tell(t *testing.T, fifo, text string) {
+// write writes text to the program, which reads the pipe or is about to, and closes the pipe.
+func (s *subject) write(t *testing.T, fifo, text string) {
 	t.Helper()
 	var f *os.File
 	var err error

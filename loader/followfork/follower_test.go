@@ -40,7 +40,7 @@ func follow(t *testing.T, argv ...string) (*target.Child, *followfork.Follower) 
 	return c, f
 }
 
-// Each process stands where it is told of, has done nothing yet, and goes on when it is let go.
+// Each process stands where it is reported, has done nothing yet, and goes on when it is let go.
 func TestEachIsStopped(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{"true", ""},
@@ -73,13 +73,13 @@ func TestEachIsStopped(t *testing.T) {
 				t.Errorf("it ended with status %d, %v, not %d", status, err, want)
 			}
 			if strings.Join(got, ", ") != c.want {
-				t.Errorf("told of %q, want %q", got, c.want)
+				t.Errorf("reported %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// stands waits for a process to be stopped, and says what was told of it.
+// stands waits for a process to be stopped, and says what was reported of it.
 func stands(t *testing.T, f *followfork.Follower, n followfork.Started) string {
 	t.Helper()
 	p, err := target.Open(n.PID)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the BPF program tells is read, or an error.
+// What the BPF program reports is read, or an error.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte{1, 2, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 's', 'h', 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		0, 0})

@@ -42,7 +42,7 @@ type reply struct {
 	Refusal   *refusal
 }
 
-// A refusal is an error of the guard's, as far as it is told from others.
+// A refusal is an error of the guard's, as far as it is distinguished from others.
 type refusal struct {
 	Text        string
 	Errno       unix.Errno

@@ -79,7 +79,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What the kernel has refused is told as the kernel told it.
+// What the kernel has refused is reported as the kernel reported it.
 func TestRefusal(t *testing.T) {
 	a, b := pair(t)
 	for _, want := range []error{unix.ESRCH, unix.EPERM, ebpf.ErrNotSupported} {

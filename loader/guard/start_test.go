@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestGuardThatDiesAtOnce: who starts it is told so, and does not wait for ever.
+// TestGuardThatDiesAtOnce: who starts it gets an error, and does not wait for ever.
 func TestGuardThatDiesAtOnce(t *testing.T) {
 	p, err := target.Open(os.Getpid())
 	if err != nil {

@@ -65,8 +65,8 @@ func TestNames(t *testing.T) {
 }
 
 // TestLibrariesOfOddNames: the path of a library is kept, be it that it ends in " (deleted)" or has
-// a newline, which /proc/PID/maps escapes. Such names were told otherwise, and --lib did not match
-// them.
+// a newline, which /proc/PID/maps escapes. Such names were printed otherwise, and --lib did not
+// match them.
 func TestLibrariesOfOddNames(t *testing.T) {
 	p, err := Open(os.Getpid())
 	if err != nil {

@@ -118,7 +118,7 @@ func TestOpenWhileItExits(t *testing.T) {
 	}
 }
 
-// haveThreads makes this process one that has many threads, tells so, and waits.
+// haveThreads makes this process one that has many threads, says so, and waits.
 func haveThreads(n int) {
 	var all sync.WaitGroup
 	for range n {
@@ -275,7 +275,8 @@ func TestDeletedExecutable(t *testing.T) {
 	}
 }
 
-// A process that may not be looked at is told from one that this wpptrace lacks the privilege for.
+// A process that may not be looked at is distinguished from one that this wpptrace lacks the
+// privilege for.
 func TestRemedy(t *testing.T) {
 	if !mayTrace() {
 		t.Error("root has no CAP_SYS_PTRACE")

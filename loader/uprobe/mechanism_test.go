@@ -28,7 +28,7 @@ func TestWayOf(t *testing.T) {
 		{linux(6, 18), nil, ProcessLink},
 		{linux(7, 0), nil, ProcessLink},
 		{linux(6, 18), missing, Events}, // one without a part of it
-		// it cannot be known: loading will tell what is wrong
+		// it cannot be known: loading will show what is wrong
 		{linux(6, 18), unix.EPERM, ProcessLink},
 		{linux(6, 8), errors.New("whatever"), Link}, // the same
 	} {

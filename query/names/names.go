@@ -23,7 +23,7 @@ type Names struct {
 	routines []string
 }
 
-// Of names the routines of a snapshot, in linear time. Those of the same name are told apart by
+// Of names the routines of a snapshot, in linear time. Those of the same name are distinguished by
 // their images' names or, as overloaded or static functions, by their entries' addresses, and those
 // that have the same, which is 0 where it is not known, by their order.
 func Of(s *wpp.Snapshot) *Names { return &Names{s, routineNames(s)} }

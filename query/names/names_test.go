@@ -8,7 +8,7 @@ import (
 	"wpptrace/query/querytest"
 )
 
-// Routines of the same name are told apart; others are called what they are.
+// Routines of the same name are distinguished; others are called what they are.
 func TestRoutinesOfOneName(t *testing.T) {
 	s := querytest.Letters("abcabc")
 	s.Routines[2].Name = "a"

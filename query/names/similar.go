@@ -55,7 +55,7 @@ func closest(core string, known []string) (list []candidate) {
 	return list
 }
 
-// addresses are what tells routines of one name apart; clones and tags are a compiler's.
+// addresses distinguish routines of one name; clones and tags are a compiler's.
 var (
 	addresses = regexp.MustCompile(`@[0-9a-f]+(\.\d+)?$`)
 	clones    = regexp.MustCompile(`\.(cold|part|constprop|isra|lto_priv|llvm)\b.*$`)

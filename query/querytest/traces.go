@@ -109,7 +109,7 @@ func PathsOfEight(last uint32) *wpp.Snapshot {
 }
 
 // Compare times a query on the grammar and on the expansion of each trace, and fails where the
-// answers differ or the grammar is not so many times as fast. On what is made up it only tells how
+// answers differ or the grammar is not so many times as fast. On what is made up it only says how
 // many times. The expansion of a long trace takes a query a minute or more.
 func Compare[T comparable](b *testing.B, times float64, ask func(s *wpp.Snapshot) T,
 	onExpansion func(s *wpp.Snapshot) T) {

@@ -97,7 +97,7 @@ type DiffJSON struct {
 
 // DifferenceJSON is a path or subpath that changed.
 type DifferenceJSON struct {
-	// new, gone, hotter, colder, or unseen: it ran in one, and the other does not observe all of it
+	// new, gone, hotter, colder, or unseen: it ran in one, and the other does not trace all of it
 	Change query.Change `json:"change"`
 	Paths  []*Label     `json:"paths"`   // in the order in which they run
 	CountA uint64       `json:"count_a"` // executions in the first

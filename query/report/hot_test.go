@@ -8,7 +8,7 @@ import (
 	"wpptrace/query"
 )
 
-// TestHotOfNothing: of a recording in which nothing ran, no bound of what is hot is told.
+// TestHotOfNothing: of a recording in which nothing ran, no bound of what is hot is printed.
 func TestHotOfNothing(t *testing.T) {
 	s := &wpp.Snapshot{Figures: wpp.Figures{Command: []string{"sleep"}, PID: 7}}
 	r, err := query.Hot(s, query.DefaultHotQuery())

@@ -88,7 +88,7 @@ func TestWritePathWithInlinedCalls(t *testing.T) {
 	}
 }
 
-// A file may have another call for each instruction of a path: a label tells of so many.
+// A file may have another call for each instruction of a path: a label says of how many.
 func TestLabelsAreBounded(t *testing.T) {
 	s := querytest.InlinedCompressor()
 	block := &s.Routines[0].Blocks[1]

@@ -26,8 +26,8 @@ func TestPlacesRunForwards(t *testing.T) {
 	}
 }
 
-// Routines of the same name are told apart in every table and dump.
-func TestRoutinesOfOneNameAreToldApart(t *testing.T) {
+// Routines of the same name are distinguished in every table and dump.
+func TestRoutinesOfOneNameAreDistinguished(t *testing.T) {
 	s := querytest.Letters("abcabc")
 	s.Routines[2].Name = "a"
 	var out bytes.Buffer

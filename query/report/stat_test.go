@@ -9,7 +9,7 @@ import (
 	"wpptrace/query"
 )
 
-// What is not known is told, and so is that a slow-down may be larger.
+// What is not known is printed, and so is that a slow-down may be larger.
 func TestWriteStatLimits(t *testing.T) {
 	var out bytes.Buffer
 	if err := WriteStat(&out, query.Stat{SlowDown: wpp.MostSlowDown, SampledMost: 0.0123}); err !=

@@ -12,8 +12,8 @@ import (
 	"wpptrace/query/querytest"
 )
 
-// A rule, or an order, with what was not traced in it was told to be kept, broken or never.
-func TestUnobservedIsUnknown(t *testing.T) {
+// A rule, or an order, with what was not traced in it was said to be kept, broken or never.
+func TestUntracedIsUnknown(t *testing.T) {
 	s := querytest.Letters("aab")
 	s.Routines = append(s.Routines,
 		wpp.Routine{Name: "main", Entry: 0x9000, LeftOut: "not selected", Paths: 1})
@@ -56,8 +56,8 @@ func TestUnobservedIsUnknown(t *testing.T) {
 	}
 }
 
-// What is said of a rule though not all that it names was observed is true of what ran. A stretch
-// of paths was told to be there though others had run between them.
+// What is said of a rule though not all that it names was traced is true of what ran. A stretch
+// of paths was said to be there though others had run between them.
 func TestVerdictsHoldWhateverRan(t *testing.T) {
 	rules := []string{
 		"never a", "never a | b", "never (b | c) | a", "never a b", "never a b | c c", "never a a",
@@ -82,7 +82,7 @@ func TestVerdictsHoldWhateverRan(t *testing.T) {
 		}
 		return r.Rules[0].Violations, r.Rules[0].Unknown != nil
 	}
-	told := 0
+	stated := 0
 	for n := range 1 << (2 * 4) { // all that four paths may be
 		ran := string([]byte{all[n&3], all[n>>2&3], all[n>>4&3], all[n>>6]})
 		for _, rule := range rules {
@@ -97,15 +97,15 @@ func TestVerdictsHoldWhateverRan(t *testing.T) {
 				if unknown {
 					continue
 				}
-				told++
+				stated++
 				if (violations > 0) != (truth > 0) {
-					t.Errorf("%s, where %s ran and %c is not observed: broken %d times, of %d",
+					t.Errorf("%s, where %s ran and %c is not traced: broken %d times, of %d",
 						rule, ran, hidden, violations, truth)
 				}
 			}
 		}
 	}
-	if told == 0 {
-		t.Error("nothing was told")
+	if stated == 0 {
+		t.Error("nothing was stated")
 	}
 }

@@ -176,7 +176,7 @@ func TestFindInEndless(t *testing.T) {
 	}
 }
 
-// TestFindBeyond: what lies behind 2^64-1 paths is counted, and not told where.
+// TestFindBeyond: what lies behind 2^64-1 paths is counted, and not where it is.
 func TestFindBeyond(t *testing.T) {
 	s := querytest.Letters("ab")
 	bodies := [][]uint32{{wpp.RuleSymbol(1), 1}}

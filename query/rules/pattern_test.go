@@ -7,7 +7,7 @@ import (
 )
 
 // A name as a whole, as tables print it, is found without quotes within quotes; one without the
-// arguments of its template is told which there are.
+// arguments of its template gets an error that says which there are.
 func TestNamesOfTemplates(t *testing.T) {
 	s := querytest.Letters("ab")
 	s.Routines[0].Name, s.Routines[1].Name = "std::vector<std::string, "+

@@ -208,7 +208,7 @@ func TestRulesAcrossGaps(t *testing.T) {
 	}
 }
 
-// bruteRule counts the violations in a text of letters and what is open behind it, and tells where
+// bruteRule counts the violations in a text of letters and what is open behind it, and says where
 // the first ends. isGap says which characters are gaps.
 func bruteRule(kind, text string, limit int, ended, midway bool,
 	isGap func(c rune) bool) (violations, open, first int) {
@@ -488,7 +488,7 @@ func TestTenStates(t *testing.T) {
 	}
 }
 
-// minimalStates is how many states of an automaton some continuation tells apart (Moore 1956).
+// minimalStates is how many states of an automaton some continuation distinguishes (Moore 1956).
 func minimalStates(x *automaton, symbols int) int {
 	met, group := []uint32{x.start}, map[uint32]int{x.start: 0}
 	for i := 0; i < len(met); i++ {

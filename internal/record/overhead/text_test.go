@@ -7,7 +7,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// Where the hits leave hardly anything that could be told from the error, only the least is told.
+// Where the hits leave hardly anything that could be distinguished from the error, only the least
+// is printed.
 func TestVagueSlowDown(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
