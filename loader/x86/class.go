@@ -5,7 +5,7 @@ import "bytes"
 // Class says whether a uprobe may sit on the instruction at the start of code, and what a hit
 // costs. Only what the lists here name is admitted: on other instructions the kernel refuses a
 // probe, counts wrong, or corrupts the target.
-func (in Inst) Class(code []byte) Class {
+func (in *Inst) Class(code []byte) Class {
 	switch {
 	case len(code) < int(in.Len):
 		return Never
@@ -22,7 +22,7 @@ func (in Inst) Class(code []byte) Class {
 // emulated names what every kernel that has uprobes on x86-64 emulates. The lengths admit no prefix
 // but REX.B in front of push and bnd in front of a branch; besides, a call may have the prefix for
 // the address size, by which linkers fill up what was indirect.
-func (in Inst) emulated() bool {
+func (in *Inst) emulated() bool {
 	if in.prefix != 0 {
 		return in.prefix == addressPrefix && in.Kind == Call && in.Op == 0xe8 && in.Len == 6 &&
 			in.Rex == 0 && !in.OpSize && in.Rep == 0
@@ -48,14 +48,14 @@ func (in Inst) emulated() bool {
 	return in.Op == 0x90 && in.Len == 1
 }
 
-func (in Inst) isPush() bool { return in.Map == 0 && in.Op&0xf8 == 0x50 }
+func (in *Inst) isPush() bool { return in.Map == 0 && in.Op&0xf8 == 0x50 }
 
 // nop5 is the nop that newer kernels overwrite with a call, which clobbers the red zone.
 var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
 
 // stepped names plain integer instructions that read neither rip (but for an operand), flags as a
 // whole, nor segments, that do not repeat and do not enter the kernel.
-func (in Inst) stepped(code []byte) bool {
+func (in *Inst) stepped(code []byte) bool {
 	if in.Map > 1 || in.Rep != 0 {
 		return in.isEndbr64()
 	}
@@ -91,7 +91,7 @@ var steppedOneByte = opcodes(
 )
 
 // steppedTwoByte admits the nops of several bytes, cmov, setcc, imul, movzx, movsx and bswap.
-func (in Inst) steppedTwoByte() bool {
+func (in *Inst) steppedTwoByte() bool {
 	switch op := in.Op; {
 	case op == 0x1f:
 		return in.ModRM>>3&7 == 0
@@ -102,7 +102,7 @@ func (in Inst) steppedTwoByte() bool {
 	return false
 }
 
-func (in Inst) isEndbr64() bool {
+func (in *Inst) isEndbr64() bool {
 	return in.Map == 1 && in.Op == 0x1e && in.ModRM == 0xfa && in.Rep == 0xf3 && in.Len == 4
 }
 

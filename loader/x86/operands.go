@@ -14,7 +14,7 @@ var none = Operand{Reg: -1, Base: -1, Index: -1}
 // an index: gathers and scatters) they mean those. Size is the operand's width (for lea the width
 // of the result), 0 for vector and x87 operands. The 8-bit displacement of an EVEX operand is not
 // scaled.
-func (in Inst) Operands(code []byte, next uint64) (reg int8, rm Operand, imm int) {
+func (in *Inst) Operands(code []byte, next uint64) (reg int8, rm Operand, imm int) {
 	at := int(in.operandAt)
 	if !in.HasModRM {
 		return -1, none, at
@@ -39,7 +39,7 @@ func (in Inst) Operands(code []byte, next uint64) (reg int8, rm Operand, imm int
 }
 
 // memory decodes the memory operand whose ModRM byte, SIB byte and displacement b holds.
-func (in Inst) memory(b []byte, next uint64) Operand {
+func (in *Inst) memory(b []byte, next uint64) Operand {
 	o := Operand{Mem: true, Reg: -1, Base: int8(b[0]&7 | in.Rex<<3&8), Index: -1, Scale: 1}
 	mod := b[0] >> 6
 	disp := b[1:]
@@ -69,15 +69,15 @@ func (in Inst) memory(b []byte, next uint64) Operand {
 	return o
 }
 
-func (in Inst) isControlMove() bool { return in.Map == 1 && in.Op >= 0x20 && in.Op <= 0x23 }
+func (in *Inst) isControlMove() bool { return in.Map == 1 && in.Op >= 0x20 && in.Op <= 0x23 }
 
 // width returns the width of the r/m operand in bytes, 0 when it is no integer.
-func (in Inst) width() uint8 {
+func (in *Inst) width() uint8 {
 	switch in.Map {
 	case 0:
-		return oneByteWidth(&in)
+		return oneByteWidth(in)
 	case 1:
-		return twoByteWidth(&in)
+		return twoByteWidth(in)
 	case 2:
 		if in.Op < 0xf0 {
 			return 0
@@ -127,11 +127,11 @@ func twoByteWidth(in *Inst) uint8 {
 
 // Elsewhere reports whether memory operands are not where their registers say: a segment is added,
 // or addresses have 32 bits.
-func (in Inst) Elsewhere() bool { return in.prefix&(segmentPrefix|addressPrefix) != 0 }
+func (in *Inst) Elsewhere() bool { return in.prefix&(segmentPrefix|addressPrefix) != 0 }
 
 // Third returns the general register that the instruction names besides its ModRM operands; -1:
 // none.
-func (in Inst) Third() int8 {
+func (in *Inst) Third() int8 {
 	if in.Map == 0x12 && in.Op >= 0xe0 || in.Map == 0x39 {
 		// cmpccxadd, andn, blsr, bzhi, pdep, mulx, shlx ...; blcfill ...
 		return int8(in.vvvv)
@@ -140,7 +140,7 @@ func (in Inst) Third() int8 {
 }
 
 // operandSize returns the width in bytes that the prefixes give an integer operand.
-func (in Inst) operandSize() uint8 {
+func (in *Inst) operandSize() uint8 {
 	switch {
 	case in.Rex&8 != 0:
 		return 8
@@ -151,7 +151,7 @@ func (in Inst) operandSize() uint8 {
 }
 
 // stackWidth returns how many bytes a push, pop or indirect branch moves.
-func (in Inst) stackWidth() uint8 {
+func (in *Inst) stackWidth() uint8 {
 	if in.OpSize && in.Rex&8 == 0 {
 		return 2
 	}

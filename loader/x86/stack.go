@@ -9,16 +9,16 @@ const rsp = 4
 // for its callee takes the return address off; a return counts what it takes off. ok is false when
 // the change is not a constant (leave, enter, mov to rsp, and rsp, sub of a register, pop rsp ...)
 // or code is truncated.
-func (in Inst) StackDelta(code []byte) (delta int, ok bool) {
+func (in *Inst) StackDelta(code []byte) (delta int, ok bool) {
 	if len(code) < int(in.Len) {
 		return 0, false
 	}
 	code = code[:in.Len]
 	writes := in.WritesRSP(code)
-	if delta, ok = implicitDelta(&in, code); ok && !writes {
+	if delta, ok = implicitDelta(in, code); ok && !writes {
 		return delta, true
 	}
-	if delta, ok = arithmeticDelta(&in, code); ok {
+	if delta, ok = arithmeticDelta(in, code); ok {
 		return delta, true
 	}
 	opaque := in.Map == 0 && (in.Op == 0xc8 || in.Op == 0xc9 || in.Op == 0xcf) // enter, leave, iret
@@ -98,15 +98,15 @@ func arithmeticDelta(in *Inst, code []byte) (delta int, ok bool) {
 // WritesRSP reports whether rsp, or a part of it, is an explicit destination of the instruction at
 // the start of code: add to rsp, mov to esp, pop rsp, xchg. What push, pop, call, ret, enter and
 // leave do by their nature does not count. It answers true for truncated code.
-func (in Inst) WritesRSP(code []byte) bool { return in.Writes(code, rsp) }
+func (in *Inst) WritesRSP(code []byte) bool { return in.Writes(code, rsp) }
 
 // Writes is WritesRSP for any general register. Of ah, ch, dh and bh it says nothing.
-func (in Inst) Writes(code []byte, number uint8) bool {
+func (in *Inst) Writes(code []byte, number uint8) bool {
 	if len(code) < int(in.Len) {
 		return true
 	}
 	if !in.HasModRM {
-		return writesOpcodeRegister(&in, number)
+		return writesOpcodeRegister(in, number)
 	}
 	toRM, toReg := in.destinations()
 	reg, rm, _ := in.Operands(code[:in.Len], 0)
@@ -116,7 +116,7 @@ func (in Inst) Writes(code []byte, number uint8) bool {
 		return false
 	}
 	return toRM && !rm.Mem && rm.Reg == int8(number) || toReg && reg == int8(number) ||
-		writesVVVV(&in) && in.vvvv == number
+		writesVVVV(in) && in.vvvv == number
 }
 
 // writesOpcodeRegister handles the opcodes whose low three bits name a register.
@@ -135,23 +135,23 @@ func writesOpcodeRegister(in *Inst, reg uint8) bool {
 }
 
 // destinations says which ModRM operands the instruction writes, as general registers.
-func (in Inst) destinations() (rm, reg bool) {
+func (in *Inst) destinations() (rm, reg bool) {
 	group := in.ModRM >> 3 & 7
 	switch in.Map {
 	case 0:
 		a := oneByte[in.Op]
-		return a&writesRM != 0 && oneByteGroupWrites(&in, group), a&writesReg != 0
+		return a&writesRM != 0 && oneByteGroupWrites(in, group), a&writesReg != 0
 	case 1:
 		a := twoByte[in.Op]
-		return a&writesRM != 0 && twoByteGroupWrites(&in, group), a&writesReg != 0 &&
-			twoByteRegWrites(&in)
+		return a&writesRM != 0 && twoByteGroupWrites(in, group), a&writesReg != 0 &&
+			twoByteRegWrites(in)
 	case 2: // movbe, crc32, adcx, adox
 		return false, in.Op == 0xf0 || in.Op == 0xf1 && in.Rep == 0xf2 ||
 			in.Op == 0xf6 && (in.OpSize || in.Rep == 0xf3)
 	case 3, 0x13, 0x23: // pextrb, pextrw, pextrd, extractps; rorx
 		return in.Op >= 0x14 && in.Op <= 0x17, in.Map == 0x13 && in.Op == 0xf0
 	case 0x11, 0x21, 0x25:
-		return vectorDestinations(&in)
+		return vectorDestinations(in)
 	case 0x12: // cmpccxadd, andn, bzhi, pdep, pext, mulx, bextr, shlx ...
 		return false, in.Op >= 0xe0 && in.Op <= 0xef || in.Op == 0xf2 ||
 			in.Op >= 0xf5 && in.Op <= 0xf7

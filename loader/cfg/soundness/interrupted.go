@@ -69,7 +69,7 @@ func restarts(im *image.Image) (places []uint64) {
 	return places
 }
 
-func isXbegin(q cfg.Insn) bool { return q.Operation() == x86.XBegin }
+func isXbegin(q cfg.Insn) bool { return q.Kind == x86.Loop && q.Operation() == x86.XBegin }
 
 // transactions finds the blocks that may run in a transaction which their routine, or what calls
 // it, has begun. One that is still open when its routine returns is not followed: C libraries elide

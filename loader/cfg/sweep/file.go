@@ -71,17 +71,13 @@ func (f *File) IsFrameless(i int) bool { return f.Code.FrameAt(i) == absint.Entr
 // nothing of the kind.
 func (f *File) TakenAddress(i int) uint64 {
 	q := &f.Code.Insns[i]
-	switch q.Operation() {
-	case x86.Lea:
-		if q.IsRIPRelative() {
-			_, rm, _ := f.Code.Operands(i)
-			return uint64(rm.Disp)
-		}
-	case x86.Mov:
-		if !f.Image.PIE {
-			to, _ := q.AddressImmediate(f.Code.Bytes(i))
-			return to
-		}
+	switch {
+	case q.IsRIPRelative() && q.Operation() == x86.Lea:
+		_, rm, _ := f.Code.Operands(i)
+		return uint64(rm.Disp)
+	case !f.Image.PIE && q.Operation() == x86.Mov:
+		to, _ := q.AddressImmediate(f.Code.Bytes(i))
+		return to
 	}
 	return 0
 }
