@@ -1,22 +1,80 @@
 package record
 
 import (
-	"errors"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
-	"wpptrace/compress/spill"
+	"golang.org/x/sys/unix"
 )
 
-// TestFailedBeginLeavesNoFile: a recording that fails to begin closes the libraries that it has
-// opened, whatever it fails at.
+// TestFailedBeginLeavesNoFile: a recording that fails to begin leaves no file open, those of
+// libraries among them, and none in its directory, whatever it fails at.
 func TestFailedBeginLeavesNoFile(t *testing.T) {
-	library, err := os.Open("recorder_test.go")
-	must(t, err)
-	r := &Recorder{streams: spill.New(nil, spill.Limits{}),
-		libraries: &libraries{files: []*os.File{library}}}
-	must(t, r.abandon())
-	if err := library.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("the library's file: %v", err)
+	for _, c := range []struct {
+		name, raw string
+		endsAt    func(Event) bool // the process is killed then; it lives where that never is so
+		libraries int              // that were added before
+	}{
+		{"a raw trace that cannot be", "no/such/dir", func(Event) bool { return false }, 0},
+		{"a process that ends before its probes stand", "x.raw", func(e Event) bool {
+			_, ok := e.(Planned)
+			return ok
+		}, 1},
+		{"a process that ends when it stands", "x.raw", func(e Event) bool {
+			_, ok := e.(Attached)
+			return ok
+		}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, added := t.TempDir(), 0
+			s := startServer(t)
+			o := Options{Process: s.open(), Output: filepath.Join(dir, "x.wpp"),
+				Raw:       filepath.Join(dir, c.raw),
+				Selection: Selection{Libraries: []string{"libc.so*"}}}
+			before := openFiles(t)
+			r, err := start(t.Context(), o, func(e Event) {
+				if _, ok := e.(LibraryAdded); ok {
+					added++
+				}
+				if c.endsAt(e) {
+					must(t, s.cmd.Process.Signal(unix.SIGKILL))
+					s.cmd.Wait()
+				}
+			})
+			if err == nil {
+				r.Close()
+				t.Fatal("it begins")
+			}
+			if added != c.libraries {
+				t.Errorf("%d libraries were added, want %d", added, c.libraries)
+			}
+			if after := openFiles(t); !slices.Equal(after, before) {
+				t.Errorf("%v: open are %q, before %q", err, after, before)
+			}
+			if left, err := os.ReadDir(dir); len(left) > 0 || err != nil {
+				t.Errorf("%v is left, %v", left, err)
+			}
+		})
 	}
+}
+
+// openFiles lists the regular files that this process has open, in order.
+func openFiles(t *testing.T) (paths []string) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	must(t, err)
+	for _, link := range links {
+		path, err := os.Readlink(link) // fails of the one that the links were listed with
+		if err != nil || !strings.HasPrefix(path, "/") {
+			continue
+		}
+		if info, err := os.Stat(link); err == nil && info.Mode().IsRegular() {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
 }
