@@ -10,7 +10,7 @@ import (
 	"wpptrace/compress/wpp/compact"
 	"wpptrace/compress/wpp/format"
 	"wpptrace/compress/wpp/store"
-	"wpptrace/internal/record"
+	"wpptrace/loader/privilege"
 )
 
 // A counter counts what is written.
@@ -42,7 +42,8 @@ stays in segments. One that is cut off is refused: the result would look whole.`
 			if err != nil { // of what is cut off, the result would look whole
 				return err
 			}
-			if err := record.CheckOutput(cmp.Or(output, args[0])); err != nil {
+			err = store.CheckOutput(cmp.Or(output, args[0]), privilege.CheckReplace)
+			if err != nil {
 				return err
 			}
 			leftOut, err := compact.Snapshot(s)
@@ -62,7 +63,7 @@ stays in segments. One that is cut off is refused: the result would look whole.`
 				}
 			}
 			if err := store.WriteFile(output, s); err != nil {
-				return record.WriteError(output, err)
+				return store.WriteError(output, err)
 			}
 			st, err := os.Stat(output)
 			if err != nil {

@@ -17,7 +17,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/memory"
-	"wpptrace/internal/record"
+	"wpptrace/loader/privilege"
 )
 
 func compressCommand() *cobra.Command {
@@ -77,7 +77,7 @@ type compression func(r io.Reader, image string, rec *spill.Recording) (*wpp.Sna
 // not without a snapshot.
 func compressFile(compress compression, path string, rec *spill.Recording, output string,
 	stdin io.Reader, stderr io.Writer) error {
-	if err := record.CheckOutput(output); err != nil {
+	if err := store.CheckOutput(output, privilege.CheckReplace); err != nil {
 		return err
 	}
 	defer rec.Abandon()
@@ -96,7 +96,7 @@ func compressFile(compress compression, path string, rec *spill.Recording, outpu
 	}
 	s.Figures.Tool = version()
 	if err := rec.Finish(context.Background(), s); err != nil {
-		return record.WriteError(output, err)
+		return store.WriteError(output, err)
 	}
 	st, err := os.Stat(output)
 	if err != nil {

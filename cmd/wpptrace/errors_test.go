@@ -20,7 +20,6 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
-	"wpptrace/internal/record"
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/target"
 )
@@ -276,7 +275,7 @@ func TestNoBPF(t *testing.T) {
 
 // TestFullDiskLeavesWhatWasRecorded: where a disk is full at the end, the message names the file.
 func TestFullDiskLeavesWhatWasRecorded(t *testing.T) {
-	kept := record.WriteError("x.wpp",
+	kept := store.WriteError("x.wpp",
 		fmt.Errorf("write snapshot x.wpp: %w",
 			&store.KeptError{Err: unix.ENOSPC, File: ".x.wpp.1"}))
 	if want := "write snapshot x.wpp: no space left on device: free some space there, or name " +

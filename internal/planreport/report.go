@@ -92,8 +92,7 @@ type LeftOut struct {
 
 // New reports the plan of a program whose file is called name and that was planned with this
 // selection, with those libraries that were added to it; called are the names under which the
-// program needs these. Cost: each path of the program is counted once, and debug information is
-// read as well.
+// program needs these. Cost: linear in the program, and in its debug information, which is read.
 func New(p *record.Program, name string, sel record.Selection, called []string) *Report {
 	var f *figures.Figures
 	var c overhead.Forecast

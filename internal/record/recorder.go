@@ -61,7 +61,10 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 	}
 	r := &Recorder{options: o, handle: handle, isOut: make(chan struct{})}
 	r.out = sync.OnceFunc(func() { close(r.isOut) })
-	if err = privilege.AsUser(func() error { return CheckOutput(o.Output) }); err != nil {
+	err = privilege.AsUser(func() error {
+		return store.CheckOutput(o.Output, privilege.CheckReplace)
+	})
+	if err != nil {
 		return nil, err
 	}
 	p := o.Process
@@ -319,9 +322,9 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 	if err := r.streams.Finish(abort, snapshot); err != nil {
 		kept := (*store.KeptError)(nil)
 		if abort.Err() != nil || errors.As(err, &kept) {
-			return nil, WriteError(r.options.Output, err)
+			return nil, store.WriteError(r.options.Output, err)
 		}
-		return r.result(snapshot, false), WriteError(r.options.Output, err)
+		return r.result(snapshot, false), store.WriteError(r.options.Output, err)
 	}
 	result := r.result(snapshot, true)
 	st, err := statAsUser(r.options.Output)
@@ -342,7 +345,7 @@ func (r *Recorder) beginSnapshot() (write func() error) {
 			return err
 		}
 		if err := newDraft(r.options.Output).Finish(r.options.Abort, s); err != nil {
-			return WriteError(r.options.Output, err)
+			return store.WriteError(r.options.Output, err)
 		}
 		return nil
 	}
