@@ -173,8 +173,10 @@ func (p *printer) exitText(e record.Ended) string {
 }
 
 // handleFollowed prints an event of the recording of several processes.
-func (p *printer) handleFollowed(event record.Event) {
+func (p *printer) handleFollowed(event follow.Event) {
 	switch e := event.(type) {
+	case follow.Attached:
+		p.prepared()
 	case follow.Of:
 		one := *p
 		one.pid, one.name = e.PID, e.Name
@@ -201,8 +203,6 @@ func (p *printer) handleFollowed(event record.Event) {
 		if text := p.followEndText(e.Reason); text != "" {
 			p.say("%s", text)
 		}
-	default:
-		p.handle(event)
 	}
 }
 

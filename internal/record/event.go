@@ -9,12 +9,27 @@ import (
 )
 
 // An Event is something that happens during a recording: one of the types below. A handler is
-// called on the recording's goroutine, which waits for it: the process goes on meanwhile.
-//
-// Planned, Forecast, Attached, Began and Ended come in this order, each once at most. LibraryAdded
-// and LibraryLeftOut come from before Planned on; Forked, LetGoOn and SnapshotFailed may come after
-// Ended; all others come between Began and Ended.
-type Event any
+// called on the recording's goroutine, which waits for it: the process goes on meanwhile. In what
+// order they come, the package's documentation says.
+type Event interface{ event() }
+
+func (Planned) event()          {}
+func (Forecast) event()         {}
+func (Attached) event()         {}
+func (Began) event()            {}
+func (Forked) event()           {}
+func (LibraryAdded) event()     {}
+func (LibraryLeftOut) event()   {}
+func (LetGoOn) event()          {}
+func (WindowsBegin) event()     {}
+func (WindowOpened) event()     {}
+func (WindowClosed) event()     {}
+func (RareSitesCounted) event() {}
+func (SnapshotWritten) event()  {}
+func (SnapshotFailed) event()   {}
+func (DebugInfoMissing) event() {}
+func (Progress) event()         {}
+func (Ended) event()            {}
 
 // Planned says which probes a recording takes. Nothing has touched the process yet.
 type Planned struct {

@@ -6,6 +6,25 @@ import (
 	"wpptrace/internal/record"
 )
 
+// An Event is something that happens while processes are recorded: one of the types below. Attached
+// comes before any Began, as NotFollowed does. Of each process, Began comes before Recorded, and Of
+// around them; Unrecorded comes instead. Progress comes until Ended; recordings that are over after
+// that are Recorded all the same, or Failed.
+type Event interface{ event() }
+
+func (Attached) event()    {}
+func (Began) event()       {}
+func (NotFollowed) event() {}
+func (Unrecorded) event()  {}
+func (Of) event()          {}
+func (Recorded) event()    {}
+func (Failed) event()      {}
+func (Ended) event()       {}
+func (Progress) event()    {}
+
+// Attached says that the probes stand in the first process, or that it is not to be recorded.
+type Attached struct{}
+
 // Began says that a process is recorded.
 type Began struct {
 	PID  int

@@ -63,9 +63,9 @@ func check(o record.Options) error {
 // to files beside the first's, with the process's number in their names. The handler may be called
 // by several goroutines, but by one at a time. A result beside an error holds what is known all the
 // same.
-func Run(ctx context.Context, o record.Options, handle func(record.Event)) (*Result, error) {
+func Run(ctx context.Context, o record.Options, handle func(Event)) (*Result, error) {
 	if handle == nil {
-		handle = func(record.Event) {}
+		handle = func(Event) {}
 	}
 	if err := check(o); err != nil {
 		return nil, record.KillUnstarted(o.Child, err)
@@ -82,7 +82,7 @@ func Run(ctx context.Context, o record.Options, handle func(record.Event)) (*Res
 }
 
 // start prepares and begins to record the first process.
-func start(ctx context.Context, o record.Options, handle func(record.Event)) (*recorder, error) {
+func start(ctx context.Context, o record.Options, handle func(Event)) (*recorder, error) {
 	if o.Abort == nil {
 		o.Abort = context.Background()
 	}
@@ -105,7 +105,7 @@ func start(ctx context.Context, o record.Options, handle func(record.Event)) (*r
 // A recorder records several processes. It belongs to one goroutine; each recording has another.
 type recorder struct {
 	options  record.Options
-	handle   func(record.Event)
+	handle   func(Event)
 	shared   *shared
 	follower *followfork.Follower
 	began    time.Time
@@ -121,12 +121,12 @@ type recorder struct {
 
 // newRecorder prepares to record a process and those that it will start. When it fails nothing
 // stays attached.
-func newRecorder(o record.Options, handle func(record.Event)) (*recorder, error) {
+func newRecorder(o record.Options, handle func(Event)) (*recorder, error) {
 	o.Selection.Others = true
 	var mutex sync.Mutex
 	r := &recorder{options: o, first: o.Process, running: newRunning(atOnce(o.Memory.All)),
 		paths: map[string]bool{}, missing: map[string]bool{}}
-	r.handle = func(e record.Event) {
+	r.handle = func(e Event) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		if !r.isRepeated(e) {
@@ -148,13 +148,13 @@ func newRecorder(o record.Options, handle func(record.Event)) (*recorder, error)
 		r.close()
 		return nil, err
 	}
-	r.handle(record.Attached{})
+	r.handle(Attached{})
 	return r, nil
 }
 
 // isRepeated reports whether an event says that debug information is missing, as that of another
 // process that runs the same program has.
-func (r *recorder) isRepeated(e record.Event) bool {
+func (r *recorder) isRepeated(e Event) bool {
 	of, _ := e.(Of)
 	missing, ok := of.Event.(record.DebugInfoMissing)
 	if !ok {

@@ -71,8 +71,8 @@ func standing(t *testing.T) (*recording, *target.Process) {
 
 // A process that is not recorded for the same reason as another is counted, not reported again.
 func TestLeaveOutOnceForEachReason(t *testing.T) {
-	var events []record.Event
-	r := &recorder{handle: func(e record.Event) { events = append(events, e) }}
+	var events []Event
+	r := &recorder{handle: func(e Event) { events = append(events, e) }}
 	for pid, why := range []string{"a", "b", "a", "a"} {
 		r.leaveOut(pid, "x", errors.New(why))
 	}

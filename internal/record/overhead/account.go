@@ -62,7 +62,7 @@ func (a *account) apportion(opened, closed Reading) {
 	all := a.last.Hits.Minus(opened.Hits)
 	share := float64(closed.N-opened.N) / float64(max(a.last.N-opened.N, 1))
 	of := HitCost{time.Duration(share * float64(all.Cost)),
-		time.Duration(share * float64(all.Doubt))}
+		time.Duration(share * float64(all.doubt))}
 	late := of.Minus(closed.Hits.Minus(opened.Hits))
 	a.inWindows.hits, a.inChanges.hits = a.inWindows.hits.Plus(late), a.inChanges.hits.Minus(late)
 }

@@ -22,21 +22,21 @@ func TestBudget(t *testing.T) {
 		{"idle", 0, 0, 0, 0},
 	} {
 		const window = 10
-		b, standing, since := NewBudget(0.05), true, 0
+		b, standing, since := newBudget(0.05), true, 0
 		for i := range 100_000 {
 			switch {
-			case standing && b.Overdrawn() && i-since >= window:
+			case standing && b.overdrawn() && i-since >= window:
 				standing = false
-			case !standing && !b.Overdrawn():
+			case !standing && !b.overdrawn():
 				standing, since = true, i
 			}
 			if standing {
-				b.Account(Use{c.own, c.probes})
+				b.account(use{c.own, c.probes})
 			} else {
-				b.Account(Use{Own: ms})
+				b.account(use{Own: ms})
 			}
 		}
-		if got := b.Overhead(0); math.Abs(got-c.overhead) > c.error {
+		if got := b.overhead(0); math.Abs(got-c.overhead) > c.error {
 			t.Errorf("%s: overhead %.4f, want %v", c.what, got, c.overhead)
 		}
 	}
@@ -47,22 +47,22 @@ func TestOverhead(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name  string
-		use   Use
+		use   use
 		least time.Duration
 		want  float64
 	}{
-		{"nothing more is known", Use{Own: 100 * ms, Probes: 20 * ms}, 0, 0.2},
-		{"less is certain than was taken for its own", Use{Own: 100 * ms, Probes: 20 * ms}, 50 * ms,
+		{"nothing more is known", use{Own: 100 * ms, Probes: 20 * ms}, 0, 0.2},
+		{"less is certain than was taken for its own", use{Own: 100 * ms, Probes: 20 * ms}, 50 * ms,
 			0.2},
 		{"a part of what the probes were charged with was its own",
-			Use{Own: 80 * ms, Probes: 40 * ms}, 100 * ms, 0.2},
-		{"hits are said to have taken more than there was", Use{Own: -10 * ms, Probes: 130 * ms},
+			use{Own: 80 * ms, Probes: 40 * ms}, 100 * ms, 0.2},
+		{"hits are said to have taken more than there was", use{Own: -10 * ms, Probes: 130 * ms},
 			100 * ms, 0.2},
-		{"all was its own", Use{Own: 80 * ms, Probes: 10 * ms}, 100 * ms, 0},
+		{"all was its own", use{Own: 80 * ms, Probes: 10 * ms}, 100 * ms, 0},
 	} {
-		b := NewBudget(0.05)
-		b.Account(c.use)
-		if got := b.Overhead(c.least); math.Abs(got-c.want) > 1e-9 {
+		b := newBudget(0.05)
+		b.account(c.use)
+		if got := b.overhead(c.least); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: overhead %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -70,11 +70,11 @@ func TestOverhead(t *testing.T) {
 
 // Savings are bounded: after a calm hour, a heavy minute costs no more than the share of a second.
 func TestSavings(t *testing.T) {
-	b := NewBudget(0.05)
-	b.Account(Use{Own: time.Hour})
+	b := newBudget(0.05)
+	b.account(use{Own: time.Hour})
 	spent := time.Duration(0)
-	for ; !b.Overdrawn(); spent += time.Millisecond {
-		b.Account(Use{Probes: time.Millisecond})
+	for ; !b.overdrawn(); spent += time.Millisecond {
+		b.account(use{Probes: time.Millisecond})
 	}
 	if spent < 50*time.Millisecond || spent > 52*time.Millisecond {
 		t.Errorf("%v spent", spent)
@@ -86,15 +86,15 @@ func TestSavings(t *testing.T) {
 func TestBudgetHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0.001, 0.5).Draw(t, "share")
-		b := NewBudget(share)
+		b := newBudget(share)
 		var own, probes, largest time.Duration
 		for range rapid.IntRange(1, 200).Draw(t, "stretches") {
-			u := Use{Own: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "own"))}
-			if b.Overdrawn() {
-				b.Account(u)
+			u := use{Own: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "own"))}
+			if b.overdrawn() {
+				b.account(u)
 			} else {
 				u.Probes = time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "probes"))
-				b.Account(u)
+				b.account(u)
 			}
 			own, probes, largest = own+u.Own, probes+u.Probes, max(largest, u.Probes)
 		}

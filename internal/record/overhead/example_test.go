@@ -5,15 +5,29 @@ import (
 	"time"
 
 	"wpptrace/internal/record/overhead"
+	"wpptrace/loader/target"
 )
 
-func ExampleBudget() {
-	b := overhead.NewBudget(0.05)
-	b.Account(overhead.Use{Own: 10 * time.Millisecond, Probes: 40 * time.Millisecond})
-	fmt.Println(b.Overdrawn())
-	b.Account(overhead.Use{Own: 790 * time.Millisecond})
-	fmt.Println(b.Overdrawn(), b.Overhead(0))
+// Probes may take 5 % of the process's own CPU time. Those of a window took more.
+func ExampleScheduler() {
+	awake := func() bool { return false }
+	s := overhead.NewScheduler(0.05, 10*time.Millisecond, target.Times{}, 1, nil)
+	s.Open()
+	s.Charge(overhead.Reading{
+		At:   time.Now(),
+		Used: target.Times{CPU: 50 * time.Millisecond},
+		Hits: overhead.NewHitCost(40*time.Millisecond, 0),
+	})
+	s.Close()
+	fmt.Println(s.Decide(awake) == overhead.OpenWindow, s.Wait() > 0)
+
+	s.Charge(overhead.Reading{ // without probes, it earns
+		At:   time.Now(),
+		Used: target.Times{CPU: 5 * time.Second},
+		Hits: overhead.NewHitCost(40*time.Millisecond, 0),
+	})
+	fmt.Println(s.Wait())
 	// Output:
-	// true
-	// false 0.05
+	// false true
+	// 0s
 }

@@ -182,9 +182,9 @@ func (m *Meter) Exceeds(most float64) (Estimate, bool) {
 		return e, false
 	}
 	whole := m.samples[len(m.samples)-1].at.Sub(m.samples[0].at) >= window
-	if expected := m.Forecast / (1 + m.KernelShare.PerUser); m.KernelShare.Known && e.Boundless() &&
+	if expected := m.Forecast / (1 + m.KernelShare.perUser); m.KernelShare.known && e.Boundless() &&
 		expected > e.Slower() {
-		e.Expected = expected
+		e.expected = expected
 	}
-	return e, e.AtLeast() > most || whole && max(e.Slower(), e.Expected) > most
+	return e, e.AtLeast() > most || whole && max(e.Slower(), e.expected) > most
 }

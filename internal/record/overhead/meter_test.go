@@ -152,7 +152,7 @@ func TestMeterOfWhatWaits(t *testing.T) {
 		{0.01, 20 * time.Second},
 		{0.001, 0}, // never
 	} {
-		g := &Meter{KernelShare: KernelShare{Known: true}}
+		g := &Meter{KernelShare: KernelShare{known: true}}
 		begin, after := time.Now(), time.Duration(0)
 		for at := time.Duration(0); at < 3*time.Minute; at += SamplePause {
 			ran := time.Duration(c.share * float64(at))

@@ -66,9 +66,6 @@ func NewRareSites(p *plan.Plan) *RareSites {
 	return &RareSites{within: make([]uint64, len(p.Parts[0].Sites)), share: firstShare}
 }
 
-// Chosen lists the sites that are to be counted, in order.
-func (r *RareSites) Chosen() []int { return r.sites }
-
 // Count notes n hits of a site that a window has recorded.
 func (r *RareSites) Count(site int, n uint64) {
 	if r != nil && site < len(r.within) {
@@ -85,24 +82,24 @@ func (r *RareSites) recorded() (hits uint64) {
 	return hits
 }
 
-// EndWindow notes whether a window has come to the sites.
-func (r *RareSites) EndWindow() {
+// endWindow notes whether a window has come to the sites.
+func (r *RareSites) endWindow() {
 	if now := r.recorded(); now > r.last {
 		r.last = now
 		r.bursts++
 	}
 }
 
-// Due reports whether the sites are to be counted, now that hits have cost so much in all.
-func (r *RareSites) Due(hits time.Duration) bool {
+// due reports whether the sites are to be counted, now that hits have cost so much in all.
+func (r *RareSites) due(hits time.Duration) bool {
 	by := r.ownTime()
 	known := by.byHit > 0 && by.doubt <= littleDoubt
 	return !known && float64(r.spent) <= countShare*float64(hits)
 }
 
-// Choose chooses the sites: those that windows have come to least, but not so seldom that it is
+// choose chooses the sites: those that windows have come to least, but not so seldom that it is
 // chance. It reports false as long as too little is known.
-func (r *RareSites) Choose(sites []plan.Site) bool {
+func (r *RareSites) choose(sites []plan.Site) bool {
 	idle := r.times >= idleTimes && r.hits < uint64(r.times)
 	if r.sites != nil && !r.costly && !idle {
 		return true
@@ -155,9 +152,9 @@ func (r *RareSites) Time() time.Duration {
 	return countTime
 }
 
-// Add notes what came of counting: so many hits, which have cost so much of the CPU time that the
+// add notes what came of counting: so many hits, which have cost so much of the CPU time that the
 // process used, and what putting the probes in and out has.
-func (r *RareSites) Add(hits uint64, used, cost, change time.Duration) {
+func (r *RareSites) add(hits uint64, used, cost, change time.Duration) {
 	r.times++
 	r.hits += hits
 	r.own += max(used-cost, 0)

@@ -57,7 +57,7 @@ func TestRareSitesChoosesRareSites(t *testing.T) {
 				r.Count(site, n)
 			}
 			r.Count(len(sites), 1000) // of a library
-			if ok := r.Choose(sites); ok != (c.want != nil) || !slices.Equal(r.sites, c.want) ||
+			if ok := r.choose(sites); ok != (c.want != nil) || !slices.Equal(r.sites, c.want) ||
 				r.costly {
 				t.Errorf("%v, %v, want %v", ok, r.sites, c.want)
 			}
@@ -78,43 +78,43 @@ func TestRareSitesEstimates(t *testing.T) {
 	r := RareSites{within: make([]uint64, 2), share: firstShare}
 	r.Count(0, 50_000)
 	r.Count(1, 30)
-	if !r.Due(0) || !r.Choose(make([]plan.Site, 2)) {
+	if !r.due(0) || !r.choose(make([]plan.Site, 2)) {
 		t.Fatal("not due at first, or nothing to choose")
 	}
-	r.Add(50_000, 50*time.Millisecond, 10*time.Millisecond, 0) // 1.25 a microsecond
-	r.EndWindow()
+	r.add(50_000, 50*time.Millisecond, 10*time.Millisecond, 0) // 1.25 a microsecond
+	r.endWindow()
 	if e, ok := r.estimate(time.Second); ok {
 		t.Errorf("%+v, and it is known by nothing but what it was chosen by", e)
 	}
 	for range 400 { // windows
 		r.Count(0, 499)
 		r.Count(1, 10)
-		r.EndWindow()
+		r.endWindow()
 	}
 	want := float64(3200*time.Microsecond) * 253_630 / 203_600
 	e, ok := r.estimate(time.Second)
 	if !ok || math.Abs(e.own-want) > 1 || e.Vague() || e.doubt < windowDoubt*want {
 		t.Errorf("%+v, %v", e, ok)
 	}
-	if r.Due(50*time.Millisecond) || !r.Due(100*time.Millisecond) {
+	if r.due(50*time.Millisecond) || !r.due(100*time.Millisecond) {
 		t.Error("10 ms are a tenth of 100 ms, and more of 50 ms")
 	}
 	if e, _ := r.estimate(time.Microsecond); e.own != e.cpu {
 		t.Errorf("%+v: more than all", e)
 	}
 	for range 20 {
-		r.Add(50_000, 50*time.Millisecond, 10*time.Millisecond, 0)
+		r.add(50_000, 50*time.Millisecond, 10*time.Millisecond, 0)
 	}
-	if r.Due(time.Hour) {
+	if r.due(time.Hour) {
 		t.Error("due, and nothing more is to be known")
 	}
-	r.Add(50_000, 50*time.Millisecond, 45*time.Millisecond, 0)
+	r.add(50_000, 50*time.Millisecond, 45*time.Millisecond, 0)
 	if !r.costly {
 		t.Error("not too costly, and hits took most of the time")
 	}
 	e, _ = r.estimate(time.Hour)
 	r.within = append(r.within, leastOfSite)
-	if !r.Choose(make([]plan.Site, 3)) || r.sites[0] != 2 {
+	if !r.choose(make([]plan.Site, 3)) || r.sites[0] != 2 {
 		t.Errorf("chosen: %v", r.sites)
 	}
 	if next, ok := r.estimate(time.Hour); !ok || math.Abs(next.own-e.own) > 1 {
@@ -136,15 +136,15 @@ func TestRareSitesIsNotOfChance(t *testing.T) {
 				r.Count(random.IntN(rare), 1)
 			}
 			r.Count(rare, 100)
-			r.EndWindow()
-			if n%10 == 0 && r.Choose(make([]plan.Site, rare+1)) {
+			r.endWindow()
+			if n%10 == 0 && r.choose(make([]plan.Site, rare+1)) {
 				hits := uint64(0)
 				for range 200 * each {
 					if slices.Contains(r.sites, random.IntN(rare)) {
 						hits++
 					}
 				}
-				r.Add(hits, 200*time.Millisecond, 0, 0)
+				r.add(hits, 200*time.Millisecond, 0, 0)
 			}
 		}
 		if e, ok := r.estimate(time.Hour); ok {

@@ -13,7 +13,7 @@ import (
 // charge what one has used, and it decides when a window opens and closes. One goroutine uses it at
 // a time.
 type Scheduler struct {
-	budget  *Budget
+	budget  *budget
 	account account
 	rare    *RareSites // nil: there are none
 	window  time.Duration
@@ -36,7 +36,7 @@ type Scheduler struct {
 func NewScheduler(share float64, window time.Duration, used target.Times, load float64,
 	rare *RareSites) *Scheduler {
 	begun := account{last: Reading{At: time.Now(), Used: used}}
-	return &Scheduler{budget: NewBudget(share), window: window, account: begun, load: load,
+	return &Scheduler{budget: newBudget(share), window: window, account: begun, load: load,
 		rare: rare}
 }
 
@@ -56,7 +56,7 @@ func (s *Scheduler) Asleep() uint64 { return s.waking.asleep }
 // Overhead is what tracing has taken, as a share of the process's own CPU time: which that was
 // while no probe stood is certain.
 func (s *Scheduler) Overhead() float64 {
-	return s.budget.Overhead(time.Duration(s.account.free().own()))
+	return s.budget.overhead(time.Duration(s.account.free().own()))
 }
 
 // Sampled is how many windows there were, none if all was traced, and which share of the process's
@@ -76,7 +76,7 @@ func (s *Scheduler) Sampled(k KernelShare) (windows uint64, share, most float64)
 // Wait is when the next window may begin, at the load that the process has while no probe stands.
 func (s *Scheduler) Wait() time.Duration {
 	const least = 0.01
-	return time.Duration(float64(s.budget.Debt()) / max(s.load, least))
+	return time.Duration(float64(s.budget.debt()) / max(s.load, least))
 }
 
 // Charge charges the budget with what the process has used since the last reading, and with the
@@ -90,12 +90,12 @@ func (s *Scheduler) Charge(now Reading) {
 		part = &s.account.inWindows
 	}
 	more := s.account.add(now, part)
-	probes := more.hits.Cost + more.hits.Doubt
-	s.budget.Account(Use{Own: more.CPU - probes, Probes: probes})
+	probes := more.hits.Cost + more.hits.doubt
+	s.budget.account(use{Own: more.CPU - probes, Probes: probes})
 }
 
 // turn notes that a window has been opened, or closed.
-func (s *Scheduler) turn() { s.since, s.owed = s.account.last, s.budget.Debt() }
+func (s *Scheduler) turn() { s.since, s.owed = s.account.last, s.budget.debt() }
 
 // rate is how many CPUs the process has used since the last turn.
 func (s *Scheduler) rate() float64 {
@@ -136,7 +136,7 @@ func (s *Scheduler) ChargeChange(c Change, load float64, probes int) {
 	lost := load*float64(last.At.Sub(c.began.At)) - float64(last.Hits.Minus(c.began.Hits).Cost)
 	most := max(1, load) * float64(probes) * float64(probeCost)
 	s.change = time.Duration(min(max(0, lost), most))
-	s.budget.Account(Use{Probes: s.change})
+	s.budget.account(use{Probes: s.change})
 	s.turn()
 }
 
@@ -163,8 +163,8 @@ func (s *Scheduler) Open() {
 // Close notes that the window is closed.
 func (s *Scheduler) Close() { s.closed, s.opened = s.closed+1, time.Time{} }
 
-// LongestPause is how long a signal may wait while no probe stands.
-const LongestPause = 50 * time.Millisecond
+// longestPause is how long a signal may wait while no probe stands.
+const longestPause = 50 * time.Millisecond
 
 // Pause is how long nothing need be decided, of a recording that looks up every tick: a window
 // lasts as long as it is to, and between them nothing is to be done before the debt can have been
@@ -179,8 +179,8 @@ func (s *Scheduler) Pause(tick time.Duration) time.Duration {
 		}
 		return min(tick, s.window)
 	}
-	earned := s.budget.Debt() / time.Duration(runtime.NumCPU())
-	return min(max(earned, tick), LongestPause)
+	earned := s.budget.debt() / time.Duration(runtime.NumCPU())
+	return min(max(earned, tick), longestPause)
 }
 
 // A Decision is what to do about windows.
@@ -200,7 +200,7 @@ func (s *Scheduler) Decide(sleeps func() bool) Decision {
 	case s.IsOpen() && s.deeper() && time.Since(s.opened) >= s.window:
 		return CloseWindow
 	case s.IsOpen():
-	case s.budget.Overdrawn():
+	case s.budget.overdrawn():
 		s.waking.ready = time.Time{}
 	case s.waking.isDue(sleeps):
 		return OpenWindow
@@ -213,7 +213,7 @@ func (s *Scheduler) Decide(sleeps func() bool) Decision {
 // cost more.
 func (s *Scheduler) deeper() bool {
 	const slack = 100 * time.Millisecond // of the process's own CPU time: a burst of hits
-	debt := s.budget.Debt()
+	debt := s.budget.debt()
 	s.owed = min(s.owed, debt) // the least debt since the window was opened
 	return debt > 0 && (s.owed == 0 || debt > s.owed+slack)
 }
@@ -241,18 +241,18 @@ func (s *Scheduler) DueRareSites(sites []plan.Site) []int {
 	if s.rare == nil {
 		return nil
 	}
-	s.rare.EndWindow()
-	if !s.account.mostlyHits() || !s.rare.Due(s.account.all.hits.Cost) || !s.rare.Choose(sites) {
+	s.rare.endWindow()
+	if !s.account.mostlyHits() || !s.rare.due(s.account.all.hits.Cost) || !s.rare.choose(sites) {
 		return nil
 	}
-	return s.rare.Chosen()
+	return s.rare.sites
 }
 
 // Counted notes what came of counting rare sites: so many hits, which have cost so much of the CPU
 // time that the process used. What was used up to now has been charged.
 func (s *Scheduler) Counted(hits uint64, used, cost time.Duration) {
-	change := 2 * probeCost * time.Duration(len(s.rare.Chosen()))
-	s.budget.Account(Use{Probes: change})
+	change := 2 * probeCost * time.Duration(len(s.rare.sites))
+	s.budget.account(use{Probes: change})
 	s.turn()
-	s.rare.Add(hits, used, cost, change)
+	s.rare.add(hits, used, cost, change)
 }

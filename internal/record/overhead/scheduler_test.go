@@ -151,15 +151,15 @@ func TestSingleStepsAreTheWindows(t *testing.T) {
 func TestDebtOfAttachingIsPaidOff(t *testing.T) {
 	const own = 100 * time.Millisecond
 	p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
-	p.budget.Account(Use{Probes: time.Second})
+	p.budget.account(use{Probes: time.Second})
 	p.turn()
 	for i, c := range []struct {
 		hits   time.Duration
 		deeper bool
 	}{{0, false}, {time.Millisecond, false}, {own, true}} {
-		p.budget.Account(Use{Own: own, Probes: c.hits})
+		p.budget.account(use{Own: own, Probes: c.hits})
 		if got := p.deeper(); got != c.deeper {
-			t.Errorf("step %d: deeper in debt: %v, %v", i, got, p.budget.Debt())
+			t.Errorf("step %d: deeper in debt: %v, %v", i, got, p.budget.debt())
 		}
 	}
 	p = NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
@@ -167,7 +167,7 @@ func TestDebtOfAttachingIsPaidOff(t *testing.T) {
 	if p.deeper() {
 		t.Error("in debt at first")
 	}
-	p.budget.Account(Use{Own: own, Probes: own})
+	p.budget.account(use{Own: own, Probes: own})
 	if !p.deeper() {
 		t.Error("hits have cost twenty times what was earned, and it is in no debt")
 	}
@@ -186,7 +186,7 @@ func TestNextWindow(t *testing.T) {
 		{105 * time.Millisecond, 0, 200},
 	} {
 		p := NewScheduler(0.05, usualWindow, target.Times{}, c.load, nil)
-		p.budget.Account(Use{Probes: c.probes})
+		p.budget.account(use{Probes: c.probes})
 		if got := p.Wait().Seconds(); math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("%v at load %v: %v s, want %v", c.probes, c.load, got, c.want)
 		}

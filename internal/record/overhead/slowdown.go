@@ -11,8 +11,8 @@ import (
 // A KernelShare is what a program does where it is not traced: the time that it spends in the
 // kernel for each second in user mode.
 type KernelShare struct {
-	Known   bool
-	PerUser float64
+	known   bool
+	perUser float64
 }
 
 // KernelShareOf is that of a process by what it used before it was traced; not known, where that is
@@ -31,7 +31,7 @@ type Estimate struct {
 	cpu, own, doubt, least float64
 	// Expected is the slow-down that the plan lets expect where hits leave too little to know one;
 	// 0 elsewhere.
-	Expected float64
+	expected float64
 }
 
 const (
@@ -52,7 +52,7 @@ const (
 )
 
 // A HitCost is what hits cost by calibration, and how far off that may be.
-type HitCost struct{ Cost, Doubt time.Duration }
+type HitCost struct{ Cost, doubt time.Duration }
 
 // NewHitCost is the cost of hits of which the emulated took so much in all, and the single-stepped.
 func NewHitCost(emulated, stepped time.Duration) HitCost {
@@ -61,10 +61,10 @@ func NewHitCost(emulated, stepped time.Duration) HitCost {
 }
 
 // Plus is the cost of both.
-func (c HitCost) Plus(d HitCost) HitCost { return HitCost{c.Cost + d.Cost, c.Doubt + d.Doubt} }
+func (c HitCost) Plus(d HitCost) HitCost { return HitCost{c.Cost + d.Cost, c.doubt + d.doubt} }
 
 // Minus is what the cost has grown by since it was d.
-func (c HitCost) Minus(d HitCost) HitCost { return HitCost{c.Cost - d.Cost, c.Doubt - d.Doubt} }
+func (c HitCost) Minus(d HitCost) HitCost { return HitCost{c.Cost - d.Cost, c.doubt - d.doubt} }
 
 // Estimate weighs two ways to know what was the program's own of the CPU time that it used, of
 // which hits took a part. One is what the hits leave, a small difference of large numbers where
@@ -73,13 +73,13 @@ func (c HitCost) Minus(d HitCost) HitCost { return HitCost{c.Cost - d.Cost, c.Do
 func (n KernelShare) Estimate(used target.Times, t HitCost) Estimate {
 	cpu, hits := float64(used.CPU), float64(t.Cost)
 	start := min(float64(startDoubt), hits)
-	e := Estimate{cpu: cpu, own: cpu - hits, doubt: float64(t.Doubt) + start + 1,
+	e := Estimate{cpu: cpu, own: cpu - hits, doubt: float64(t.doubt) + start + 1,
 		least: cpu - mostHit*hits - start}
 	user := max(float64(used.User)-userOfHits*hits, 0)
 	userOff := math.Sqrt(math.Pow(userDoubt*cpu, 2) + float64(tickDoubt)*(float64(tickDoubt)+user))
-	if n.Known {
-		own := user * (1 + n.PerUser)
-		doubt := userOff * (1 + n.PerUser)
+	if n.known {
+		own := user * (1 + n.perUser)
+		doubt := userOff * (1 + n.perUser)
 		a, b := 1/(e.doubt*e.doubt), 1/(doubt*doubt)
 		e.own, e.doubt = (a*e.own+b*own)/(a+b), 1/math.Sqrt(a+b)
 	}

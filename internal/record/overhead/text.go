@@ -18,9 +18,9 @@ func (e Estimate) String() string {
 // Likely is the slow-down and, where it is in doubt, what it is at least.
 func (e Estimate) Likely() string {
 	switch {
-	case e.Expected > 0:
+	case e.expected > 0:
 		return fmt.Sprintf("some %s times, as its plan lets expect (for sure: %s)",
-			text.Factor(e.Expected), Times(e.AtLeast()))
+			text.Factor(e.expected), Times(e.AtLeast()))
 	case e.Vague():
 		return fmt.Sprintf("some %s, at least %s", Times(e.Slower()), Times(e.AtLeast()))
 	}

@@ -16,7 +16,7 @@ func TestVagueSlowDown(t *testing.T) {
 		share      KernelShare
 		want       string
 	}{
-		{900 * ms, 100 * ms, KernelShare{Known: true, PerUser: 0.1}, "1.1 times"},
+		{900 * ms, 100 * ms, KernelShare{known: true, perUser: 0.1}, "1.1 times"},
 		{0, 900 * ms, KernelShare{}, "at least 4.2 times"},
 	} {
 		if got := c.share.Estimate(target.Times{CPU: time.Second, User: c.user},
