@@ -38,7 +38,7 @@ func TestAwaitOut(t *testing.T) {
 		"all is given up": {goesOn, over, false, false, false},
 	} {
 		one, p := standing(t)
-		r := &recorder{options: record.Options{Abort: c.abort}, handle: func(record.Event) {},
+		r := &recorder{options: record.Options{Abort: c.abort}, handle: func(Event) {},
 			first: p, shared: &shared{}, running: newRunning(1)}
 		if c.isOut {
 			one.recorder.Close()
