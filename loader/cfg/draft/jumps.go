@@ -23,16 +23,23 @@ func (r *Program) resolveTables(d *Routine) map[int]*jumptable.Table {
 	if len(jumps) == 0 {
 		return nil
 	}
-	return jumptable.Resolve(r.Input(d), jumps)
+	found, contested := jumptable.Resolve(r.Input(d), jumps)
+	d.Contested = append(d.Contested, contested...)
+	return found
 }
 
 // Input is a routine whose blocks are built, as the search for jump tables takes it.
 func (r *Program) Input(d *Routine) jumptable.Input {
 	d.linkPreds()
 	in := jumptable.Input{
-		Code: &jumpCode{r, d}, Image: r.File.Image, Blocks: make([]jumptable.Block, len(d.Blocks)),
-		Pads: d.Pads, Steps: &r.Steps,
-		Entries: []int{r.Blocks.BlockOf(d.Entry)},
+		Code: &jumpCode{r, d}, Image: r.File.Image, Entry: d.Entry,
+		Blocks:  make([]jumptable.Block, len(d.Blocks)),
+		Entries: []int{r.Blocks.BlockOf(d.Entry)}, Pads: d.Pads, Receivers: d.labels,
+		Labels: r.labelsOf(d), OwnLabels: r.hasOwnLabels(d),
+		HidesFrame: func() bool { return r.hidesFrame(d) }, Steps: &r.Steps,
+	}
+	for _, p := range d.Pieces {
+		in.Ends = append(in.Ends, r.Code.Pieces[p].Hi)
 	}
 	for _, i := range d.Others {
 		in.Entries = append(in.Entries, r.Blocks.BlockOf(i))
@@ -43,9 +50,28 @@ func (r *Program) Input(d *Routine) jumptable.Input {
 			First: int(d.First[b]), Count: len(bl.Insns), Lo: bl.Lo, Hi: bl.Hi, Succ: bl.Succ,
 			Pads: bl.Pads, Preds: d.preds[b],
 			Returns: bl.CallReturns(), Conditional: bl.End == cfg.Jcc,
+			NeverTaken: bl.End == cfg.Jcc && bl.Succ[0] == bl.Succ[1] &&
+				d.neverTaken(r.File, d.Last(b)),
 		}
 	}
 	return in
+}
+
+// hasOwnLabels reports whether no part of another routine may have labels of this one.
+func (r *Program) hasOwnLabels(d *Routine) bool {
+	isElsewhere := func(k int) bool { return r.Code.Pieces[k].Routine != d.ID }
+	return !slices.ContainsFunc(r.File.PointedParts, isElsewhere)
+}
+
+// hidesFrame reports whether the routine takes no address in its frame, as far as it is known, and
+// calls nothing that returns once more when other code of the routine has run.
+func (r *Program) hidesFrame(d *Routine) bool {
+	hides := cfg.HidesFrame(d.Blocks,
+		func(addr uint64) image.CFA {
+			return image.RowAt(r.Code.Pieces[r.Code.FindPiece(addr)].Rows, addr).CFA
+		},
+		func(q *cfg.Insn) []byte { return r.Code.Bytes(r.Code.Find(q.Addr)) })
+	return hides && !r.mayCallWhatReturnsTwice(d)
 }
 
 // A jumpCode answers what the search for a routine's jump tables asks.
@@ -55,26 +81,19 @@ type jumpCode struct {
 }
 
 func (c *jumpCode) Find(addr uint64) int      { return c.r.Code.Find(addr) }
-func (c *jumpCode) Addr(i int) uint64         { return c.r.Code.Insns[i].Addr }
 func (c *jumpCode) Kind(i int) x86.Kind       { return c.r.Code.Insns[i].Kind }
 func (c *jumpCode) Effects(i int) x86.Effects { return c.r.Code.Effects(i) }
 func (c *jumpCode) CFA(i int) image.CFA       { return c.r.Code.FrameAt(i) }
-func (c *jumpCode) IsFrameless(i int) bool    { return c.r.File.IsFrameless(i) }
 func (c *jumpCode) Clobbers(i int) x86.Set    { return c.r.Clobbered.Clobbers(i) }
-func (c *jumpCode) Entry() int                { return c.d.Entry }
 func (c *jumpCode) Inside(i int) int          { return c.r.File.Inside(c.d.ID, i) }
 func (c *jumpCode) Joins(i int) bool          { return c.r.isOrphan(i) }
 func (c *jumpCode) IsEntry(i int) bool        { return c.r.RoutineAt(i) >= 0 }
-func (c *jumpCode) IsLabel(i int) bool        { return slices.Contains(c.d.labels, i) }
-func (c *jumpCode) Contest(i int)             { c.d.Contested = append(c.d.Contested, i) }
 func (c *jumpCode) TakenAddress(i int) uint64 { return c.r.File.TakenAddress(i) }
-func (c *jumpCode) NeverTaken(i int) bool     { return c.d.neverTaken(c.r.File, i) }
 func (c *jumpCode) IsNamed(addr uint64) bool  { return c.r.File.References.Has(addr) }
-func (c *jumpCode) IsTaken(addr uint64) bool  { return c.r.File.InsnReferences.Has(addr) }
 func (c *jumpCode) piece(i int) *sweep.Piece  { return &c.r.Code.Pieces[c.r.Code.PieceOf[i]] }
 
-func (c *jumpCode) EachLabel(visit func(i int) bool) (int, bool) {
-	return c.r.eachLabel(c.d, visit)
+func (c *jumpCode) IsTaken(i int) bool {
+	return c.r.File.InsnReferences.Has(c.r.Code.Insns[i].Addr)
 }
 
 func (c *jumpCode) IsEnd(frame image.CFA, addr uint64) bool {
@@ -95,25 +114,6 @@ func (c *jumpCode) IsAmidFunction(i int) bool {
 func (c *jumpCode) MayBePart(i int, near bool) bool {
 	symbol := c.piece(i).Symbol
 	return c.r.File.IsUnexplained(i) && (near || symbol == "" || sweep.IsPart(symbol))
-}
-
-func (c *jumpCode) HasOwnLabels() bool {
-	isElsewhere := func(k int) bool { return c.r.Code.Pieces[k].Routine != c.d.ID }
-	return !slices.ContainsFunc(c.r.File.PointedParts, isElsewhere)
-}
-
-func (c *jumpCode) HidesFrame() bool {
-	hides := cfg.HidesFrame(c.d.Blocks,
-		func(addr uint64) image.CFA {
-			return image.RowAt(c.r.Code.Pieces[c.r.Code.FindPiece(addr)].Rows, addr).CFA
-		},
-		func(q *cfg.Insn) []byte { return c.r.Code.Bytes(c.r.Code.Find(q.Addr)) })
-	return hides && !c.r.mayCallWhatReturnsTwice(c.d)
-}
-
-func (c *jumpCode) EndsPart(addr uint64) bool {
-	return slices.ContainsFunc(c.d.Pieces,
-		func(p int) bool { return c.r.Code.Pieces[p].Hi == addr })
 }
 
 func (c *jumpCode) IsBoundary(addr uint64) bool {

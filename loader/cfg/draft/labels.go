@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"iter"
 	"slices"
 
 	"wpptrace/loader/cfg/jumptable"
@@ -61,28 +62,34 @@ func (bd *Builder) linkLabels(d *Routine) {
 func (r *Program) label(d *Routine, found map[int]*jumptable.Table,
 	is func(insn int) bool) (insn int, ok bool) {
 	known := jumptable.Targets(found)
-	return r.eachLabel(d, func(i int) bool { return !known[i] && is(i) })
-}
-
-// eachLabel visits the instructions of the routine, other than where one is entered, that anything
-// mentions, and returns the first for which the visitor answers true.
-func (r *Program) eachLabel(d *Routine, visit func(insn int) bool) (insn int, ok bool) {
-	for _, pi := range d.Pieces {
-		p, at := &r.Code.Pieces[pi], r.Code.Pieces[pi].Lo
-		if r.RoutineAt(p.First) >= 0 {
-			at++
-		}
-		for ; ; at++ {
-			var ok bool
-			if at, ok = r.File.References.Next(at, p.Hi); !ok {
-				break
-			}
-			if i := r.Code.Find(at); i >= 0 && visit(i) {
-				return i, true
-			}
+	for i := range r.labelsOf(d) {
+		if !known[i] && is(i) {
+			return i, true
 		}
 	}
 	return 0, false
+}
+
+// labelsOf are the instructions of the routine, other than where one is entered, that anything
+// mentions.
+func (r *Program) labelsOf(d *Routine) iter.Seq[int] {
+	return func(yield func(insn int) bool) {
+		for _, pi := range d.Pieces {
+			p, at := &r.Code.Pieces[pi], r.Code.Pieces[pi].Lo
+			if r.RoutineAt(p.First) >= 0 {
+				at++
+			}
+			for ; ; at++ {
+				var ok bool
+				if at, ok = r.File.References.Next(at, p.Hi); !ok {
+					break
+				}
+				if i := r.Code.Find(at); i >= 0 && !yield(i) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Receiver returns an instruction that only a jump through a pointer can lead to, from elsewhere:

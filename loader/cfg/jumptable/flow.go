@@ -2,7 +2,6 @@ package jumptable
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
@@ -11,18 +10,14 @@ import (
 
 // A flow follows values through the blocks of one routine.
 type flow struct {
-	code    Code
-	im      *image.Image
-	blocks  []Block
-	steps   *atomic.Int64
+	in      Input
 	machine absint.Machine
-	entries []int // blocks by which the routine is entered
 	// by block: control also comes from elsewhere (the entry, landing pads)
 	entry    []bool
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
 	// by block: registers that it may write, and memoryBit; 0 until asked for
-	wrote []uint32
-	hides *bool // what hidesFrame answers; nil until asked for
+	wrote      []uint32
+	hidesFrame func() bool // in.HidesFrame, asked once
 }
 
 // A reader reads tables that the file holds.
@@ -34,13 +29,15 @@ type reader struct {
 	leadsOutside bool
 	adds         *bool // what addsToLabels answers; nil until asked for
 	labels       []int // all that may be one in the routine; nil until asked for
+	// instructions in others' parts that tables may lead to, or might have
+	contested []int
 }
 
 // last is the last instruction of a block.
-func (s *flow) last(b int) int { return s.blocks[b].First + s.blocks[b].Count - 1 }
+func (s *flow) last(b int) int { return s.in.Blocks[b].First + s.in.Blocks[b].Count - 1 }
 
 // jumpsTo is the operand of an indirect jump.
-func (s *flow) jumpsTo(jump int) x86.Operand { return s.code.Effects(jump).Src }
+func (s *flow) jumpsTo(jump int) x86.Operand { return s.in.Code.Effects(jump).Src }
 
 // wroteAny says whether block b may write one of some registers.
 func (s *flow) wroteAny(b int, registers x86.Set) bool {
@@ -57,8 +54,8 @@ func (s *flow) wroteAny(b int, registers x86.Set) bool {
 // not usual.
 func (s *flow) addressComesOf(way []int) (needed x86.Set, ok bool) {
 	for _, b := range way {
-		for k := s.blocks[b].Count - 1; k >= 0; k-- {
-			e := s.code.Effects(s.blocks[b].First + k)
+		for k := s.in.Blocks[b].Count - 1; k >= 0; k-- {
+			e := s.in.Code.Effects(s.in.Blocks[b].First + k)
 			if needed, ok = comesOf(&e, needed); !ok {
 				return 0, false
 			}
@@ -72,10 +69,10 @@ func (s *flow) addressComesOf(way []int) (needed x86.Set, ok bool) {
 func (s *flow) run(way []int, address func(*absint.Machine) absint.Value) absint.Value {
 	m := s.begin(way[len(way)-1])
 	for k := len(way) - 1; k > 0; k-- {
-		s.execute(way[k], s.blocks[way[k]].Count)
+		s.execute(way[k], s.in.Blocks[way[k]].Count)
 		s.branch(way[k], way[k-1])
 	}
-	s.execute(way[0], s.blocks[way[0]].Count)
+	s.execute(way[0], s.in.Blocks[way[0]].Count)
 	return address(m)
 }
 
@@ -90,11 +87,11 @@ func (s *flow) begin(b int) *absint.Machine {
 // branch notes what it says that block b goes on to block to: of the index of a table, which a jump
 // that is never taken bounds, too, or of the register that it has jumped through.
 func (s *flow) branch(b, to int) {
-	bl, i := &s.blocks[b], s.last(b)
-	switch s.code.Kind(i) {
+	bl, i := &s.in.Blocks[b], s.last(b)
+	switch s.in.Code.Kind(i) {
 	case x86.JmpInd:
 		if rm := s.jumpsTo(i); !rm.Mem {
-			s.machine.Regs[rm.Reg] = absint.Number(s.blocks[to].Lo)
+			s.machine.Regs[rm.Reg] = absint.Number(s.in.Blocks[to].Lo)
 		}
 		return
 	case x86.Jcc:
@@ -102,31 +99,31 @@ func (s *flow) branch(b, to int) {
 		return
 	}
 	parts := bl.Succ[0] != bl.Succ[1]
-	if parts || s.code.NeverTaken(i) {
-		s.machine.Branch(s.code.Effects(i).Condition, parts && bl.Succ[0] == to, b)
+	if parts || bl.NeverTaken {
+		s.machine.Branch(s.in.Code.Effects(i).Condition, parts && bl.Succ[0] == to, b)
 	}
 }
 
 // execute runs the first n instructions of a block, but for the jump at its end.
 func (s *flow) execute(b, n int) {
-	s.steps.Add(-int64(n))
+	s.in.Steps.Add(-int64(n))
 	for k := range n {
-		i := s.blocks[b].First + k
-		switch s.code.Kind(i) {
+		i := s.in.Blocks[b].First + k
+		switch s.in.Code.Kind(i) {
 		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Trap:
 		case x86.Loop:
 			s.machine.ForgetRegisters(x86.SetOf(x86.RCX), absint.Computed)
 		case x86.Call, x86.CallInd, x86.Syscall:
-			s.machine.Call(s.code.Clobbers(i))
+			s.machine.Call(s.in.Code.Clobbers(i))
 		default:
-			e := s.code.Effects(i)
+			e := s.in.Code.Effects(i)
 			s.machine.Step(&e)
 		}
 	}
 }
 
 func (s *flow) cfaOf(b int) image.CFA {
-	return s.code.CFA(s.blocks[b].First)
+	return s.in.Code.CFA(s.in.Blocks[b].First)
 }
 
 // jumpOperand gives what the operand holds of the indirect jump that ends a block.
@@ -135,19 +132,12 @@ func (s *flow) jumpOperand(b int) func(*absint.Machine) absint.Value {
 	return func(m *absint.Machine) absint.Value { return m.Get(rm) }
 }
 
-// hidesFrame reports whether the routine takes no address in its frame, as far as it is known, and
-// calls nothing that returns once more when other code of the routine has run.
-func (s *flow) hidesFrame() bool {
-	if s.hides == nil {
-		hides := s.code.HidesFrame()
-		s.hides = &hides
-	}
-	return *s.hides
-}
+// isFrameless says whether the frame is gone, or not there yet, at an instruction.
+func (s *flow) isFrameless(insn int) bool { return s.in.Code.CFA(insn) == absint.EntryCFA }
 
 // before has the edges of the control flow graph, and those from what throws to a landing pad.
 func (s *flow) before(at location) (blocks []int32, known bool) {
-	preds := s.blocks[at.block].Preds
+	preds := s.in.Blocks[at.block].Preds
 	switch {
 	case !s.entry[at.block]:
 		return preds, true
@@ -161,14 +151,14 @@ func (s *flow) before(at location) (blocks []int32, known bool) {
 // jumps to has none: it finds the registers as they may be.
 func (s *flow) linkThrowers() {
 	s.throwers = make(map[int][]int32)
-	for b := range s.blocks {
-		for _, pad := range s.blocks[b].Pads {
-			if !s.code.IsLabel(s.blocks[pad].First) {
+	for b := range s.in.Blocks {
+		for _, pad := range s.in.Blocks[b].Pads {
+			if !slices.Contains(s.in.Receivers, s.in.Blocks[pad].First) {
 				s.throwers[pad] = append(s.throwers[pad], int32(b))
 			}
 		}
 	}
-	for _, b := range s.entries {
+	for _, b := range s.in.Entries {
 		delete(s.throwers, b)
 	}
 
@@ -199,16 +189,16 @@ func (s *flow) mayWrite(at location, b int) bool {
 
 // writes returns the registers that block b may write, and memoryBit if it may write memory.
 func (s *flow) writes(b int) (out uint32) {
-	bl := &s.blocks[b]
+	bl := &s.in.Blocks[b]
 	for i := bl.First; i < bl.First+bl.Count; i++ {
-		switch s.code.Kind(i) {
+		switch s.in.Code.Kind(i) {
 		case x86.Call, x86.CallInd, x86.Syscall:
-			out |= uint32(s.code.Clobbers(i))
+			out |= uint32(s.in.Code.Clobbers(i))
 			continue
 		case x86.Jmp, x86.Jcc, x86.JmpInd:
 			continue
 		}
-		e := s.code.Effects(i)
+		e := s.in.Code.Effects(i)
 		out |= uint32(e.Written())
 		if _, _, stores := e.Stores(); stores || e.Operation == x86.Push {
 			out |= memoryBit
@@ -245,8 +235,8 @@ func (s *flow) isPointer(v absint.Value) bool {
 	case absint.Element:
 		return v.Size == 8
 	case absint.Constant:
-		to := s.code.Inside(s.code.Find(uint64(v.Off)))
-		return to < 0 || to == s.code.Entry()
+		to := s.in.Code.Inside(s.in.Code.Find(uint64(v.Off)))
+		return to < 0 || to == s.in.Entry
 	}
 	return false
 }

@@ -1,6 +1,8 @@
 package jumptable
 
 import (
+	"iter"
+	"sync"
 	"sync/atomic"
 
 	"wpptrace/loader/cfg/absint"
@@ -8,51 +10,36 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// Code is what the search asks about the program, and about the routine in it. Instructions have
-// numbers, in the order of their addresses; -1 is none.
+// Code is what the search asks of instructions and addresses that it comes upon. What it asks of
+// the routine itself is in Input. Instructions have numbers, in the order of their addresses; -1 is
+// none.
 type Code interface {
 	Find(addr uint64) (insn int)
-	Addr(insn int) uint64
 	Kind(insn int) x86.Kind
 	Effects(insn int) x86.Effects
 	CFA(insn int) image.CFA
-	IsFrameless(insn int) bool // its CFA is that of an entry
 	Clobbers(call int) x86.Set // what a call may change
+	// what an instruction puts somewhere, if that may be an address
+	TakenAddress(insn int) uint64
 
-	Entry() (insn int)
 	// the instruction if it is the routine's, else -1
 	Inside(insn int) int
 	// it is in a part that becomes the routine's if a table leads there
 	Joins(insn int) bool
 	IsEntry(insn int) bool // some routine is entered there
-	// code elsewhere may jump there as into the routine's middle
-	IsLabel(insn int) bool
 	// it may be in a part that is another routine's as well
 	IsDoubtful(insn int) bool
 	// it is in a function of another routine, and does not begin it
 	IsAmidFunction(insn int) bool
 	// it may be in a cold part; not near: only if nothing says of what
 	MayBePart(insn int, near bool) bool
-	// notes that a table may lead there, or might have
-	Contest(insn int)
-	// what anything mentions amid the routine
-	EachLabel(visit func(insn int) bool) (insn int, ok bool)
-	// what an instruction puts somewhere, if that may be an address
-	TakenAddress(insn int) uint64
-	// no part of another routine may have labels of this one
-	HasOwnLabels() bool
-	// no address in the frame is taken, and nothing returns twice
-	HidesFrame() bool
-	// the conditional jump leads where control never gets
-	NeverTaken(jump int) bool
 	// what leads to an address with a frame never gets there
 	IsEnd(frame image.CFA, addr uint64) bool
-	EndsPart(addr uint64) bool // a part of the routine ends there
 	// a part of any routine begins or ends there
 	IsBoundary(addr uint64) bool
 
 	IsNamed(addr uint64) bool     // code or data mentions it
-	IsTaken(addr uint64) bool     // what is no indirect jump mentions it
+	IsTaken(insn int) bool        // what is no indirect jump mentions it
 	IsPointedTo(addr uint64) bool // others than the jumps through a table there may know it
 }
 
@@ -65,17 +52,30 @@ type Block struct {
 	Preds        []int32
 	Returns      bool // a call ends it that may return
 	Conditional  bool // a conditional jump ends it
+	NeverTaken   bool // that leads where control never gets, so that both successors are the same
 }
 
-// Input is a routine whose blocks are built, for as far as is known. Steps are those left for the
-// whole program, in instructions executed: when there are none, nothing more is found.
+// Input is a routine whose blocks are built, for as far as is known. It is not written to, but for
+// Steps.
 type Input struct {
 	Code    Code
 	Image   *image.Image
+	Entry   int // the instruction that the routine begins with
 	Blocks  []Block
 	Entries []int // blocks by which it is entered
 	Pads    []int // blocks that are landing pads
-	Steps   *atomic.Int64
+	// instructions that routines called from it may jump back to
+	Receivers []int
+	// what anything mentions amid the routine; asked for where a jump may go to a label
+	Labels iter.Seq[int]
+	// no part of another routine may have labels of this one
+	OwnLabels bool
+	// no address in the frame is taken, and nothing returns twice; asked once at most
+	HidesFrame func() bool
+	Ends       []uint64 // where the routine's parts end
+	// left for the whole program, in instructions executed: when there are none, nothing more is
+	// found
+	Steps *atomic.Int64
 }
 
 // A Table is what an indirect jump was resolved to.
@@ -107,8 +107,8 @@ type Resolver struct {
 // New prepares the search for values in a routine.
 func New(in Input) *Resolver {
 	s := &Resolver{flow: flow{
-		code: in.Code, im: in.Image, blocks: in.Blocks, steps: in.Steps, entries: in.Entries,
-		entry: make([]bool, len(in.Blocks)), wrote: make([]uint32, len(in.Blocks)),
+		in: in, entry: make([]bool, len(in.Blocks)), wrote: make([]uint32, len(in.Blocks)),
+		hidesFrame: sync.OnceValue(in.HidesFrame),
 	}}
 	f := &s.flow
 	s.tables = reader{flow: f, known: map[extent]entries{}}

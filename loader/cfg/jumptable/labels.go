@@ -15,12 +15,12 @@ const MaxLabels = 1024
 func (s *Resolver) variable(b int) *Table {
 	rm := s.flow.jumpsTo(s.flow.last(b))
 	t := &Table{Check: absint.NoCheck}
-	known := !rm.Mem && s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count,
+	known := !rm.Mem && s.sure.allOrigins(rm.Reg, b, s.flow.in.Blocks[b].Count,
 		func(v absint.Value, _ int) bool {
 			if v.Form != absint.Constant {
 				return false
 			}
-			to := s.flow.code.Inside(s.flow.code.Find(uint64(v.Off)))
+			to := s.flow.in.Code.Inside(s.flow.in.Code.Find(uint64(v.Off)))
 			if !slices.Contains(t.Targets, to) {
 				t.Targets = append(t.Targets, to)
 			}
@@ -38,14 +38,14 @@ func (s *Resolver) variable(b int) *Table {
 // operations. From within a frame it goes to no other routine, and to any of its own that something
 // names.
 func (s *Resolver) anyLabel(b int) *Table {
-	if s.flow.code.IsFrameless(s.flow.last(b)) || !s.isGiven(b) {
+	if s.flow.isFrameless(s.flow.last(b)) || !s.isGiven(b) {
 		return nil
 	}
 	targets := s.ownLabels()
-	if len(targets) < minEntries || s.flow.steps.Load() <= 0 {
+	if len(targets) < minEntries || s.flow.in.Steps.Load() <= 0 {
 		return nil
 	}
-	s.flow.steps.Add(-int64(len(targets)))
+	s.flow.in.Steps.Add(-int64(len(targets)))
 	return &Table{Targets: targets, AnyLabel: true, loose: true, Check: absint.NoCheck}
 }
 
@@ -55,7 +55,7 @@ func (s *Resolver) anyLabel(b int) *Table {
 func (s *Resolver) ownLabels() []int {
 	if s.own == nil {
 		s.own = []int{}
-		if !s.keepsStack() && s.flow.code.HasOwnLabels() &&
+		if !s.keepsStack() && s.flow.in.OwnLabels &&
 			(!s.tables.addsToLabels() || s.onlyStoresLabels()) {
 			s.own = append(s.own, s.tables.withLabels(nil)...)
 		}
@@ -70,16 +70,16 @@ func (s *Resolver) isGiven(b int) bool {
 	if rm.Mem {
 		return s.flow.isPointer(s.flow.run([]int{b}, s.flow.jumpOperand(b)))
 	}
-	return s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count,
+	return s.sure.allOrigins(rm.Reg, b, s.flow.in.Blocks[b].Count,
 		func(v absint.Value, block int) bool { return block == outside || s.flow.isPointer(v) })
 }
 
 // keepsStack says whether the routine stores its stack pointer, as compilers do it for those that
 // jump into it from elsewhere.
 func (s *Resolver) keepsStack() bool {
-	for b := range s.flow.blocks {
-		for k := range s.flow.blocks[b].Count {
-			e := s.flow.code.Effects(s.flow.blocks[b].First + k)
+	for b := range s.flow.in.Blocks {
+		for k := range s.flow.in.Blocks[b].Count {
+			e := s.flow.in.Code.Effects(s.flow.in.Blocks[b].First + k)
 			if e.Operation == x86.Mov && e.Src.Reg == x86.RSP && e.Dst.Mem && e.Dst.Size > 1 {
 				return true
 			}
@@ -92,22 +92,22 @@ func (s *Resolver) keepsStack() bool {
 // once: what is added to something then is added to no label, unless it is one that was loaded
 // again.
 func (s *Resolver) onlyStoresLabels() bool {
-	for b := range s.flow.blocks {
-		count := s.flow.blocks[b].Count
+	for b := range s.flow.in.Blocks {
+		count := s.flow.in.Blocks[b].Count
 		for k := range count {
-			i := s.flow.blocks[b].First + k
-			to := s.flow.code.Inside(s.flow.code.Find(s.flow.code.TakenAddress(i)))
-			if to < 0 || to == s.flow.code.Entry() {
+			i := s.flow.in.Blocks[b].First + k
+			to := s.flow.in.Code.Inside(s.flow.in.Code.Find(s.flow.in.Code.TakenAddress(i)))
+			if to < 0 || to == s.flow.in.Entry {
 				continue
 			}
-			takes := s.flow.code.Effects(i)
+			takes := s.flow.in.Code.Effects(i)
 			if takes.Operation == x86.Mov && takes.Dst.Mem {
 				continue
 			}
 			if k+1 == count {
 				return false
 			}
-			if e := s.flow.code.Effects(i + 1); e.Operation != x86.Mov || !e.Dst.Mem ||
+			if e := s.flow.in.Code.Effects(i + 1); e.Operation != x86.Mov || !e.Dst.Mem ||
 				e.Src.Reg != takes.Dst.Reg {
 				return false
 			}
@@ -120,7 +120,7 @@ func (s *Resolver) onlyStoresLabels() bool {
 // frame is gone; what lies behind a table or in its unused entries may be in another that holds
 // labels. Where the routine is entered is none.
 func (s *Resolver) anyLoose(found map[int]*Table) bool {
-	isLabel := func(i int) bool { return i != s.flow.code.Entry() && s.flow.code.IsFrameless(i) }
+	isLabel := func(i int) bool { return i != s.flow.in.Entry && s.flow.isFrameless(i) }
 	for _, t := range found {
 		if t.loose && slices.ContainsFunc(t.Targets, isLabel) || slices.ContainsFunc(t.Unused,
 			isLabel) {
@@ -140,7 +140,7 @@ func (s *Resolver) throughFunctions(b int) bool {
 	pairs := s.sure.bases(s.flow.rootOf(v.Base, b), root{none: true})
 	for _, pair := range pairs {
 		if to, ok := s.tables.wordAt(uint64(v.Off)+pair[0], 8, true); !ok ||
-			!s.flow.code.IsEntry(s.flow.code.Find(to)) {
+			!s.flow.in.Code.IsEntry(s.flow.in.Code.Find(to)) {
 			return false
 		}
 	}
@@ -152,10 +152,12 @@ func (s *Resolver) throughFunctions(b int) bool {
 // may go there.
 func (s *Resolver) mayHaveLabel(found map[int]*Table) bool {
 	known := Targets(found)
-	_, ok := s.flow.code.EachLabel(func(i int) bool {
-		return !known[i] && s.flow.code.IsFrameless(i)
-	})
-	return ok
+	for i := range s.flow.in.Labels {
+		if !known[i] && s.flow.isFrameless(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // Targets are the instructions that some tables lead to.

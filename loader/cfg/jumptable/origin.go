@@ -61,11 +61,12 @@ func (s *search) origins(at location, visit visitor) (seen map[location]bool, ok
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
 		blocks, known := s.flow.before(at)
-		if len(seen) > maxLocations || s.flow.steps.Load() <= 0 || !known && !visit(absint.Value{},
-			outside) {
+		if len(seen) > maxLocations || s.flow.in.Steps.Load() <= 0 ||
+			!known && !visit(absint.Value{},
+				outside) {
 			return nil, false
 		}
-		s.flow.steps.Add(-1)
+		s.flow.in.Steps.Add(-1)
 		for _, p := range blocks {
 			from := at
 			from.block = int(p)
@@ -99,7 +100,7 @@ func (at location) enqueue(queue []location, seen map[location]bool) []location 
 func (s *search) choices(v absint.Value, b int, visit visitor) (passed []location, ok bool) {
 	values := []absint.Value{v}
 	for i := 0; i < len(values); i++ {
-		s.flow.steps.Add(-int64(len(values)))
+		s.flow.in.Steps.Add(-int64(len(values)))
 		v := values[i]
 		if at, ok := s.passed(v, b); ok {
 			passed = append(passed, at)
@@ -118,7 +119,7 @@ func (s *search) choices(v absint.Value, b int, visit visitor) (passed []locatio
 			}
 		}
 	}
-	return passed, s.flow.steps.Load() > 0
+	return passed, s.flow.in.Steps.Load() > 0
 }
 
 // keepsCallers says whether a location's value is the caller's where a routine begins, and at a
@@ -138,7 +139,7 @@ func (s *search) beginTrusting(b int) *absint.Machine {
 
 // valueBehind returns what the location's register or slot holds when block b has run.
 func (s *search) valueBehind(at location, b int) absint.Value {
-	n := s.flow.blocks[b].Count
+	n := s.flow.in.Blocks[b].Count
 	if at.reg >= 0 {
 		return s.registerAfter(at.reg, b, n)
 	}
@@ -263,7 +264,7 @@ func (s *search) addSums(out []uint64, sums []sum) ([]uint64, bool) {
 	defer func() { s.depth-- }()
 	for _, part := range sums {
 		bases := s.constants(root{at: part.at, known: true})
-		s.flow.steps.Add(-int64(len(bases)))
+		s.flow.in.Steps.Add(-int64(len(bases)))
 		if len(bases) == 0 || len(out)+len(bases) > maxSums {
 			return nil, false
 		}
@@ -287,16 +288,16 @@ type sum struct {
 // pointer might be one.
 func (s *Resolver) isTail(b int, labels bool) bool {
 	i := s.flow.last(b)
-	if labels || !s.flow.code.IsFrameless(i) {
+	if labels || !s.flow.isFrameless(i) {
 		return false
 	}
 	rm := s.flow.jumpsTo(i)
 	if rm.Mem {
-		in := s.flow.im.SectionAt(uint64(rm.Disp))
+		in := s.flow.in.Image.SectionAt(uint64(rm.Disp))
 		isConstantTable := rm.Base < 0 && rm.Index >= 0 && (in == nil || !in.Writable)
 		return !isConstantTable || s.throughFunctions(b)
 	}
-	return s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count,
+	return s.sure.allOrigins(rm.Reg, b, s.flow.in.Blocks[b].Count,
 		func(v absint.Value, block int) bool { return block == outside || s.flow.isPointer(v) })
 }
 

@@ -16,7 +16,7 @@ func (s *reader) readAt(v absint.Value, l limit) (*Table, certainty) {
 	targets, addr := found.targets, uint64(v.Off)
 	isWritten, isFull := s.isWritten(addr), found.full && l.guess
 	if len(targets) == 0 || isWritten && (v.Form == absint.Target || s.addsToLabels()) ||
-		v.Form == absint.Element && !s.flow.im.PIE && (addr%8 != 0 || v.Scale%8 != 0) {
+		v.Form == absint.Element && !s.flow.in.Image.PIE && (addr%8 != 0 || v.Scale%8 != 0) {
 		return nil, unknown
 	}
 	t := &Table{loose: s.isLoose(v, targets), Targets: targets, Unused: found.unused,
@@ -78,9 +78,9 @@ func (s *reader) entriesOf(v absint.Value, l limit) entries {
 func (s *reader) isLonger(v absint.Value, l limit) bool {
 	for i := l.most + 1; ; i++ {
 		n := s.entryNo(v, i)
-		isAnothers := s.flow.code.IsNamed(n.at) &&
+		isAnothers := s.flow.in.Code.IsNamed(n.at) &&
 			(!l.reread || s.isOwnAnchor(v) && s.beginsAnother(v, n.at))
-		if isAnothers || !n.inside && !s.flow.code.EndsPart(n.addr) {
+		if isAnothers || !n.inside && !slices.Contains(s.flow.in.Ends, n.addr) {
 			return false
 		}
 		if n.inside {
@@ -97,7 +97,7 @@ func (s *reader) beginsTable(v absint.Value) bool {
 // isWritten says whether the program can write where the table lies: it may hold other labels then
 // than those that the file has there.
 func (s *reader) isWritten(addr uint64) bool {
-	in := s.flow.im.SectionAt(addr)
+	in := s.flow.in.Image.SectionAt(addr)
 	// which the loader protects
 	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro")
 }
@@ -108,13 +108,13 @@ func (s *reader) holdsLabels(v absint.Value) bool {
 	labels := 0
 	for i := range uint64(mostLess) {
 		n := s.entryNo(v, i)
-		if i > 0 && s.flow.code.IsNamed(n.at) {
+		if i > 0 && s.flow.in.Code.IsNamed(n.at) {
 			break
 		}
 		switch {
-		case s.flow.code.IsEntry(n.to): // a record of functions, as most are
+		case s.flow.in.Code.IsEntry(n.to): // a record of functions, as most are
 			return false
-		case s.flow.code.Inside(n.to) >= 0:
+		case s.flow.in.Code.Inside(n.to) >= 0:
 			labels++
 		}
 	}
@@ -129,7 +129,7 @@ func (s *reader) addsToLabels() bool {
 			return v.Form == absint.Target && !(v.Base == v.AnchorBase && s.isOwnAnchor(v))
 		}
 		adds := false
-		for b := range s.flow.blocks {
+		for b := range s.flow.in.Blocks {
 			s.flow.run([]int{b}, func(m *absint.Machine) absint.Value {
 				adds = adds || slices.ContainsFunc(m.Regs[:], isSum) ||
 					slices.ContainsFunc(m.Memory.Cells,
@@ -147,12 +147,14 @@ func (s *reader) addsToLabels() bool {
 func (s *reader) withLabels(targets []int) []int {
 	if s.labels == nil {
 		s.labels = []int{}
-		s.flow.code.EachLabel(func(i int) bool {
-			if s.flow.code.Inside(i) >= 0 {
+		for i := range s.flow.in.Labels {
+			if s.flow.in.Code.Inside(i) >= 0 {
 				s.labels = append(s.labels, i)
 			}
-			return len(s.labels) > MaxLabels
-		})
+			if len(s.labels) > MaxLabels {
+				break
+			}
+		}
 	}
 	if len(s.labels) > MaxLabels {
 		return nil
@@ -166,11 +168,11 @@ func (s *reader) isLoose(v absint.Value, targets []int) bool {
 	switch {
 	case v.Form == absint.Target:
 		return !s.isOwnAnchor(v)
-	case s.flow.im.PIE: // switches have tables of distances there
+	case s.flow.in.Image.PIE: // switches have tables of distances there
 		return true
 	}
-	return s.flow.code.IsPointedTo(uint64(v.Off)) || slices.ContainsFunc(targets,
-		func(i int) bool { return s.flow.code.IsTaken(s.flow.code.Addr(i)) })
+	return s.flow.in.Code.IsPointedTo(uint64(v.Off)) || slices.ContainsFunc(targets,
+		func(i int) bool { return s.flow.in.Code.IsTaken(i) })
 }
 
 // isOwnAnchor says whether the entries are distances from where the table begins, as a switch has
@@ -179,8 +181,9 @@ func (s *reader) isOwnAnchor(v absint.Value) bool {
 	if v.Size != 4 {
 		return false
 	}
-	in := s.flow.im.SectionAt(uint64(v.Anchor))
-	return v.Anchor == v.Off || in != nil && !in.Exec && in == s.flow.im.SectionAt(uint64(v.Off))
+	in := s.flow.in.Image.SectionAt(uint64(v.Anchor))
+	return v.Anchor == v.Off || in != nil && !in.Exec &&
+		in == s.flow.in.Image.SectionAt(uint64(v.Off))
 }
 
 // readEntries returns where the entries lead, as far as they lead into the routine: those of a
@@ -225,14 +228,14 @@ func (s *reader) readOn(v absint.Value, l limit) (e entries) {
 				e.unused = append(e.unused, n.to)
 			}
 		case isOpen && v.Form == absint.Element && len(e.targets) > 0 &&
-			s.flow.code.IsNamed(n.at) && s.flow.code.IsDoubtful(n.to):
-			s.flow.code.Contest(n.to)
+			s.flow.in.Code.IsNamed(n.at) && s.flow.in.Code.IsDoubtful(n.to):
+			s.contested = append(s.contested, n.to)
 			e.goesOn = true // to what may be another's, whose table seems to begin here
 			return e
-		case n.inside && !(isOpen && v.Form == absint.Element && s.flow.code.IsEntry(n.to) &&
-			s.flow.code.Inside(n.to) >= 0):
+		case n.inside && !(isOpen && v.Form == absint.Element && s.flow.in.Code.IsEntry(n.to) &&
+			s.flow.in.Code.Inside(n.to) >= 0):
 			e.targets = append(e.targets, n.to)
-		case s.flow.code.IsEnd(l.frame, n.addr):
+		case s.flow.in.Code.IsEnd(l.frame, n.addr):
 			e.skips = true
 		default:
 			e.goesOn = s.mayGoOn(v, l, n, e.targets, another)
@@ -254,7 +257,7 @@ func (s *reader) readOn(v absint.Value, l limit) (e entries) {
 // and what else leads into the routine does no harm. The place that is known has to be in it: none
 // that an index which begins far above 0 makes of the table's.
 func (s *reader) readAround(v absint.Value, l limit) (e entries) {
-	in := s.flow.im.SectionAt(uint64(v.Off))
+	in := s.flow.in.Image.SectionAt(uint64(v.Off))
 	if in == nil || in.Exec || !s.isNearTable(v) {
 		return e
 	}
@@ -272,24 +275,24 @@ func (s *reader) readAround(v absint.Value, l limit) (e entries) {
 // answers false if not all were read, or one leads to what may be a cold part of the routine.
 func (s *reader) readTowards(e *entries, v absint.Value, step int64, l limit) bool {
 	const longGap = 256 // words
-	in := s.flow.im.SectionAt(uint64(v.Off))
+	in := s.flow.in.Image.SectionAt(uint64(v.Off))
 	gap, named := 0, false
 	for at := uint64(v.Off); at-in.Addr < uint64(len(in.Data)) &&
 		(gap < longGap || !named); at += uint64(step) {
-		s.flow.steps.Add(-1)
+		s.flow.in.Steps.Add(-1)
 		n := s.entryAt(at, v)
 		switch {
-		case len(e.targets) == absint.MaxEntries, s.flow.steps.Load() <= 0:
+		case len(e.targets) == absint.MaxEntries, s.flow.in.Steps.Load() <= 0:
 			return false
-		case s.flow.code.Inside(n.to) >= 0 || n.inside && gap == 0:
+		case s.flow.in.Code.Inside(n.to) >= 0 || n.inside && gap == 0:
 			e.targets, gap, named = append(e.targets, n.to), 0, false
 			continue
-		case n.inside, n.to >= 0 && !s.flow.code.IsEnd(l.frame, n.addr) &&
-			s.flow.code.MayBePart(n.to, gap == 0):
+		case n.inside, n.to >= 0 && !s.flow.in.Code.IsEnd(l.frame, n.addr) &&
+			s.flow.in.Code.MayBePart(n.to, gap == 0):
 			return false
 		}
 		gap++
-		named = named || s.flow.code.IsNamed(at)
+		named = named || s.flow.in.Code.IsNamed(at)
 	}
 	return true
 }
@@ -299,7 +302,8 @@ func (s *reader) readTowards(e *entries, v absint.Value, step int64, l limit) bo
 func (s *reader) isNearTable(v absint.Value) bool {
 	for i := range uint64(mostLess) {
 		n := s.entryNo(v, i)
-		if n.inside && (i == 0 || !s.flow.im.PIE) || s.flow.im.PIE && s.flow.code.IsNamed(n.at) {
+		if n.inside && (i == 0 || !s.flow.in.Image.PIE) ||
+			s.flow.in.Image.PIE && s.flow.in.Code.IsNamed(n.at) {
 			return true
 		}
 	}
@@ -317,14 +321,14 @@ func (s *reader) isBefore(n entry) bool {
 	if n.inside || n.to < 0 {
 		return !n.inside
 	}
-	return s.flow.code.IsAmidFunction(n.to)
+	return s.flow.in.Code.IsAmidFunction(n.to)
 }
 
 // beginsAnother says whether another table of distances from itself seems to begin at an entry of
 // one: code names it, and its entries lead to code.
 func (s *reader) beginsAnother(v absint.Value, at uint64) bool {
 	const enough = 2 // entries: the next table may be short, or have holes
-	if !s.flow.code.IsNamed(at) {
+	if !s.flow.in.Code.IsNamed(at) {
 		return false
 	}
 	v.Anchor = int64(at)
@@ -341,7 +345,7 @@ func (s *reader) beginsAnother(v absint.Value, at uint64) bool {
 func (s *reader) beyond(v absint.Value, i uint64) (list []int) {
 	for end := i + absint.MaxEntries; i < end; i++ {
 		n := s.entryNo(v, i)
-		if !n.inside || s.flow.code.IsNamed(n.at) {
+		if !n.inside || s.flow.in.Code.IsNamed(n.at) {
 			break
 		}
 		list = append(list, n.to)
@@ -352,8 +356,8 @@ func (s *reader) beyond(v absint.Value, i uint64) (list []int) {
 // isBehind says whether an entry lies behind the table, where what another one's code names begins,
 // or another section.
 func (s *reader) isBehind(v absint.Value, n entry) bool {
-	return n.index > 0 && s.flow.code.IsNamed(n.at) ||
-		s.flow.im.SectionAt(n.at) != s.flow.im.SectionAt(uint64(v.Off))
+	return n.index > 0 && s.flow.in.Code.IsNamed(n.at) ||
+		s.flow.in.Image.SectionAt(n.at) != s.flow.in.Image.SectionAt(uint64(v.Off))
 }
 
 // comesBack says whether an entry behind entry i leads into the routine. Where none does the table
@@ -371,13 +375,13 @@ func (s *reader) comesBack(v absint.Value, l limit, i uint64) bool {
 // amid that of another, which is noted then.
 func (s *reader) leadsAstray(n entry) bool {
 	if n.to < 0 {
-		in := s.flow.im.SectionAt(n.addr)
-		return in != nil && in.Exec && !s.flow.code.EndsPart(n.addr)
+		in := s.flow.in.Image.SectionAt(n.addr)
+		return in != nil && in.Exec && !slices.Contains(s.flow.in.Ends, n.addr)
 	}
-	if s.flow.code.IsEntry(n.to) {
+	if s.flow.in.Code.IsEntry(n.to) {
 		return false
 	}
-	s.flow.code.Contest(n.to)
+	s.contested = append(s.contested, n.to)
 	return true
 }
 
@@ -385,14 +389,14 @@ func (s *reader) leadsAstray(n entry) bool {
 // behind some targets and perhaps another table's beginning.
 func (s *reader) mayGoOn(v absint.Value, l limit, n entry, targets []int, another bool) bool {
 	switch {
-	case s.flow.code.IsDoubtful(n.to): // it may be a cold case
-		s.flow.code.Contest(n.to)
+	case s.flow.in.Code.IsDoubtful(n.to): // it may be a cold case
+		s.contested = append(s.contested, n.to)
 		return true
 	case n.inside: // the routine's beginning is a label only where there is no frame yet
 		return l.frame == absint.EntryCFA
 	case l.certainty != open || another:
 		return false
-	case s.isOwnAnchor(v) && s.flow.code.IsNamed(n.at) && !s.flow.code.IsBoundary(n.addr):
+	case s.isOwnAnchor(v) && s.flow.in.Code.IsNamed(n.at) && !s.flow.in.Code.IsBoundary(n.addr):
 		// compilers leave no gaps in these
 		return false
 	}
@@ -404,17 +408,17 @@ func (s *reader) mayGoOn(v absint.Value, l limit, n entry, targets []int, anothe
 // any that code names. Of a table of addresses, all but the routine's beginning is known without
 // that.
 func (s *reader) resumes(v absint.Value, l limit, n entry, targets []int) bool {
-	in := s.flow.im.SectionAt(uint64(v.Off))
+	in := s.flow.in.Image.SectionAt(uint64(v.Off))
 	if in == nil {
 		return false
 	}
 	for i, last := n.index+1, min(l.most, n.index+absint.MaxEntries); i <= last; i++ {
 		n := s.entryNo(v, i)
 		switch {
-		case s.flow.code.IsNamed(n.at) || n.at-in.Addr >= uint64(len(in.Data)):
+		case s.flow.in.Code.IsNamed(n.at) || n.at-in.Addr >= uint64(len(in.Data)):
 			return false
 		case v.Form == absint.Element:
-			if n.to == s.flow.code.Entry() && l.frame == absint.EntryCFA {
+			if n.to == s.flow.in.Entry && l.frame == absint.EntryCFA {
 				return true
 			}
 		case n.inside && !slices.Contains(targets, n.to):
@@ -450,8 +454,8 @@ func (s *reader) entryAt(at uint64, v absint.Value) entry {
 	if v.Form == absint.Target {
 		addr += uint64(v.Anchor)
 	}
-	n.addr, n.to = addr, s.flow.code.Find(addr)
-	n.inside = s.flow.code.Inside(n.to) >= 0 || n.to >= 0 && s.flow.code.Joins(n.to)
+	n.addr, n.to = addr, s.flow.in.Code.Find(addr)
+	n.inside = s.flow.in.Code.Inside(n.to) >= 0 || n.to >= 0 && s.flow.in.Code.Joins(n.to)
 	return n
 }
 
@@ -459,13 +463,13 @@ func (s *reader) entryAt(at uint64, v absint.Value) entry {
 // has to be one that the loader relocates, where it does.
 func (s *reader) wordAt(at uint64, size uint8, whole bool) (uint64, bool) {
 	if size == 8 {
-		if to, relocated := s.flow.im.Relocations()[at]; relocated {
+		if to, relocated := s.flow.in.Image.Relocations()[at]; relocated {
 			return to, true
 		}
 	}
-	b := s.flow.im.Bytes(at, at+uint64(size))
+	b := s.flow.in.Image.Bytes(at, at+uint64(size))
 	switch {
-	case b == nil || size == 8 && whole && s.flow.im.PIE:
+	case b == nil || size == 8 && whole && s.flow.in.Image.PIE:
 		return 0, false
 	case size == 8:
 		return binary.LittleEndian.Uint64(b), true

@@ -8,11 +8,13 @@ import (
 )
 
 // Resolve finds where the indirect jumps of a routine lead, and returns what it finds by the jumps'
-// instructions; a jump for which it has nothing is unresolved. It resolves the tables first: a
-// label that a switch's table holds is no reason to mistrust a tail jump.
-func Resolve(in Input, jumps []int) map[int]*Table {
+// instructions; a jump for which it has nothing is unresolved. Contested are instructions in other
+// routines' parts that tables may lead to, or might have. Jumps are the blocks that they end. It
+// resolves the tables first: a label that a switch's table holds is no reason to mistrust a tail
+// jump.
+func Resolve(in Input, jumps []int) (found map[int]*Table, contested []int) {
 	s := New(in)
-	found := make(map[int]*Table, len(jumps))
+	found = make(map[int]*Table, len(jumps))
 	astray := map[int]bool{}
 	for _, b := range jumps {
 		s.tables.leadsOutside = false
@@ -42,7 +44,7 @@ func Resolve(in Input, jumps []int) map[int]*Table {
 			}
 		}
 	}
-	return found
+	return found, s.tables.contested
 }
 
 // tableFor returns the table of the jump that ends a block, or nil.
@@ -61,7 +63,7 @@ func (s *Resolver) tableFor(b int, guesses bool) *Table {
 func (s *Resolver) dropEndless(t *Table, jump int) bool {
 	rm := s.flow.jumpsTo(jump)
 	isEndless := func(i int) bool {
-		return s.flow.code.Kind(i) == x86.JmpInd && !rm.Mem && s.flow.jumpsTo(i).Reg == rm.Reg
+		return s.flow.in.Code.Kind(i) == x86.JmpInd && !rm.Mem && s.flow.jumpsTo(i).Reg == rm.Reg
 	}
 	if !slices.ContainsFunc(t.Targets, isEndless) {
 		return false
@@ -77,7 +79,7 @@ func (s *Resolver) exploreFrom(b int, g goal) *Table {
 	if how == unknown {
 		return nil
 	}
-	s.flow.steps.Add(-int64(len(t.Targets)))
+	s.flow.in.Steps.Add(-int64(len(t.Targets)))
 	return t
 }
 

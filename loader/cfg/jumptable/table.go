@@ -69,13 +69,13 @@ func (s *Resolver) explore(way []int, g goal) (*Table, certainty) {
 		return t, how
 	}
 	first := way[len(way)-1]
-	if s.runs <= 0 || s.flow.steps.Load() <= 0 || len(way) >= maxWay || s.flow.entry[first] ||
-		len(s.flow.blocks[first].Preds) == 0 {
+	if s.runs <= 0 || s.flow.in.Steps.Load() <= 0 || len(way) >= maxWay || s.flow.entry[first] ||
+		len(s.flow.in.Blocks[first].Preds) == 0 {
 		return t, how
 	}
 	var all *Table
 	worst := exact
-	for _, p := range s.flow.blocks[first].Preds {
+	for _, p := range s.flow.in.Blocks[first].Preds {
 		if s.addsNothing(append(way, int(p)), g) || len(way) <= mostAround && s.keepsAround(way,
 			int(p), g) {
 			continue
@@ -101,11 +101,11 @@ func (s *Resolver) explore(way []int, g goal) (*Table, certainty) {
 // and what comes of its address there is an address of no code, or that address once more, or lies
 // where the jump itself has led.
 func (s *Resolver) addsNothing(way []int, g goal) bool {
-	if g.early || s.flow.code.Kind(s.flow.last(way[len(way)-1])) != x86.JmpInd {
+	if g.early || s.flow.in.Code.Kind(s.flow.last(way[len(way)-1])) != x86.JmpInd {
 		return false
 	}
 	s.runs--
-	first, led := way[len(way)-1], &s.flow.blocks[way[len(way)-2]]
+	first, led := way[len(way)-1], &s.flow.in.Blocks[way[len(way)-2]]
 	switch v := s.flow.run(way, g.address); {
 	case v.Form == absint.Element || v.Form == absint.Target:
 		// no table is where control goes through
@@ -114,7 +114,7 @@ func (s *Resolver) addsNothing(way []int, g goal) bool {
 		bases := s.sure.constants(s.flow.rootOf(v.Sym, first))
 		return len(bases) > 0 && !slices.ContainsFunc(bases, func(base uint64) bool {
 			to := base + uint64(v.Off)
-			in := s.flow.im.SectionAt(to)
+			in := s.flow.in.Image.SectionAt(to)
 			return in != nil && in.Exec && !(first == way[0] && to == led.Lo)
 		})
 	}
@@ -140,12 +140,12 @@ func (s *Resolver) keepsAround(way []int, p int, g goal) bool {
 		if seen[k] {
 			continue
 		}
-		if s.flow.steps.Add(-1-int64(len(s.flow.blocks[k].Preds))) <= 0 || s.flow.entry[k] ||
-			len(s.flow.blocks[k].Preds) == 0 || s.flow.wroteAny(k, needed) {
+		if s.flow.in.Steps.Add(-1-int64(len(s.flow.in.Blocks[k].Preds))) <= 0 || s.flow.entry[k] ||
+			len(s.flow.in.Blocks[k].Preds) == 0 || s.flow.wroteAny(k, needed) {
 			return false
 		}
 		seen[k] = true
-		for _, before := range s.flow.blocks[k].Preds {
+		for _, before := range s.flow.in.Blocks[k].Preds {
 			work = append(work, int(before))
 		}
 	}
@@ -209,7 +209,7 @@ func union[T cmp.Ordered](a, b []T) []T {
 func (s *Resolver) read(way []int, v absint.Value, g goal) (*Table, certainty) {
 	switch {
 	case v.Form == absint.Constant:
-		if to := s.flow.code.Inside(s.flow.code.Find(uint64(v.Off))); to >= 0 {
+		if to := s.flow.in.Code.Inside(s.flow.in.Code.Find(uint64(v.Off))); to >= 0 {
 			return &Table{Targets: []int{to}, loose: true, Check: absint.NoCheck}, exact
 		}
 		return nil, unknown
@@ -308,7 +308,7 @@ func unlimited(frame image.CFA) limit {
 
 // limit returns what is known of the length of the table that v is an element of.
 func (s *Resolver) limit(way []int, v absint.Value, g goal) limit {
-	l := unlimited(s.flow.code.CFA(g.jump))
+	l := unlimited(s.flow.in.Code.CFA(g.jump))
 	if most, ok := absint.TypeBound(v.Index()); ok && most < l.most {
 		l.most, l.guess = most, true
 	}
@@ -335,10 +335,10 @@ func (s *Resolver) isCheck(way []int, b int) bool {
 		return false
 	}
 	for k := range at {
-		calls := k > 0 && s.flow.blocks[way[k]].Returns
-		if calls || s.flow.entry[way[k]] || len(s.flow.blocks[way[k]].Preds) != 1 {
+		calls := k > 0 && s.flow.in.Blocks[way[k]].Returns
+		if calls || s.flow.entry[way[k]] || len(s.flow.in.Blocks[way[k]].Preds) != 1 {
 			return false
 		}
 	}
-	return s.flow.blocks[b].Conditional
+	return s.flow.in.Blocks[b].Conditional
 }
