@@ -251,7 +251,7 @@ func (n *pathNames) of(name string) []uint32 {
 	return paths
 }
 
-// InContext is a grammar in which costs that depend on what ran before are distinguished. Where a
+// inContext is a grammar in which costs that depend on what ran before are distinguished. Where a
 // path comes behind another is known at the lowest rule that derives both, and that is where its
 // symbol stands: the interior node that such a cost is kept at. So a rule that begins with a path
 // that varies derives all but it, and what uses the rule has it before the rule. That makes the

@@ -59,8 +59,8 @@ const (
 
 // An Operand is where an instruction finds a value: a register, or memory at Base + Index*Scale +
 // Disp. Registers are numbered as the hardware encodes them (0 rax, 4 rsp, 5 rbp, 15 r15); -1 means
-// none. When RIP is set, Disp is the absolute link-time address. It is kept to 16 bytes: decoding one
-// is mostly copying it.
+// none. When RIP is set, Disp is the absolute link-time address. It is kept to 16 bytes: decoding
+// one is mostly copying it.
 type Operand struct {
 	Mem              bool
 	Reg, Base, Index int8

@@ -49,7 +49,7 @@ const (
 	mostNames = 64
 )
 
-// PathNames are the names in patterns, the atoms of a rule, each once, with the paths that they
+// pathNames are the names in patterns, the atoms of a rule, each once, with the paths that they
 // stand for. Without a snapshot, any name may be one, and stands for none.
 type pathNames struct {
 	snapshot *wpp.Snapshot // nil: there is none

@@ -12,29 +12,21 @@ import (
 	"wpptrace/loader/target"
 )
 
-// Record a command and the programs that it starts, each in a snapshot of its own.
+// Record a shell and each process that it starts, and print where their snapshots are.
 func Example() {
 	guard.Main() // first in main: what puts the probes in is this program, started again
-	if err := follow.Check(); err != nil {
-		log.Fatal(err)
-	}
-	command, err := target.Start([]string{"sh", "-c", "ls / | sort"})
+	command, err := target.Start([]string{"bash", "-c", "ls | sort"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer command.Process.Close()
 	options := record.Options{Child: command, Output: os.TempDir() + "/example.wpp"}
-	result, err := follow.Run(context.Background(), options, func(event follow.Event) {
-		switch e := event.(type) {
-		case follow.Recorded:
-			fmt.Printf("%s: %d hits, in %s\n", e.Name, e.Result.Snapshot.Figures.Hits,
-				e.Result.Path)
-		case follow.Unrecorded:
-			fmt.Printf("%s is not recorded: %v\n", e.Name, e.Err)
+	_, err = follow.Run(context.Background(), options, func(event follow.Event) {
+		if done, ok := event.(follow.Recorded); ok && done.Result.Written {
+			fmt.Println(done.PID, done.Name, done.Result.Path)
 		}
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Recordings, "recordings,", result.Losses.Events, "events lost")
 }

@@ -72,7 +72,7 @@ func (r *recorder) account(e ending) {
 	case r.totals.err == nil:
 		r.totals.err = err
 	case err != nil && !errors.Is(err, context.Canceled):
-		r.handle(Failed{err}) // the first one comes last
+		r.handle(Failed{err}) // Run returns the first error
 	}
 }
 

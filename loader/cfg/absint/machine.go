@@ -32,6 +32,7 @@ type Check struct {
 	Bias  int64
 }
 
+// NoCheck is that no bounds check is known.
 var NoCheck = Check{Block: -1}
 
 // MaxEntries is how many entries a table may have whose index has no bound.

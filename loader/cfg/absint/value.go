@@ -14,7 +14,7 @@ const (
 )
 
 // A Value is what the machine knows of the contents of a register or of memory. In the forms with
-// an index, the index is the symbolic value (sym, shift, bits); base and anchorBase are symbols, 0
+// an index, the index is the symbolic value (Sym, Shift, Bits); Base and AnchorBase are symbols, 0
 // for none.
 type Value struct {
 	Form   Form
