@@ -11,6 +11,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/memory"
 	"wpptrace/query"
+	"wpptrace/query/names"
 	"wpptrace/query/report"
 )
 
@@ -51,7 +52,7 @@ COUNT   how often it ran in the first, THEN in the second`,
 			for i, s := range []*wpp.Snapshot{first, second} {
 				for _, caveat := range report.Caveats(s) {
 					fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: %s\n",
-						report.Fit(args[i], len(args[i])), caveat)
+						names.Printable(args[i]), caveat)
 				}
 			}
 			switch {

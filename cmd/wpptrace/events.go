@@ -16,7 +16,7 @@ import (
 	"wpptrace/internal/record/follow"
 	"wpptrace/internal/statusline"
 	"wpptrace/internal/text"
-	"wpptrace/query/report"
+	"wpptrace/query/names"
 )
 
 // A printer prints what happens during a recording, on stderr, and what is asked for at its end.
@@ -74,7 +74,7 @@ func (p *printer) handle(event record.Event) {
 			"stand, for it has copies of them: "+
 			"--follow-fork records it, too", p.process())
 	case record.LibraryAdded:
-		p.say("%s: %s", report.Fit(e.Path, len(e.Path)), planreport.Summary(e.Program.Plan))
+		p.say("%s: %s", names.Printable(e.Path), planreport.Summary(e.Program.Plan))
 		if refused := planreport.Refused(e.Program); refused != "" {
 			p.say("%s", refused)
 		}
@@ -86,7 +86,7 @@ func (p *printer) handle(event record.Event) {
 	case record.SnapshotWritten:
 		p.say("snapshot: %s, recording goes on", e.Path)
 	case record.DebugInfoMissing:
-		p.say("%s: %s: %s", report.Fit(e.Image, 60), e.Consequence, oneLine(e.Err))
+		p.say("%s: %s: %s", names.Fit(e.Image, 60), e.Consequence, oneLine(e.Err))
 	case record.SnapshotFailed:
 		p.insist("%s", errorText(e.Err))
 	case record.Progress:
@@ -282,5 +282,5 @@ func unmatchedText(glob string, pid int) string {
 
 // libraryLeftOutText says why a library that --lib names is not traced.
 func libraryLeftOutText(e record.LibraryLeftOut) string {
-	return fmt.Sprintf("%s is not traced: %s", report.Fit(e.Path, len(e.Path)), oneLine(e.Err))
+	return fmt.Sprintf("%s is not traced: %s", names.Printable(e.Path), oneLine(e.Err))
 }

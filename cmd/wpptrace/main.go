@@ -18,7 +18,7 @@ import (
 	"wpptrace/internal/text"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/privilege"
-	"wpptrace/query/report"
+	"wpptrace/query/names"
 )
 
 // The first thread does nothing but wait: the kernel gives it the signals of the process, and a
@@ -75,7 +75,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 // hold anything.
 func oneLine(err error) string {
 	text := errorText(err)
-	return report.Fit(text, len(text))
+	return names.Printable(text)
 }
 
 // execute runs the command that the arguments name.

@@ -10,7 +10,6 @@ import (
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/figures"
 	"wpptrace/query/names"
-	"wpptrace/query/report"
 )
 
 // Summary is a plan in one line.
@@ -47,7 +46,7 @@ func Lines(e record.Planned, sel record.Selection) (lines []string) {
 	const soon = 32 << 20 // bytes of debug information that are read in a second
 	if into := e.Program.InlinedElsewhere(sel.Only, soon); len(into) > 0 {
 		say("what -F selects is also inlined into %s: what runs there is not traced",
-			report.Fit(names.List(into), 200))
+			names.Fit(names.List(into), 200))
 	}
 	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
 	if bytes, share := figures.Unlisted(p); share > much && bytes > usual {
@@ -58,7 +57,7 @@ func Lines(e record.Planned, sel record.Selection) (lines []string) {
 		if share, most := figures.TooCostly(p); share > much {
 			say("%.0f%% of the instructions that ran in %s, of what is to be traced, are in "+
 				"routines left out, most in %s: they need single-stepped probes, which "+
-				"--complete admits", 100*share, sel.Weights, report.Fit(most.Name, 60))
+				"--complete admits", 100*share, sel.Weights, names.Fit(most.Name, 60))
 		}
 	}
 	if e.Removal > time.Second {
@@ -68,7 +67,7 @@ func Lines(e record.Planned, sel record.Selection) (lines []string) {
 	}
 	if share, most := figures.SingleStepped(p); share > noticeable {
 		say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out",
-			text.Factor(100*share), report.Fit(most.Name, 60))
+			text.Factor(100*share), names.Fit(most.Name, 60))
 	}
 	return lines
 }

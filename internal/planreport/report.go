@@ -158,7 +158,7 @@ func (r *Report) Trouble() string {
 	}
 	why := r.trouble.Error()
 	return fmt.Sprintf("%s: the snapshot will not have all inlined calls: %s",
-		report.Fit(r.Program, 60), report.Fit(why, len(why)))
+		names.Fit(r.Program, 60), names.Printable(why))
 }
 
 // Unproven is the error that the plan has faults, or nil.
@@ -177,7 +177,7 @@ func (r *Report) WriteText(w io.Writer, verbose bool) error {
 	row := func(name string, format string, args ...any) {
 		fmt.Fprintf(out, "%-15s "+format+"\n", append([]any{name}, args...)...)
 	}
-	row("program", "%s", report.Fit(r.Program, len(r.Program)))
+	row("program", "%s", names.Printable(r.Program))
 	if r.Go {
 		row("", "%s", goProgram)
 	}
@@ -197,7 +197,7 @@ func (r *Report) WriteText(w io.Writer, verbose bool) error {
 		row("warning", "%s%% of the expected hits are single-stepped, and slow, most in",
 			text.Factor(100*share))
 		row("", "%s: -N leaves it out",
-			report.Fit(most.Name, report.TableColumns-16-len(": -N leaves it out")))
+			names.Fit(most.Name, report.TableColumns-16-len(": -N leaves it out")))
 	}
 	row("slow-down", "%v", r.forecast)
 	row("", "if a hit takes %v, %v single-stepped: -p and stat measure what it does here",
@@ -206,14 +206,14 @@ func (r *Report) WriteText(w io.Writer, verbose bool) error {
 		row("canary", "%s", trialText(r.trial))
 	}
 	if len(r.Inlined) > 0 {
-		row("inlined", "%s", report.Fit("what -F selects is also inlined into "+
+		row("inlined", "%s", names.Fit("what -F selects is also inlined into "+
 			names.List(r.Inlined), report.TableColumns-16))
 		row("", "what runs there is not traced: -F with these, too")
 	}
 	row("left out", "%d of the routines", r.RoutinesTotal-r.RoutinesObserved)
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason,
-			report.Fit(l.Example, report.TableColumns-16-len(l.Reason)-6))
+			names.Fit(l.Example, report.TableColumns-16-len(l.Reason)-6))
 	}
 	row("not listed", "%d bytes in no routine, as linkage stubs, start-up code and what has no "+
 		"unwind", r.Unlisted)
@@ -240,7 +240,7 @@ func (r *Report) WriteText(w io.Writer, verbose bool) error {
 func lines(begin string, list []string, columns int) (lines []string) {
 	line := begin
 	for i, name := range list {
-		name = report.Fit(name, len(name))
+		name = names.Printable(name)
 		if i < len(list)-1 {
 			name += ","
 		}
@@ -260,7 +260,7 @@ func (r *Report) writeProof(out *bufio.Writer, row func(name, format string, arg
 	}
 	row("not verified", "%s", text.Count(len(r.Faults), "fault"))
 	for _, f := range r.Faults {
-		fmt.Fprintf(out, "%15s %s\n", "", report.Fit(f, len(f)))
+		fmt.Fprintf(out, "%15s %s\n", "", names.Printable(f))
 	}
 }
 
@@ -272,7 +272,7 @@ func (r *Report) writeRoutines(out *bufio.Writer) {
 	for i, pr := range r.routines {
 		if pr.Traced() {
 			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks),
-				r.figures.PathsOf[i], r.figures.ProbesOf[i], report.Fit(pr.Name, room))
+				r.figures.PathsOf[i], r.figures.ProbesOf[i], names.Fit(pr.Name, room))
 			continue
 		}
 		if pr.Cause == planner.NotSelected {
@@ -283,7 +283,7 @@ func (r *Report) writeRoutines(out *bufio.Writer) {
 			name, separator = room, "\n"+strings.Repeat(" ", 20)
 		}
 		fmt.Fprintf(out, "%12x %6d %12s %6s  %s%s%s\n", pr.Addr, len(pr.Blocks), "-", "-",
-			report.Fit(pr.Name, name), separator, pr.LeftOut)
+			names.Fit(pr.Name, name), separator, pr.LeftOut)
 	}
 }
 

@@ -58,7 +58,7 @@ func (p *Program) Refusal() string {
 		return ""
 	}
 	return fmt.Sprintf("none of the %d routines that are selected can be traced, as %s: %s",
-		selected, fit(leftOut.Name), leftOut.LeftOut)
+		selected, routinenames.Fit(leftOut.Name, nameColumns), leftOut.LeftOut)
 }
 
 // Load reads an executable, or a library, and plans its probes. name is what errors call it. The
@@ -111,7 +111,7 @@ func (p *Program) CheckProcess(in *target.Process, exe *os.File) error {
 		if why := attach.InTheWay(list, r.Ranges); r.Traced() && why != "" {
 			return fmt.Errorf("plan probes of %s: %s, unlike in the process that it was planned "+
 				"for: %s",
-				in.File, fit(r.Name), why)
+				in.File, routinenames.Fit(r.Name, nameColumns), why)
 		}
 	}
 	return nil
@@ -153,5 +153,5 @@ func readProgram(
 	return &Program{im, p, o.Select, inTheWay}, nil
 }
 
-// fit makes a name printable, and short enough for an error of one line.
-func fit(name string) string { return routinenames.Shorten(routinenames.Printable(name), 60) }
+// nameColumns is how wide a routine's name is in an error of one line at most.
+const nameColumns = 60

@@ -28,3 +28,8 @@ func ExampleSimilar() {
 	fmt.Println(names.Similar("Parser::string()", known, 3), names.Similar("nubmer", known, 3))
 	// Output: [Parser::string[abi:cxx11]] [Parser::number]
 }
+
+func ExampleFit() {
+	fmt.Println(names.Fit("std::vector<std::pair<int, int>>::push_back(\x1b[2J)", 40))
+	// Output: std::vector<...>::push_back(?[2J)
+}

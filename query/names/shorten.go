@@ -17,6 +17,9 @@ func Shorten(name string, width int) string {
 	return ShortenMiddle(name, width)
 }
 
+// Fit makes a name printable and at most width columns wide, as Shorten does.
+func Fit(name string, width int) string { return Shorten(Printable(name), width) }
+
 // withoutArguments is a name without the arguments of its templates, if its brackets pair.
 func withoutArguments(name string) string {
 	if nesting(name) == 0 {

@@ -123,7 +123,7 @@ func unit(cost uint64, m query.Metric) string {
 	case query.Executions:
 		return text.Count(cost, "path")
 	}
-	return fmt.Sprintf("%d %s", cost, Fit(string(m), TableColumns/4))
+	return fmt.Sprintf("%d %s", cost, names.Fit(string(m), TableColumns/4))
 }
 
 // numbers says what those of a report are of.

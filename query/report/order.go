@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
+	"wpptrace/query/names"
 	"wpptrace/query/rules"
 )
 
@@ -32,7 +33,7 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 			behind = ": never; the second did not run"
 		}
 		half := (TableColumns - len(" before ") - len(behind)) / 2
-		fmt.Fprintf(out, "%s before %s%s\n", Fit(p, half), Fit(q, half), behind)
+		fmt.Fprintf(out, "%s before %s%s\n", names.Fit(p, half), names.Fit(q, half), behind)
 		if ever {
 			writeParagraph(out,
 				fmt.Sprintf("  first in thread %d, position %d: ", first.TID, first.Position),

@@ -64,6 +64,6 @@ func writeParagraph(out *bufio.Writer, front string, words []string) {
 
 // writeFitted writes a line as wide as a table, with a text in its middle that the user gave.
 func writeFitted(out *bufio.Writer, front, text, behind string) {
-	out.WriteString(front + Fit(text, TableColumns-utf8.RuneCountInString(front+behind)) + behind +
-		"\n")
+	room := TableColumns - utf8.RuneCountInString(front+behind)
+	out.WriteString(front + names.Fit(text, room) + behind + "\n")
 }

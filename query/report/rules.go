@@ -20,7 +20,7 @@ func WriteRules(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
 	for _, rule := range r.Rules {
 		verdict, behind := verdictOf(&rule)
 		if len(rule.NeverRan) > 0 && len(rule.Unknown) == 0 {
-			behind += ": " + Fit(names.List(rule.NeverRan), TableColumns/3) + " never ran"
+			behind += ": " + names.Fit(names.List(rule.NeverRan), TableColumns/3) + " never ran"
 		}
 		writeFitted(out, fmt.Sprintf("%-8s", verdict), rule.Rule, behind)
 		for _, v := range rule.Witnesses {

@@ -12,9 +12,6 @@ import (
 // TableColumns is the width of tables, in a terminal or not.
 const TableColumns = 100
 
-// Fit makes a name printable and at most width columns wide.
-func Fit(name string, width int) string { return names.Shorten(names.Printable(name), width) }
-
 // field makes a name one field of a line whose fields are separated by spaces.
 func field(name string) string { return strings.ReplaceAll(names.Printable(name), " ", "_") }
 

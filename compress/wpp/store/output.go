@@ -27,8 +27,7 @@ func CheckOutput(path string, checkReplace func(name string) error) error {
 	if st, err := os.Lstat(Old(path)); err == nil && !st.Mode().IsRegular() &&
 		st.Mode().Type() != fs.ModeSymlink {
 		return remedy.Errorf(remedy.OtherSnapshot, "write snapshot %s: one that is there becomes "+
-			"%s, "+
-			"which is not a regular file", path, Old(path))
+			"%s, which is not a regular file", path, Old(path))
 	}
 	dir, base := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
