@@ -158,3 +158,40 @@ func TestComparedPlaceIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// A table of distances from itself ends where code names another such, though by its own anchor the
+// distances there lead into the routine, too. Where no other begins it may go on behind a hole.
+func TestTableEndsWhereAnotherBegins(t *testing.T) {
+	const (
+		unbounded = `"mov %edi,%eax\n"`
+		reread    = `"mov state(%rip),%eax\ncmp $2,%eax\nja 1f\nmov state(%rip),%eax\n"`
+	)
+	for _, c := range []struct {
+		name, index, entries string
+		ways                 []int // none: the routine is left out
+	}{
+		{"another", unbounded, `1b-tab, 2b-tab, 3b-tab\nnext: .long 5b-next, 4b-next`, []int{3}},
+		{"another, behind the bound of what is read again", reread,
+			`1b-tab, 2b-tab, 3b-tab\nnext: .long 4b-next, 5b-next`, []int{3}},
+		{"a hole", unbounded, `1b-tab, 2b-tab, h-tab, 3b-tab\nnext: .long 5b-next, 4b-next`, nil},
+	} {
+		p := recoverFile(t, compile(t, beginEnd+`
+#define JUMP "movslq (%rcx,%rax,4),%rax\nadd %rcx,%rax\njmp *%rax\n"
+#define NOPS(n) ".rept " #n "\nnop\n.endr\n"
+volatile int state;
+__asm__(BEGIN(h) NOPS(12) "5: lea next(%rip),%rcx\nmov %edi,%eax\n" JUMP END(h)
+	BEGIN(f) "sub $136,%rsp\n.cfi_adjust_cfa_offset 136\n" `+c.index+`
+	"lea tab(%rip),%rcx\n" JUMP "1: inc %edx\n2: inc %edx\n3: inc %edx\n"
+	"add $136,%rsp\n.cfi_adjust_cfa_offset -136\n" NOPS(16) "ret\n" END(f)
+	BEGIN(g) "cmp $1,%edi\n4: ja 6f\nmov %edi,%eax\n6: lea next(%rip),%rcx\n" JUMP END(g)
+	".section .rodata\n.p2align 2\ntab: .long `+c.entries+`\n.text\n");
+int f(int), g(int), h(int);
+int main(int n, char **v) { return f(n) + g(n) + h(n); }`, "-O1"))
+		r := routine(t, p, "f")
+		if ways := switchWays(r); !slices.Equal(ways, c.ways) ||
+			(r.LeftOut == "") != (c.ways != nil) {
+			t.Errorf("%s: switches of %d ways, want %d; left out: %q", c.name, ways, c.ways,
+				r.LeftOut)
+		}
+	}
+}

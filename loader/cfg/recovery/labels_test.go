@@ -184,3 +184,35 @@ func TestLabelBeginsColdPart(t *testing.T) {
 	}
 	covered.check(t, "cold.golden")
 }
+
+// A jump from within a frame goes to any label of its routine where it goes to a whole pointer that
+// memory or a caller holds. What is made of one, or of a part of one, may be anything.
+func TestJumpToWholePointer(t *testing.T) {
+	for _, c := range []struct {
+		jump string
+		ways int // 0: the routine is left out
+	}{
+		{`mov (%rdi),%rax\njmp *%rax`, 3},
+		{`jmp *(%rdi)`, 3},
+		{`jmp *%rsi`, 3},
+		{`mov (%rdi),%rax\ntest %rdx,%rdx\nje 5f\nmov %rsi,%rax\n5: jmp *%rax`, 3},
+		{`mov (%rdi),%eax\njmp *%rax`, 0},
+		{`mov (%rdi),%rax\nadd %rsi,%rax\njmp *%rax`, 0},
+		{`mov (%rdi),%rax\nadd $8,%rax\njmp *%rax`, 0},
+		{`mov (%rdi),%rax\nand $-4,%rax\njmp *%rax`, 0},
+		{`mov (%rdi),%rax\ntest %rdx,%rdx\nje 5f\nmov %esi,%eax\n5: jmp *%rax`, 0},
+	} {
+		p := recoverFile(t, compile(t, beginEnd+`
+__asm__(BEGIN(f) "push %rbx\n.cfi_adjust_cfa_offset 8\n`+c.jump+`\n"
+	"1: inc %ecx\n2: inc %ecx\n3: inc %ecx\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n" END(f)
+	".section .data.rel.ro,\"aw\"\n.p2align 3\nlabels: .quad 1b, 2b, 3b\n.text\n"
+	BEGIN(names) "lea labels(%rip),%rax\nret\n" END(names));
+int f(void *, void *, long); void *names(void);
+int main(int n, char **v) { return f(names(), v, n); }`, "-O1"))
+		r := routine(t, p, "f")
+		if ways := fewest(r); (r.LeftOut == "") != (c.ways > 0) || ways != c.ways {
+			t.Errorf("%s: a jump of %d ways, want %d; left out: %q", c.jump, ways, c.ways,
+				r.LeftOut)
+		}
+	}
+}
