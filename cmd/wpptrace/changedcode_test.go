@@ -158,14 +158,14 @@ func callsIn(t *testing.T, snapshot string) map[string]int {
 // A routine whose code the process has moved to memory that is no file's, as programs do that put
 // their code on huge pages, is left out with this cause. It was said that its text was changed.
 func TestCodeMovedByMremap(t *testing.T) {
-	s := startSubject(t, exec.Command(compileC(t, changesItself, "-O1"), "move"))
+	s := startSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "move"))
 	checkNamed(t, s, "its code was moved to memory that is not its file's", "moved")
 }
 
 // A routine that the process has patched is left out with this cause, and so is all that was
 // patched and moved.
 func TestCodeThatIsPatched(t *testing.T) {
-	program := compileC(t, changesItself, "-O1")
+	program := testenv.CompileC(t, changesItself, "-O1")
 	const cause = "its code is not the file's: code that is changed at run time cannot be traced"
 	checkNamed(t, startSubject(t, exec.Command(program, "patch")), cause, "patched")
 	checkNamed(t, startSubject(t, exec.Command(program, "patch and move")), "its code ", "patched",
@@ -175,14 +175,14 @@ func TestCodeThatIsPatched(t *testing.T) {
 // The same is so for a library that is traced: its routines that were moved or patched are left
 // out.
 func TestLibraryCodeThatIsPatched(t *testing.T) {
-	library := compileC(t, changesItself, "-O1", "-shared", "-fPIC", "-Dmain=run")
+	library := testenv.CompileC(t, changesItself, "-O1", "-shared", "-fPIC", "-Dmain=run")
 	dir := filepath.Dir(library)
 	if err := os.Rename(library, filepath.Join(dir, "libchanges.so")); err != nil {
 		t.Fatal(err)
 	}
 	const user = "int run(int, char **); int main(int argc, char **argv) { return run(argc, " +
 		"argv); }"
-	program := compileC(t, user, "-O1", "-L"+dir, "-Wl,-rpath,"+dir, "-Wl,--no-as-needed",
+	program := testenv.CompileC(t, user, "-O1", "-L"+dir, "-Wl,-rpath,"+dir, "-Wl,--no-as-needed",
 		"-lchanges")
 	s := startSubject(t, exec.Command(program, "patch and move"))
 	w := startTracer(t, "--overhead", "0", "--lib", "libchanges*", "-o", "x.wpp", "-p",
@@ -227,7 +227,7 @@ void _start(void)
 	__builtin_unreachable();
 }
 `
-	s := startSubject(t, exec.Command(compileC(t, program, "-O1", "-static", "-nostdlib",
+	s := startSubject(t, exec.Command(testenv.CompileC(t, program, "-O1", "-static", "-nostdlib",
 		"-mno-sse", "-Wl,-N")))
 	checkNamed(t, s, "its code is in writable memory, where the kernel puts no probes: link it "+
 		"without -N (--omagic)")
@@ -236,14 +236,14 @@ void _start(void)
 // A routine whose page the process has made writable as it ran is left out with the cause, and with
 // the remedy for this way too: it was said only to link without -N.
 func TestCodeMadeWritableAtRunTime(t *testing.T) {
-	s := startSubject(t, exec.Command(compileC(t, changesItself, "-O1"), "writable"))
+	s := startSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "writable"))
 	checkNamed(t, s, "or have the program take write access away (mprotect)", "moved")
 }
 
 // A routine that the process has unmapped is left out as one that is not there. It was said that it
 // was moved.
 func TestCodeThatIsUnmapped(t *testing.T) {
-	s := startSubject(t, exec.Command(compileC(t, changesItself, "-O1"), "unmap"))
+	s := startSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "unmap"))
 	checkNamed(t, s, "its code is not in memory any more: the process has unmapped it (munmap)",
 		"unused")
 }
@@ -266,7 +266,7 @@ func TestFileCopiedUpByOverlay(t *testing.T) {
 		os.Mkdir(tmpfs+"/work", 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	program := compileC(t, changesItself, "-O1")
+	program := testenv.CompileC(t, changesItself, "-O1")
 	if err := os.Rename(program, filepath.Join(dir, "lower", "prog")); err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestFileCopiedUpByOverlay(t *testing.T) {
 // Another tool's breakpoint where no probe would stand is named by check and plan, with its routine
 // and with what it is in the way of; a recording goes on beside it.
 func TestBreakpointBesideProbes(t *testing.T) {
-	s := startSubject(t, exec.Command(compileC(t, changesItself, "-O1"), "trap"))
+	s := startSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "trap"))
 	pid := fmt.Sprint(s.pid())
 	s.ask(1) // it has begun
 	for _, command := range []string{"check", "plan"} {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"wpptrace/internal/testenv"
 )
 
 // begetter starts a process, a thread, or nothing.
@@ -31,7 +33,7 @@ int main(int c, char **v) {
 // Processes that the target starts are not traced, but have copies of the probes: the recording
 // says so, once.
 func TestChildren(t *testing.T) {
-	program := compileC(t, begetter, "-O1", "-pthread")
+	program := testenv.CompileC(t, begetter, "-O1", "-pthread")
 	for child, want := range map[string]bool{"process": true, "thread": false, "none": false} {
 		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program, child)
 		if got := strings.Contains(errs, " (prog) has started another, which is not recorded, "+
@@ -44,7 +46,7 @@ func TestChildren(t *testing.T) {
 
 // A selection whose hits are single-stepped is warned of.
 func TestSelectionIsSlow(t *testing.T) {
-	program := compileC(t, begetter, "-O1", "-pthread")
+	program := testenv.CompileC(t, begetter, "-O1", "-pthread")
 	for selected, want := range map[string]bool{"^get$": true, "^main$": false} {
 		_, errs, status := wpptrace("-F", selected, "-o", filepath.Join(t.TempDir(), "x.wpp"), "--",
 			program, "none")

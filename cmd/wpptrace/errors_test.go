@@ -129,7 +129,7 @@ func awaitUse(t *testing.T, pid int, more time.Duration) {
 func TestFewCapabilities(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
-	pid := startEndless(t, compileC(t, seldom)).pid()
+	pid := startEndless(t, testenv.CompileC(t, seldom)).pid()
 	work := anybodysDir(t)
 	with := func(more ...uintptr) *syscall.SysProcAttr {
 		return &syscall.SysProcAttr{

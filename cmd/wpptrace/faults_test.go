@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 
 // Of threads, however many, busy and short ones, each is recorded whole.
 func TestThreadStorms(t *testing.T) {
-	program := compileC(t, busyThreads, "-O1", "-pthread")
+	program := testenv.CompileC(t, busyThreads, "-O1", "-pthread")
 	for _, c := range []struct{ name, threads, atOnce, calls string }{
 		{"busy ones", "32", "32", strconv.Itoa(amount(20_000, 200_000))},
 		{"short ones", strconv.Itoa(amount(2_000, 10_000)), "20", "7"},
@@ -275,7 +275,7 @@ func TestStalledReader(t *testing.T) {
 // the process notices none.
 func TestNothingLeaksFromWindows(t *testing.T) {
 	const few = 5 // by then all that stays has been made
-	program := compileC(t, busyThreads, "-O1", "-pthread")
+	program := testenv.CompileC(t, busyThreads, "-O1", "-pthread")
 	busy := exec.Command(program, "1000000", "4", "2000000000")
 	if err := busy.Start(); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
+	"wpptrace/internal/testenv"
 	"wpptrace/query"
 )
 
@@ -220,7 +221,7 @@ func readFollowed(t *testing.T, dir, errs string) followed {
 
 // Whatever relatives a process has, they are recorded, and it sees of them what it sees untraced.
 func TestFollow(t *testing.T) {
-	program := compileC(t, kin, "-O1", "-pthread")
+	program := testenv.CompileC(t, kin, "-O1", "-pthread")
 	for _, c := range []struct {
 		args   string
 		want   string // recorded, a regular expression
@@ -273,7 +274,7 @@ func TestFollow(t *testing.T) {
 // A shell that runs jobs on a terminal does not see one stop: they are not followed, which is
 // printed.
 func TestFollowJobs(t *testing.T) {
-	program := compileC(t, kin, "-O1", "-pthread")
+	program := testenv.CompileC(t, kin, "-O1", "-pthread")
 	terminal, name := openTerminal(t)
 	side, err := os.OpenFile(name, os.O_RDWR, 0)
 	must(t, err)
@@ -309,7 +310,7 @@ func openTerminal(t *testing.T) (terminal *os.File, name string) {
 // figures come one object a line.
 func TestFollowPipeline(t *testing.T) {
 	const bare = `void _start(void) { __asm__("mov $60, %eax; xor %edi, %edi; syscall"); }`
-	program := compileC(t, bare, "-nostdlib", "-static", "-fno-asynchronous-unwind-tables")
+	program := testenv.CompileC(t, bare, "-nostdlib", "-static", "-fno-asynchronous-unwind-tables")
 	w := startTracer(t, "--follow-fork", "--json", "-o", "x.wpp", "--", "dash", "-c",
 		`echo one | cat; "$0"; exec cat /dev/null`, program)
 	w.wait(0)

@@ -117,7 +117,7 @@ func hostileProgram(t *testing.T, dir string) (program string) {
 	t.Helper()
 	source := "#line 1 \"/etc/shadow\"\n" + strings.Replace(answering, "int main",
 		"#line 1 \"/source.c\"\nint main", 1)
-	program = compileC(t, source, "-O1", "-g", "-static", "-Wl,--build-id=0x"+hostileID)
+	program = testenv.CompileC(t, source, "-O1", "-g", "-static", "-Wl,--build-id=0x"+hostileID)
 	link := filepath.Join(t.TempDir(), "link")
 	must(t, os.WriteFile(link,
 		[]byte("../../../../../../etc/shadow\x00\x00\x00\x00\x12\x34\x56\x78"), 0o600))
@@ -178,60 +178,14 @@ func (w watch) by(pids map[int32]bool) (paths []string) {
 	}
 }
 
-// branching is a small program with a bit of everything that is read of one.
-const branching = `
-static volatile int sum;
-static inline int half(int n) { return n / 2; }
-__attribute__((noinline)) static int choose(int n)
-{
-	switch (n) {
-	case 0: return 3;
-	case 1: sum++; return 7;
-	case 2: return half(sum);
-	case 3: sum -= 2; return choose(n - 1);
-	case 4: return n * sum;
-	case 5: sum = 9; return 1;
-	}
-	return -1;
-}
-void _start(void)
-{
-	for (int i = 0; i < 100; i++)
-		if (i % 3)
-			sum += choose(i % 8);
-	for (;;)
-		;
-}`
-
-// FuzzProgram changes bytes of a program: each five bytes of edits are an offset and a new value.
-// All that a recording reads of it is read, and ends with a plan, or an error that names it.
+// FuzzProgram: the plan of a program is printed, whatever bytes the program has, or there is an
+// error, of which FuzzProgram of internal/record says what it is.
 func FuzzProgram(f *testing.F) {
-	program, err := os.ReadFile(compileC(f, branching, "-O2", "-g", "-nostdlib", "-static"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add([]byte{})
-	f.Add([]byte{0x40, 0x11, 0, 0, 0xe9, 0x80, 0x11, 0, 0, 0x0f})
-	f.Fuzz(func(t *testing.T, edits []byte) {
-		b := slices.Clone(program)
-		for ; len(edits) >= 5; edits = edits[5:] {
-			b[int(binary.LittleEndian.Uint32(edits))%len(b)] = edits[4]
+	testenv.FuzzProgram(f, func(t *testing.T, program *os.File) {
+		if p, err := record.Load(program, "fuzzed", record.Selection{}); err == nil {
+			r := planreport.New(p, "fuzzed", record.Selection{}, nil)
+			must(t, r.WriteText(io.Discard, true))
 		}
-		file, err := os.CreateTemp(t.TempDir(), "")
-		must(t, err)
-		defer file.Close()
-		_, err = file.Write(b)
-		must(t, err)
-		p, err := record.Load(file, "fuzzed", record.Selection{})
-		if err != nil {
-			if text := err.Error(); !strings.Contains(text, "fuzzed") ||
-				strings.Contains(text, "mistake of wpptrace's") {
-				t.Fatal(err)
-			}
-			return
-		}
-		r := planreport.New(p, "fuzzed", record.Selection{}, nil)
-		must(t, r.WriteText(io.Discard, true))
 	})
 }
 
@@ -269,7 +223,7 @@ func TestCodeThatNeverAnswers(t *testing.T) {
 	dir := t.TempDir() // of a file system whose pages userfaultfd answers for
 	must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
-	content, err := os.ReadFile(compileC(t, notAnswering, "-O1"))
+	content, err := os.ReadFile(testenv.CompileC(t, notAnswering, "-O1"))
 	must(t, err)
 	program := filepath.Join(dir, "prog")
 	must(t, os.WriteFile(program, content, 0o755))

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wpptrace/internal/testenv"
 )
 
 // copies is a program in which both is called 100 times by name and 10 times by a pointer, and
@@ -33,7 +35,7 @@ int main(void)
 func TestInlinedCopies(t *testing.T) {
 	for _, level := range []string{"-O0", "-O1", "-O2", "-O3"} {
 		t.Run(level, func(t *testing.T) {
-			program := compileC(t, copies, "-g", level)
+			program := testenv.CompileC(t, copies, "-g", level)
 			snapshot := filepath.Join(t.TempDir(), "x.wpp")
 			if _, errs, status := wpptrace("-q", "-o", snapshot, "--", program); status != 0 {
 				t.Fatalf("exit %d: %s", status, errs)

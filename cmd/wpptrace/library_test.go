@@ -16,6 +16,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/attach"
 )
 
@@ -91,14 +92,15 @@ func startOpener(t *testing.T) *opened {
 	t.Helper()
 	o := &opened{}
 	for i := range o.plugins {
-		o.plugins[i] = filepath.Join(filepath.Dir(compileC(t, plugin, "-O1", "-shared", "-fPIC")),
+		o.plugins[i] = filepath.Join(filepath.Dir(testenv.CompileC(t, plugin, "-O1", "-shared",
+			"-fPIC")),
 			"plugin.so")
 		if err := os.Rename(filepath.Join(filepath.Dir(o.plugins[i]), "prog"),
 			o.plugins[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(compileC(t, opener, "-O1", "-pthread"), o.plugins[0], o.plugins[1])
+	cmd := exec.Command(testenv.CompileC(t, opener, "-O1", "-pthread"), o.plugins[0], o.plugins[1])
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +296,7 @@ func TestReplacedLibraries(t *testing.T) {
 // More libraries than can be traced are external code, and the recording goes on.
 func TestTooManyLibraries(t *testing.T) {
 	dir := t.TempDir()
-	library, err := os.ReadFile(compileC(t, plugin, "-O1", "-shared", "-fPIC"))
+	library, err := os.ReadFile(testenv.CompileC(t, plugin, "-O1", "-shared", "-fPIC"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +306,7 @@ func TestTooManyLibraries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	program := compileC(t, `
+	program := testenv.CompileC(t, `
 #include <dlfcn.h>
 #include <stdio.h>
 int main(int argc, char **argv)
@@ -395,10 +397,11 @@ func TestPlanLibraryNotLoaded(t *testing.T) {
 func TestLibraryByItsSoname(t *testing.T) {
 	dir := anybodysDir(t)
 	library := filepath.Join(dir, "libcounted.so.1.2")
-	must(t, os.Rename(compileC(t, plugin, "-O1", "-shared", "-fPIC", "-Wl,-soname,libcounted.so.1"),
+	must(t, os.Rename(testenv.CompileC(t, plugin, "-O1", "-shared", "-fPIC",
+		"-Wl,-soname,libcounted.so.1"),
 		library))
 	must(t, os.Symlink(library, filepath.Join(dir, "libcounted.so.1")))
-	program := compileC(t, `
+	program := testenv.CompileC(t, `
 #include <stdio.h>
 unsigned run(unsigned);
 int main(void)

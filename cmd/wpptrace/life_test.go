@@ -123,7 +123,7 @@ type circumstance struct {
 func TestCircumstances(t *testing.T) {
 	deleteFile := func(t *testing.T, s *subject) { must(t, os.Remove(s.cmd.Path)) }
 	replaceFile := func(t *testing.T, s *subject) {
-		other := compileC(t, "int main(void) { return 0; }")
+		other := testenv.CompileC(t, "int main(void) { return 0; }")
 		must(t, os.Rename(other, s.cmd.Path))
 	}
 	stop := func(t *testing.T, s *subject) {
@@ -153,7 +153,7 @@ func TestCircumstances(t *testing.T) {
 }
 
 func (c *circumstance) check(t *testing.T) {
-	program := compileC(t, answering, append(c.flags, "-O1")...)
+	program := testenv.CompileC(t, answering, append(c.flags, "-O1")...)
 	questions := []int{1000, 500, 2000}
 	untraced := startSubject(t, exec.Command(program))
 	var want, got []string
@@ -204,7 +204,8 @@ func (s *subject) isRunning() bool { return stateOf(s.t, s.pid()) != 'T' }
 // probes in then.
 func TestFirstThreadEnds(t *testing.T) {
 	at := func(answers int) string {
-		return compileC(t, answering, "-O1", "-pthread", fmt.Sprintf("-DHEADLESS=%d", answers))
+		return testenv.CompileC(t, answering, "-O1", "-pthread",
+			fmt.Sprintf("-DHEADLESS=%d", answers))
 	}
 	const refusal = "its first thread has ended, others go on"
 	t.Run("a command", func(t *testing.T) {
@@ -253,7 +254,7 @@ func TestFirstThreadEnds(t *testing.T) {
 // A debugger that has a process, or takes it while it is recorded, and goes through it instruction
 // by instruction, is in nobody's way.
 func TestDebugger(t *testing.T) {
-	program := compileC(t, answering, "-O1")
+	program := testenv.CompileC(t, answering, "-O1")
 	untraced := startSubject(t, exec.Command(program))
 	want := []string{untraced.ask(1000), untraced.ask(500)}
 	untraced.end()
@@ -400,7 +401,7 @@ func startAs(t *testing.T, pid int) *subject {
 // TestExecThatFails: a thread whose exec fails when the others are gone already, and it has the
 // first one's number, ends with what it has done.
 func TestExecThatFails(t *testing.T) {
-	program := compileC(t, `
+	program := testenv.CompileC(t, `
 #include <pthread.h>
 #include <unistd.h>
 __attribute__((noinline)) static unsigned leaf(unsigned x) { return x * 5 + 1; }

@@ -9,28 +9,14 @@ import (
 	"testing"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/image"
 )
 
-// compileC compiles a program that is called prog.
-func compileC(t testing.TB, code string, flags ...string) (path string) {
-	t.Helper()
-	dir := t.TempDir()
-	source, program := filepath.Join(dir, "prog.c"), filepath.Join(dir, "prog")
-	if err := os.WriteFile(source, []byte(code), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("gcc",
-		append(flags, "-o", program, source)...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
-	return program
-}
-
 // TestSourceLines: the snapshot of a program with debug information has its source lines.
 func TestSourceLines(t *testing.T) {
-	program := compileC(t, "int main(int c, char **v) {\n\tint s = 0;\n\tfor (int i = 0; i < "+
-		"100; i++)\n\t\tif (i % 3)\n\t\t\ts += i;\n\treturn s == 0;\n}\n", "-g", "-O1")
+	program := testenv.CompileC(t, "int main(int c, char **v) {\n\tint s = 0;\n\tfor (int i = 0; "+
+		"i < 100; i++)\n\t\tif (i % 3)\n\t\t\ts += i;\n\treturn s == 0;\n}\n", "-g", "-O1")
 	snapshot := filepath.Join(t.TempDir(), "x.wpp")
 	if _, errs, status := wpptrace("-q", "-o", snapshot, "--", program); status != 0 {
 		t.Fatalf("exit %d: %s", status, errs)
@@ -72,7 +58,7 @@ var inlinedText = []string{"prog.c:3 in third", "inlined at PATH/prog.c:7 in sec
 // TestInlinedCalls: a recording reports what is inlined where, in its table, of a path, and as
 // JSON.
 func TestInlinedCalls(t *testing.T) {
-	program := compileC(t, inlining, "-g", "-O2")
+	program := testenv.CompileC(t, inlining, "-g", "-O2")
 	snapshot := filepath.Join(t.TempDir(), "x.wpp")
 	if _, errs, status := wpptrace("-q", "-o", snapshot, "--", program); status != 0 {
 		t.Fatalf("exit %d: %s", status, errs)
@@ -148,7 +134,7 @@ func buildIDOf(t *testing.T, program string) string {
 // that is installed.
 func TestInstalledDebugInformation(t *testing.T) {
 	dir, snapshot := t.TempDir(), filepath.Join(t.TempDir(), "x.wpp")
-	program := compileC(t, inlining, "-g", "-O2")
+	program := testenv.CompileC(t, inlining, "-g", "-O2")
 	installDebug(t, dir, program, buildIDOf(t, program))
 	messages := recordWithDebug(t, dir, snapshot, program)
 	if strings.Contains(messages, "WARN") {
@@ -161,7 +147,8 @@ func TestInstalledDebugInformation(t *testing.T) {
 // which one line says; the recording is as without it.
 func TestForeignDebugInformation(t *testing.T) {
 	dir, snapshot := t.TempDir(), filepath.Join(t.TempDir(), "x.wpp")
-	program, other := compileC(t, inlining, "-g", "-O2"), compileC(t, inlining, "-g", "-O1")
+	program, other := testenv.CompileC(t, inlining, "-g", "-O2"), testenv.CompileC(t, inlining,
+		"-g", "-O1")
 	id := buildIDOf(t, program)
 	installDebug(t, dir, program, id)
 	installDebug(t, dir, other, id)
@@ -187,7 +174,7 @@ func TestForeignDebugInformation(t *testing.T) {
 // in files that are not read say so in one line, however many processes run it. Only the log of -v
 // had it, and with --follow-fork no line did.
 func TestSplitDebugInformationIsSaid(t *testing.T) {
-	program := compileC(t, inlining, "-g", "-O2", "-gsplit-dwarf")
+	program := testenv.CompileC(t, inlining, "-g", "-O2", "-gsplit-dwarf")
 	snapshot := filepath.Join(t.TempDir(), "x.wpp")
 	for _, args := range [][]string{{"plan", program}, {"-o", snapshot, "--", program},
 		{"--follow-fork", "-o", snapshot, "--", program},

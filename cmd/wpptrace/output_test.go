@@ -101,7 +101,7 @@ func TestFileCapabilities(t *testing.T) {
 	must(t, few.SetFlag(cap.Permitted, true, cap.BPF, cap.PERFMON, cap.SYS_PTRACE))
 	must(t, few.SetFlag(cap.Effective, true, cap.BPF, cap.PERFMON, cap.SYS_PTRACE))
 	must(t, few.SetFile(program))
-	pid := startEndless(t, compileC(t, seldom)).pid()
+	pid := startEndless(t, testenv.CompileC(t, seldom)).pid()
 	cmd := exec.Command(program, "-p", strconv.Itoa(pid), "--overhead", "0", "--max-slowdown", "0",
 		"-o", "x.wpp")
 	cmd.Dir = anybodysDir(t)

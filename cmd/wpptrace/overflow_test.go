@@ -34,7 +34,7 @@ func TestNothingIsLostOfCommands(t *testing.T) {
 // Threads that run on while the one that has had the signal to stop waits for a processor get it as
 // well: the page has no room for their events.
 func TestNothingIsLostOfThreads(t *testing.T) {
-	path := compileC(t, `
+	path := testenv.CompileC(t, `
 		#include <pthread.h>
 		static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 		static volatile unsigned sum;
@@ -126,7 +126,7 @@ const shortThreads = `
 
 // TestNothingIsLostOfShortThreads: what a thread has left at its end nobody can stop it for.
 func TestNothingIsLostOfShortThreads(t *testing.T) {
-	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread")))
+	s := startSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread")))
 	keepBusy(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--ring-size", "4K", "--on-overflow", "stop")
@@ -142,7 +142,7 @@ func TestNothingIsLostOfShortThreads(t *testing.T) {
 // the first of them had stopped. Not every time.
 func TestNothingIsLostOfThousandsOfThreads(t *testing.T) {
 	threads := amount(300, 2000)
-	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread", "-DWAIT",
+	s := startSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread", "-DWAIT",
 		"-DCALLS=30", fmt.Sprintf("-DTHREADS=%d", threads))))
 	keepBusy(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
@@ -158,7 +158,7 @@ func TestNothingIsLostOfThousandsOfThreads(t *testing.T) {
 // TestNoMoreThreadsThanCanBeKept: who begins threads is stopped, though none of them has a batch
 // full.
 func TestNoMoreThreadsThanCanBeKept(t *testing.T) {
-	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread")))
+	s := startSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread")))
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--ring-size", "4K", "--on-overflow", "stop")
 	w.expect("recording process")
@@ -177,7 +177,8 @@ func TestNoMoreThreadsThanCanBeKept(t *testing.T) {
 // TestNothingIsLostOfThreadsThatAreDrained: what threads have left when the recording ends is more
 // than the page has room for.
 func TestNothingIsLostOfThreadsThatAreDrained(t *testing.T) {
-	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread", "-DWAIT")))
+	s := startSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread",
+		"-DWAIT")))
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--ring-size", "4K", "--on-overflow", "gap")
 	w.expect("recording process")
@@ -280,7 +281,8 @@ func TestKilledWithItsGuard(t *testing.T) {
 // So does one whose first thread has ended.
 func TestFirstThreadEndedKilledWithItsGuard(t *testing.T) {
 	mayLetGo(t)
-	s := startSubject(t, exec.Command(compileC(t, answering, "-O1", "-pthread", "-DHEADLESS=2")))
+	s := startSubject(t, exec.Command(testenv.CompileC(t, answering, "-O1", "-pthread",
+		"-DHEADLESS=2")))
 	p, err := target.Open(s.pid())
 	must(t, err)
 	defer p.Close()

@@ -51,7 +51,8 @@ __asm__(".text\n.rept %s\nxor %%eax, %%eax\n.endr");`
 		instructions string
 		printed      bool
 	}{{"100", false}, {"4000", true}} {
-		program := compileC(t, strings.NewReplacer("%s", c.instructions, "%%", "%").Replace(code),
+		program := testenv.CompileC(t,
+			strings.NewReplacer("%s", c.instructions, "%%", "%").Replace(code),
 			"-O1", "-s")
 		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program)
 		if printed := strings.Contains(errs, "%, are in no routine, as start-up code and what has "+
@@ -65,7 +66,7 @@ __asm__(".text\n.rept %s\nxor %%eax, %%eax\n.endr");`
 // What ran most in the recording that weights are of is left out where it needs single-stepped
 // probes: that is printed.
 func TestWeightsLeaveOutWhatRanMost(t *testing.T) {
-	program := compileC(t, `
+	program := testenv.CompileC(t, `
 #include <stdlib.h>
 static int compare(const void *a, const void *b) { return *(int *)a - *(int *)b; }
 int main(void)

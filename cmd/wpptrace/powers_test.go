@@ -18,6 +18,7 @@ import (
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 )
 
 // commandLines has arguments for each command that make it succeed; nil: it takes none. A recording
@@ -199,7 +200,8 @@ func TestFilesAreTheUsers(t *testing.T) {
 			try(c.Name()+" --"+f.Name, c != root, args...)
 		})
 	}
-	other := startEndless(t, compileC(t, seldom)) // a process takes capabilities to be looked at
+	// a process takes capabilities to be looked at
+	other := startEndless(t, testenv.CompileC(t, seldom))
 	try("plan -p --weights", false, "plan", "-p", fmt.Sprint(other.pid()), "--weights", "SECRET")
 	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--",
 		"/bin/true")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 	"wpptrace/query"
 )
 
@@ -43,7 +44,7 @@ int main(int argc, char **argv)
 }`
 
 func compileRandomPaths(t *testing.T) (program string) {
-	return compileC(t, randomPaths, "-O1", "-fno-if-conversion", "-fno-if-conversion2",
+	return testenv.CompileC(t, randomPaths, "-O1", "-fno-if-conversion", "-fno-if-conversion2",
 		"-fno-tree-loop-if-convert")
 }
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 )
 
 // sameOperations fails the test unless the raw trace of a recording makes the same operations as
@@ -42,7 +43,7 @@ func TestRawTraceOfProcess(t *testing.T) {
 
 // Threads, some of them with the numbers of others that have ended, signals and longjmp.
 func TestRawTraceOfThreads(t *testing.T) {
-	program := compileC(t, `
+	program := testenv.CompileC(t, `
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -5,13 +5,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"wpptrace/internal/testenv"
 )
 
 // TestFaultsAndTimersAtOnce: a timer's signal is delivered at once with that of a fault, so that
 // its handler runs first, as if it had interrupted the other one's first instruction. What would
 // lead there by calls was recorded as run: g, once for each of them, that is for some fifty.
 func TestFaultsAndTimersAtOnce(t *testing.T) {
-	program := compileC(t, `
+	program := testenv.CompileC(t, `
 		#include <pthread.h>
 		#include <setjmp.h>
 		#include <signal.h>

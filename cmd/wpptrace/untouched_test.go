@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"wpptrace/internal/testenv"
 )
 
 // computedGoto jumps through a table in read-only data, to where no probe may be: so the jump has
@@ -31,7 +33,7 @@ const computedGoto = `
 // hit before the first jump through it reads it. That hit was lost.
 func TestNothingIsLostOfUntouchedTables(t *testing.T) {
 	w := startTracer(t, "-q", "-o", "x.wpp", "--on-overflow", "stop", "--",
-		compileC(t, computedGoto, "-O2", "-no-pie", "-fno-pie", "-DDROP="))
+		testenv.CompileC(t, computedGoto, "-O2", "-no-pie", "-fno-pie", "-DDROP="))
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 100)
 }
@@ -40,7 +42,7 @@ func TestNothingIsLostOfUntouchedTables(t *testing.T) {
 // message named a full ring buffer, signals and threads as the causes, and the event was said not
 // to fit the program besides.
 func TestLostWhereATableIsNotInMemory(t *testing.T) {
-	path := compileC(t, computedGoto, "-O2", "-no-pie", "-fno-pie",
+	path := testenv.CompileC(t, computedGoto, "-O2", "-no-pie", "-fno-pie",
 		"-DDROP=madvise((void *)((long)to & -4096), 4096, MADV_DONTNEED)")
 	w := startTracer(t, "-q", "-o", "x.wpp", "--on-overflow", "stop", "--", path)
 	w.wait(0)

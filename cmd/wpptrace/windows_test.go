@@ -18,6 +18,7 @@ import (
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
 	"wpptrace/internal/statusline"
+	"wpptrace/internal/testenv"
 	"wpptrace/internal/text"
 	"wpptrace/query"
 )
@@ -116,7 +117,7 @@ func TestLoopsAreSeenInWindows(t *testing.T) {
 			volatile long sum = 0;
 			for (;;) sum += count(c << 27);
 		}`
-	cmd := exec.Command(compileC(t, counts, "-O2"))
+	cmd := exec.Command(testenv.CompileC(t, counts, "-O2"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestAllPhasesAreInWindows(t *testing.T) {
 		PHASE(early)
 		PHASE(late)
 		int main(void) { for (;;) { early(); late(); usleep(4000); } }`
-	cmd := exec.Command(compileC(t, phases, "-O1"))
+	cmd := exec.Command(testenv.CompileC(t, phases, "-O1"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

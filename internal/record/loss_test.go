@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/target"
 	"wpptrace/query/report"
 )
@@ -97,7 +98,7 @@ func countGaps(t *testing.T, s *wpp.Snapshot) int {
 // What a thread lost that came to its end in a window once had nowhere to go when the recording
 // ended.
 func TestLossOfAThreadThatEndsInAWindow(t *testing.T) {
-	s := startSubject(t, exec.Command(compileC(t, `
+	s := startSubject(t, exec.Command(testenv.CompileC(t, `
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

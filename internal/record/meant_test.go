@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wpptrace/internal/remedy"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
@@ -23,7 +24,7 @@ __attribute__((noinline)) int calls(int x) { return tiny(x) + both(x); }
 int (*volatile pointer)(int) = both;
 int main(int c, char **v) { return calls(c) + pointer(c) == 0; }
 `
-	f, err := os.Open(compileC(t, code, "-g", "-O1"))
+	f, err := os.Open(testenv.CompileC(t, code, "-g", "-O1"))
 	must(t, err)
 	defer f.Close()
 	load := func(only string) (*Program, error) {

@@ -3,13 +3,15 @@ package record
 import (
 	"os/exec"
 	"testing"
+
+	"wpptrace/internal/testenv"
 )
 
 // A thread whose end was lost was kept as one that goes on until the recording ended, with all that
 // such a one takes: thousands of them were too much for a small control group.
 func TestLostEnds(t *testing.T) {
 	const begin, fill, end = 2, 3, 4
-	s := startSubject(t, exec.Command(compileC(t, `
+	s := startSubject(t, exec.Command(testenv.CompileC(t, `
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -135,18 +134,6 @@ func (s *subject) record(tids ...int) *Recorder {
 	must(s.t, session.Attach(exe))
 	must(s.t, r.Begin(false))
 	return r
-}
-
-func compileC(t testing.TB, code string, flags ...string) (path string) {
-	t.Helper()
-	dir := t.TempDir()
-	source, program := filepath.Join(dir, "prog.c"), filepath.Join(dir, "prog")
-	must(t, os.WriteFile(source, []byte(code), 0o600))
-	if out, err := exec.Command("gcc",
-		append(flags, "-o", program, source)...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
-	return program
 }
 
 func must(t testing.TB, err error) {
