@@ -163,6 +163,35 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+// TestOperandSizeBehindMandatory66: a 66 prefix that is a part of the opcode is none for the
+// operand size. The sizes are the manuals'.
+func TestOperandSizeBehindMandatory66(t *testing.T) {
+	for _, test := range []struct{ code, text, want string }{
+		{"66 0f 38 f6 ca", "adcx %edx,%ecx", "r1/4 r2/4"},
+		{"66 48 0f 38 f6 ca", "adcx %rdx,%rcx", "r1/8 r2/8"},
+		{"66 0f 38 f6 0f", "adcx (%rdi),%ecx", "r1/4 [7+-1*1+0]/4"},
+		{"f3 0f 38 f6 ca", "adox %edx,%ecx", "r1/4 r2/4"},
+		{"66 f3 0f 38 f6 ca", "data16 adox %edx,%ecx", "r1/4 r2/4"},
+		{"66 0f 6e c7", "movd %edi,%xmm0", "- r7/4"},
+		{"66 0f 7e c7", "movd %xmm0,%edi", "r7/4 -"},
+		{"66 0f 7e 07", "movd %xmm0,(%rdi)", "[7+-1*1+0]/4 -"},
+		{"66 0f 50 c7", "movmskpd %xmm7,%eax", "r0/4 -"},
+		{"66 0f d7 c7", "pmovmskb %xmm7,%eax", "r0/4 -"},
+		{"66 0f c5 c7 01", "pextrw $1,%xmm7,%eax", "r0/4 -"},
+		{"c4 e2 71 f7 c2", "shlx %ecx,%edx,%eax", "r0/4 r2/4"},
+		{"66 0f 38 f0 07", "movbe (%rdi),%ax", "r0/2 [7+-1*1+0]/2"},
+		{"66 f3 0f b8 c2", "popcnt %dx,%ax", "r0/2 r2/2"},
+		{"66 0f c1 d0", "xadd %dx,%ax", "r0/2 r2/2"},
+		{"66 0f a3 d0", "bt %dx,%ax", "r0/2 r2/2"},
+		{"66 0f 1f 07", "nopw (%rdi)", "- -"},
+	} {
+		e := effectsOf(t, test.code)
+		if got := describeOperand(e.Dst) + " " + describeOperand(e.Src); got != test.want {
+			t.Errorf("%s: %s, want %s", test.text, got, test.want)
+		}
+	}
+}
+
 func TestAccesses(t *testing.T) {
 	for _, test := range []struct{ code, text, want string }{
 		{"48 8b 07", "mov (%rdi),%rax", "[7+-1*1+0]/8 read"},

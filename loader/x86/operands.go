@@ -144,10 +144,25 @@ func (in *Inst) operandSize() uint8 {
 	switch {
 	case in.Rex&8 != 0:
 		return 8
-	case in.OpSize:
+	case in.OpSize && in.is66Size():
 		return 2
 	}
 	return 4
+}
+
+// is66Size says whether a 66 prefix is one for the operand size: it is a part of the opcode of adcx
+// and of what has to do with vectors, and of what VEX, EVEX and XOP encode.
+func (in *Inst) is66Size() bool {
+	switch op := in.Op; in.Map {
+	case 0:
+		return true
+	case 1:
+		return op < 0x10 || op >= 0x18 && op < 0x28 || op >= 0x30 && op < 0x50 ||
+			op >= 0x80 && op < 0xd0 && op != 0xc2 && (op < 0xc4 || op > 0xc6)
+	case 2: // movbe, crc32
+		return op == 0xf0 || op == 0xf1
+	}
+	return false
 }
 
 // stackWidth returns how many bytes a push, pop or indirect branch moves.
