@@ -36,3 +36,29 @@ func TestManyLoopsThatCount(t *testing.T) {
 		t.Errorf("%d loops are counted", r.LoopsCounted())
 	}
 }
+
+// TestExactCounterWhereAnotherBegins: what a loop's register begins with is known, but nothing has
+// it behind the loop; an event before the loop can decide its rounds by the limit.
+func TestExactCounterWhereAnotherBegins(t *testing.T) {
+	p := planned(t, compile(t, `
+		__attribute__((noinline)) long fill(char *to, long bits, long *next) {
+			long n = 0;
+			if (bits > 12)
+				return -1;
+			asm volatile("mov $1, %%r8d; mov %1, %%rcx; shl %%cl, %%r8d; xor %%eax, %%eax\n"
+				"movslq %%r8d, %%rcx; nop\n"
+				"1: mov %%al, (%2,%%rax); add $1, %%rax; cmp %%rcx, %%rax; jne 1b\n"
+				"mov (%3), %%rax"
+				: "=&a"(n) : "r"(bits), "r"(to), "r"(next) : "rcx", "r8", "cc", "memory");
+			return n > 3 ? n * 2 : *next;
+		}
+		int main(int argc, char **argv) {
+			char to[4096];
+			long next = argc;
+			return fill(to, argc, &next);
+		}`, "-O1"), planner.Options{})
+	prove(t, p)
+	if r := routine(t, p, "fill"); r.LoopsCounted() != 1 {
+		t.Errorf("%d loops are counted", r.LoopsCounted())
+	}
+}

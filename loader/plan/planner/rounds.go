@@ -86,11 +86,13 @@ type counting struct {
 	unfollowed     []int // a way behind it on which no event decides anything, if there is one
 }
 
-// A want is a probe-free route near a loop on which an event should capture something.
+// A want is probe-free routes near a loop on each of which an event should decide something.
 type want struct {
-	loop   int
-	before bool
-	ways   [][]int
+	loop     int
+	counters []absint.Counter // of the loop: one of them is to be decided
+	before   bool
+	ways     [][]int
+	instead  *want // where no event can; nil: there is nothing else
 }
 
 // A roundSearch looks for what decides the rounds of the loops of a routine that have no probe.
@@ -178,26 +180,39 @@ func (t *rounds) assign(counter int, roles []role) (captures map[int][]plan.Regi
 
 // want is where events could decide more of a loop: the ways on which none does for any counter.
 func (l *counting) want() *want {
-	w := &want{loop: l.block, before: true}
-	for _, role := range l.before {
-		decided := false
-		for i := range l.counters {
-			decided = decided || role.known[i] || len(role.choices[i]) > 0
-		}
-		if !decided {
-			w.ways = append(w.ways, role.gap)
-		}
-	}
+	w := l.wantBefore(func(absint.Counter) bool { return true })
 	if len(w.ways) > 0 {
 		return w
 	}
-	w.before = false
+	// what is known before the loop may be of a counter that nothing decides behind it
+	exact := l.wantBefore(func(c absint.Counter) bool { return c.Exact })
+	w = &want{loop: l.block, counters: l.counters, instead: exact}
 	if l.unfollowed != nil {
 		w.ways = [][]int{l.unfollowed}
 		return w
 	}
 	for _, role := range l.behind {
 		if !role.serves() {
+			w.ways = append(w.ways, role.gap)
+		}
+	}
+	return w
+}
+
+// wantBefore is where events before a loop could decide one of some counters.
+func (l *counting) wantBefore(is func(absint.Counter) bool) *want {
+	w := &want{loop: l.block, before: true}
+	for _, c := range l.counters {
+		if is(c) {
+			w.counters = append(w.counters, c)
+		}
+	}
+	for _, role := range l.before {
+		decided := false
+		for i, c := range l.counters {
+			decided = decided || is(c) && (role.known[i] || len(role.choices[i]) > 0)
+		}
+		if !decided {
 			w.ways = append(w.ways, role.gap)
 		}
 	}
@@ -396,7 +411,7 @@ func countable(r *routine, must []bool) (loops []int) {
 // addCapture puts a probe on a way near a loop where it can capture what decides the loop's rounds.
 func (x *roundSearch) addCapture(w *want) bool {
 	r := x.r
-	l := &counting{block: w.loop, counters: r.loops.counters[w.loop]}
+	l := &counting{block: w.loop, counters: w.counters}
 	for _, way := range w.ways {
 		best, price := none, math.Inf(1)
 		for i, n := range way {
@@ -424,7 +439,7 @@ func (x *roundSearch) addCapture(w *want) bool {
 			return r.probe(best)
 		}
 	}
-	return false
+	return w.instead != nil && x.addCapture(w.instead)
 }
 
 // cost is what all probes are expected to cost for one activation.
