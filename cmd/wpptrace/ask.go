@@ -59,12 +59,12 @@ func findCommand() *cobra.Command {
 *          any path
 **         none, or up to --gap any paths
 
-An occurrence is where a match ends, with the shortest stretch that matches there; occurrences may
-overlap. None crosses a line that dump marks with #. POSITION counts the thread's paths and marks
-from 0, as dump --from does.
+Each place where a match ends is an occurrence: that of the shortest stretch which matches there.
+Occurrences may overlap. None crosses a mark, which dump prints with #. POSITION counts the thread's
+paths and marks from 0, as dump --from does.
 
-Code of a routine that is inlined elsewhere runs in other routines' paths, and its calls are not
-counted. Which routines run such code is said, as far as debug information has it.`,
+Code of a routine that is inlined into others runs in their paths: its calls there are not counted.
+Printed is which routines have such code, as far as debug information shows it.`,
 		Args: exactly(2, "a pattern with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -124,9 +124,9 @@ func orderCommand() *cobra.Command {
 		Long: `P and Q are each one of these:
 ` + namesHelp + `
 
-P before Q is "always" if each Q had a P before it in its thread, "sometimes" if one had, "never" if
-none had, "unknown" if none was seen that had and not all of P and Q was traced. With the counts
-come the first Q behind a P and what ran from that P on.`,
+P before Q is "always" if each Q has a P before it in its thread, "sometimes" if some have, "never"
+if none has. It is "unknown" if none has, and not all of P and Q was traced. The first Q behind a P
+is printed too, and what ran from that P on.`,
 		Args: exactly(3, "two paths with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, _, err := readSnapshot(c, args[2])
@@ -163,8 +163,9 @@ func contextCommand() *cobra.Command {
 		Long: `PATH is one of these:
 ` + namesHelp + `
 
-COUNT is how often these paths ran directly before or after it, SHARE that of all its executions.
-There are fewer than -k at the beginning and the end of a thread. What dump marks with # is shown.`,
+COUNT is how often these paths ran directly before or after PATH; SHARE is COUNT as a share of all
+executions of PATH. At the beginning and at the end of a thread there are fewer than -k. Marks,
+which dump prints with #, are shown too.`,
 		Args: exactly(2, "a path with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {

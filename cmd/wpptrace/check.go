@@ -22,8 +22,8 @@ func checkCommand() *cobra.Command {
 		Short: "Check the kernel, the privileges and a process: each ok, or missing with the fix",
 		Example: `  wpptrace check           can this machine trace at all?
   wpptrace check -p 4711   and process 4711?`,
-		Long: "Nothing is attached. What needs privileges to be found out is unknown without " +
-			"them. The exit status\nis 1 unless all is ok.",
+		Long: "Nothing is attached. Without privileges, some requirements cannot be checked: " +
+			"they are unknown then.\nThe exit status is 1 unless all is ok.",
 		Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			r := checkReport{SchemaVersion: report.SchemaVersion, OK: true, Checks: []checked{}}

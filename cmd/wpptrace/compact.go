@@ -28,11 +28,11 @@ func compactCommand() *cobra.Command {
 		Short: "Make a snapshot smaller, to keep or to send it",
 		Example: `  wpptrace compact x.wpp               in its place; x.wpp.old is the one before
   wpptrace compact -o small.wpp x.wpp  in another file`,
-		Long: `Looks for repetitions in all that ran, where the recording could only look back. What
-the snapshot says stays the same, and so do the answers of all commands, but for the figures of its
-grammars. A thread of a million paths takes a second or two and 50 to 140 MB of memory; none more
-than 2.5 GB. A snapshot that would not be smaller is left as it is, and so is one so large that it
-stays in segments. One that is cut off is refused: the result would look whole.`,
+		Long: `A recording finds repetitions of what has run so far; compact finds those in all that
+ran. All commands answer as before, but for the figures of the grammars. A thread of a million paths
+takes a second or two and 50 to 140 MB of memory; no thread takes more than 2.5 GB. A snapshot is
+left as it is when it would not get smaller, or when it is so large that it stays in segments. A
+snapshot that is cut off is refused, for the result would look whole.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if output == "-" {

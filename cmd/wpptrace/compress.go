@@ -36,10 +36,11 @@ func compressCommand() *cobra.Command {
 not fit into memory. A trace that is cut off gives a snapshot of what there is, an error, and status
 1.
 
-What --memory is too small for goes to FILE while it is being made, a segment at a time. If wpptrace
-is killed then, what it has written is in .FILE.NUMBER, which all commands read.
+Where --memory is too small for all that is recorded, segments of it are written to the snapshot's
+file meanwhile. If wpptrace is killed then, .FILE.NUMBER has what was written, and all commands read
+it.
 
-Bare symbols are little-endian 32-bit numbers: path N of a routine called "symbols" is symbol N. A
+Bare symbols are little-endian 32-bit numbers: symbol N is path N of a routine called "symbols". A
 trace does not say what its paths consist of: a snapshot of it has names and numbers, but neither
 instructions nor source lines.`,
 		Args: exactly(1, "a raw trace"),

@@ -24,13 +24,14 @@ func diffCommand() *cobra.Command {
 			"snapshot",
 		Example: `  wpptrace diff before.wpp after.wpp       what changed most, of the same build
   wpptrace diff --share -L 8 a.wpp b.wpp   of runs that were not equally long`,
-		Long: `Compared are all paths, and the subpaths that are hot in one of the snapshots, as hot
-finds them with the same flags. Both must be of the same build of the program. Threads are taken
-together. Routines of what wpptrace compress has made are the same if their names and addresses are.
+		Long: `All paths are compared, and the subpaths that are hot in either snapshot: those that
+hot finds with the same flags. Both snapshots must be of the same build of the program. All threads
+count together. In snapshots that wpptrace compress has made, routines are the same if their names
+and addresses are.
 
 CHANGE  new: ran only in the second; gone: only in the first; hotter, colder: cost more or less;
         unseen: ran in one, where the other did not trace all of it, or what comes in between
-COST    by how much it cost more in the second; with --share, of all that ran there
+COST    how much more it cost in the second; with --share, as a share of all that ran
 COUNT   how often it ran in the first, THEN in the second`,
 		Args: exactly(2, "two snapshots"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -65,8 +66,8 @@ COUNT   how often it ran in the first, THEN in the second`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&q.Share, "share", false, "compare shares of all that ran, not costs: usual where "+
-		"one was traced in windows")
+	f.BoolVar(&q.Share, "share", false, "compare shares of all that ran, not costs; so it is "+
+		"by default where one was traced in windows")
 	f.IntVarP(&q.Hot.MinLength, "min-length", "l", q.Hot.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.Hot.MaxLength, "max-length", "L", q.Hot.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)",

@@ -56,15 +56,15 @@ func planCommand() *cobra.Command {
 Expected hits rest on a static estimate of how often each block runs, or on how often it ran in the
 recording that --weights names. The slow-down is no more certain than that estimate: what a library
 calls back, as qsort does, may run any number of times. Time in libraries, in the kernel and asleep
-stays as it is. With -F or -N the slow-down is that of the routines selected, while they run: the
-others run as ever. What a hit takes is assumed; a virtual machine may take ten times that.
---canary measures the slow-down: the probes stand in the process for 50ms, nothing is kept, and they
-go again. Where nearly all the time then was that of hits, it prints what the slow-down is at least,
-and by the instructions that ran, at most.
+stays as it is. With -F or -N the slow-down is that of the selected routines while they run; the
+others run as ever. What a hit takes is assumed; a virtual machine may take ten times that. --canary
+measures the slow-down: the probes stand in the process for 50ms, nothing is kept, and they go
+again. Where hits took nearly all of that time, the least that the slow-down can be is printed, and
+the most, by the instructions that ran.
 
-With -p the plan is that of a recording in windows, if this kernel has what these take, as -p makes
-it unless --overhead 0 is given: every loop has a probe then, for windows begin and end amid loops.
-Of the program's FILE it is that of a recording without windows.
+With -p the plan is that of a recording in windows, which -p makes unless --overhead 0 is given or
+this kernel lacks what windows take. Every loop has a probe then, for windows begin and end amid
+loops. Of a FILE the plan is that of a recording without windows.
 
 --verify proves the plan, apart from what made it: between two events there is one probe-free route
 at most; no circle of jumps or calls runs without an event; and external code (libraries that are
@@ -72,15 +72,15 @@ not traced, the kernel, routines left out) can break no probe-free route by call
 or jumping. Each fault names its routine and the blocks of both routes that no event distinguishes;
 then the exit status is 1.
 
---routine NAME prints what the plan makes of one routine instead. Each block has its addresses, its
-line of source where that is known, how it ends and where it goes. A block with a probe has the
-instruction that carries it, emulated or single-stepped, and what each event records: the
-activation, whether the jump is taken, and a captured value, if one decides where a switch goes,
-what jumps ahead do, or how often a loop runs. The activation is recorded by its frame's address,
-the CFA: that above the return address, which is rsp+8 at the entry. Routes are what runs between
-two events without an event of the routine: a block without a probe is known by the routes that it
-is on, and a loop without one is there once, as 2 (rounds), for all its rounds. NAME is a routine's
-name, its symbol, or the address of its entry. --dot draws the blocks for Graphviz.`,
+--routine NAME prints the plan of one routine instead. NAME is its name, its symbol, or the address
+of its entry. Each block has its addresses, its line of source where that is known, how it ends and
+where it goes. A block with a probe has the instruction that carries it, emulated or single-stepped,
+and what each event records: the activation, whether the jump is taken, and a captured value, if one
+decides where a switch goes, what jumps ahead do, or how often a loop runs. The activation is
+recorded by its frame's address, the CFA: that above the return address, which is rsp+8 at the
+entry. A route is what runs between two events of the routine. A block without a probe is known by
+the routes that it is on. A loop without a probe is in a route once, as 2 (rounds), for all its
+rounds. --dot draws the blocks for Graphviz.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := q.validate(args, c.Flags().Changed("pid")); err != nil {
 				return err

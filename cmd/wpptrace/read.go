@@ -27,9 +27,10 @@ const statHelp = `--routines prints IMAGE START END STATE NAME for each contiguo
 routine, separated by tabs; addresses are link-time, in hex, END exclusive; STATE is observed (that
 is: traced) or left-out:REASON.
 
---csv prints the data of a figure of Larus (1999): figure8 how the grammar grows with the trace, as
-tid,position,rules,rhs_symbols: what the paths and marks before the position use of it; figure9 how
-many minimal hot subpaths of ten paths and more there are, as min_cost,max_length,subpaths.
+--csv prints the data of a figure of Larus (1999). figure8 is how the grammar grows with the trace,
+as tid,position,rules,rhs_symbols: the rules and symbols that the paths and marks before the
+position take. figure9 is how many minimal hot subpaths of ten paths and more there are, as
+min_cost,max_length,subpaths.
 
 The figures, with --json too; what is not known is -, with --json null:
   schema_version         of these figures; within a version, members are only added
@@ -39,7 +40,7 @@ The figures, with --json too; what is not known is -, with --json null:
                          (--max-slowdown); guard (wpptrace's own, which was killed); failure;
                          -: it went on
   exit_status            of the process, or
-  killed_by_signal       the number of that; -: not known
+  killed_by_signal       the number of the signal that ended it; -: not known
   wpptrace_version       by which wpptrace
   paths                  acyclic paths that ran, each as often as it did
   distinct_paths         different ones among them
@@ -61,10 +62,10 @@ The figures, with --json too; what is not known is -, with --json null:
   ns_per_hit             what a hit took on average that was not single-stepped, as measured
   ns_per_hit_over_probe  what recording a hit took, on average, over a bare probe
   words                  events that the kernel sent, of 8 bytes each
-  slow_down              CPU time while traced over CPU time without, as measured; 100: that or
-                         more; slow_down_vague: it is what it was at least, slow_down_most at most,
-                         slow_down_likely as far as is known: by what hits leave or, where that
-                         is next to nothing, by recorded instructions of 0.2 ns each
+  slow_down              CPU time while traced / CPU time without, as measured; 100: that or more
+  slow_down_vague        then slow_down is the least that it may be, and slow_down_most the most;
+                         slow_down_likely is the best estimate: by the time that hits leave or,
+                         where that is next to nothing, by recorded instructions of 0.2 ns each
   probes                 that were put in, probes_single_stepped slow ones of them
   routines_total         of the program, routines_observed those that were traced,
                          routines_met those of them that ran
@@ -136,19 +137,20 @@ func hotCommand() *cobra.Command {
   wpptrace hot --cost t.csv:misses x.wpp     by what has been measured elsewhere
   wpptrace hot --maximal -L 20 x.wpp         as long as they get, up to twenty paths`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if
-COUNT times the cost of its paths is -C or more, which is more than its SHARE where it overlaps
-itself, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
-found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three. Of several threads, counts are
-added up; --tid asks one. Where no instructions are known, as after wpptrace compress, each path
-costs 1. --maximal finds those instead that no path before or behind makes longer, up to -L, without
-making them rarer. --larus finds those that Larus's own algorithm (1999, figure 7) reports: a quick
-choice of the minimal ones and of some that are longer, which misses most. Counts are exact in all
-three.
+COUNT times the cost of its paths is -C or more. Where it overlaps itself, that is more than its
+SHARE. It is minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
+found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three. The counts of all threads are
+added up; --tid asks for one thread. Where no instructions are known, as after wpptrace compress,
+each path costs 1.
 
---cost FILE takes a table of costs: CSV with a header, a column "path" of ROUTINE#N, in full as
---json has it, and one or more of whole numbers, of which :COLUMN names one. A column "before" may
-hold a path too, or nothing: the cost is then that of executions directly behind it in the thread,
-where no mark is between. Such a path counts apart there: a line "after ROUTINE#N" says so.
+--maximal finds the longest instead, up to -L: those that one more path, before or behind, would
+make rarer. --larus finds those that Larus's own algorithm (1999, figure 7) reports: a quick choice
+of the minimal ones and of some that are longer, which misses most. Counts are exact in all three.
+
+--cost FILE takes a table of costs: CSV with a header. The column "path" has ROUTINE#N, in full as
+--json has it. Other columns have whole numbers; :COLUMN names the one to take. A column "before"
+may name another path in some rows: the cost is then that of executions directly behind that path,
+with no mark between. Such executions count apart: a line "after ROUTINE#N" says so.
 
 SHARE    what ran within the subpath, as a share of all; where subpaths overlap, it counts in each
 CUM.     what ran within it or one above it, counted once
@@ -209,10 +211,11 @@ func pathCommand() *cobra.Command {
 			"lines",
 		Example: `  wpptrace path 'xmalloc#0' bash-4711.wpp            the name as hot prints it
   wpptrace path 'std::vec...push_back#2' x.wpp       shortened too`,
-		Long: `A line for each basic block, in the order in which they ran: link-time addresses of
-its first and last instruction, in hex; how many there are; the source lines of these two, if they
-are known. A block with code that is inlined from other routines has a line for each part of it, and
-lines that say in which routine, where that was called, and in which.`,
+		Long: `Each basic block has a line, in the order in which they ran: the link-time addresses
+of its first and last instruction, in hex; how many instructions it has; the source lines of these
+two, where they are known. Where a block has code that is inlined from other routines, each part of
+the block has a line. Further lines say which routine that part is of, where it was called, and in
+which routine.`,
 		Args: exactly(2, "a path with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, _, err := readSnapshot(c, args[1])
@@ -236,16 +239,21 @@ func dumpCommand() *cobra.Command {
   wpptrace dump --as insns x.wpp   TID IMAGE ADDRESS, a line for each instruction
   wpptrace dump --as dot x.wpp | dot -Tsvg    the grammar as a graph
   wpptrace dump --from 900 --to 910 x.wpp     ten paths, at once, wherever they are`,
-		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that
-begin with # say what is not in the stream: #gap N (N events lost; 0: how many is not known, as
-where a window ends), #resume (tracing began in the middle of an activation, or a coroutine goes on:
-what led there may be missing), #unwind N (N activations left without a return), #cut (the path
-before was cut off), #handler (a signal came). External code is in no line: shared libraries,
-routines that were left out (stat --routines), linkage stubs, start-up code such as _init and _fini.
-symbols is binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read them.
+		Long: `Threads come one after the other, each in execution order. Addresses are link-time,
+in hex. Lines that begin with # are marks:
+#gap N     N events were lost here; 0: it is not known how many, as where a window ends
+#resume    an activation goes on whose beginning was not recorded, or a coroutine: what led there
+           may be missing
+#unwind N  N activations were left without a return
+#cut       the path before was cut off
+#handler   a signal came
 
---from and --to select paths and marks of each thread by their positions, which count from 0 and
-which find prints; --reverse prints the last first. What is outside takes no time.`,
+External code is in no line: shared libraries, routines that were left out (stat --routines),
+linkage stubs, start-up code such as _init and _fini. --as symbols is binary: the little-endian
+32-bit numbers that wpptrace compress --symbols has read.
+
+--from and --to select by position: each thread's paths and marks are counted from 0, and find
+prints positions. --reverse prints the last first. What is not selected takes no time.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(report.Forms(), report.Form(form)) {

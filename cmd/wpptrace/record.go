@@ -70,31 +70,32 @@ func recordCommand() *cobra.Command {
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while
-it is traced, and as before afterwards. With -p it is slowed down by 5% in the long run, some tens
-of seconds or more: where all of it cannot be had for that, it is traced in windows with gaps
-between them, and counts are estimates. With --overhead 0 all of it is traced, up to --max-slowdown;
-so is a COMMAND, whatever that costs.
+it is traced, and as before afterwards. With -p, tracing takes at most 5% of the process's own CPU
+time, averaged over minutes. Where that is not enough to trace all of it, it is traced in windows
+with gaps between them: what is in a window is exact, and counts are estimates. With --overhead 0
+all of it is traced, until it is slowed down by more than --max-slowdown. All of a COMMAND is
+traced, whatever that costs.
 
-When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
+When the recording ends, the hot subpaths are printed: on stdout with -p; on stderr with --, for
 stdout is COMMAND's alone. The last line on stderr says what was lost.
 
 The code of the program itself is traced, and with --lib that of shared libraries, whenever they are
 loaded. Go programs cannot be traced.
 
-With --follow-fork the processes that it starts are recorded too, those that these start, and what
-any of them becomes by exec: each program in each process in a snapshot of its own, NAME-PID.wpp, or
-with -o x.wpp the first in x.wpp and others in x.PID.wpp; a further one of the same name in
-x.PID.2.wpp. A process is stopped for some 0.3 s where it begins. All is over when the last of them
-has ended; hot prints the hot subpaths of each then. --memory and --ring-size are for all; --memory
-says how many are recorded at the same time, one for each 64M (16 with 0): others run untraced, and
-a line on stderr says so.
+With --follow-fork the processes that it starts are recorded too, and those that these start. Each
+program that one of them becomes by exec is a recording of its own. Each recording has a snapshot of
+its own, NAME-PID.wpp. With -o x.wpp the first is x.wpp, the others are x.PID.wpp, and a further one
+of the same name is x.PID.2.wpp. A process is stopped for some 0.3 s where it begins. The recording
+is over when the last process has ended; then wpptrace hot prints the hot subpaths of each snapshot.
+--memory and --ring-size are for all processes together. --memory decides how many are recorded at
+the same time: one for each 64M, or 16 with 0. Others run untraced, and a line on stderr says so.
 Without --follow-fork, a recording ends when the process calls exec.
 
-SIGINT, SIGTERM, SIGHUP and SIGQUIT end the recording, a second one at once and without a snapshot;
-SIGUSR2 writes a snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and
-is waited for, until a further signal ends wpptrace alone.
-Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data were lost, with
---strict; with --, that of COMMAND, or 128 and the signal that ended it.`,
+SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the recording; a second one ends it at once, without a
+snapshot. SIGUSR2 writes a snapshot, and the recording goes on. A COMMAND that outlives the
+recording goes on untraced, and wpptrace waits for it; a further signal ends wpptrace alone.
+Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 with --strict, when data were
+lost. With --, it is that of COMMAND, or 128 and the signal that ended it.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(c, args); err != nil {
@@ -112,8 +113,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	addTime(f, &o.limit, "duration", "d", "end the recording after this `TIME`, as 10s or 2m; "+
 		"without a unit: seconds; 0: when the process exits (the default)")
 	addTime(f, &o.every, "snapshot-every", "", "write a snapshot each time that this `TIME` has "+
-		"passed, as SIGUSR2 does: the last and the one before stay; 0: at the end alone (the "+
-		"default)")
+		"passed, as SIGUSR2 does; the last two stay; 0: only at the end (the default)")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); "+
 		"what was there becomes FILE.old")
 	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress "+
@@ -127,9 +127,9 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 			"-- and with --overhead other than 0); with -p and without --overhead, all is traced "+
 			"until then")
 	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's "+
-		"own CPU time more: where that does not do for all of it, trace it in windows; 0: no "+
-		"limit (the default; with -p it is 5, unless --max-slowdown or --follow-fork is given, "+
-		"or before Linux 6.6)")
+		"own CPU time; where that is not enough to trace all of it, trace it in windows; 0: no "+
+		"limit. The default with -p is 5. It is 0 with --, with --max-slowdown or --follow-fork, "+
+		"and before Linux 6.6")
 	addTime(f, &o.window, "window", "", fmt.Sprintf("`TIME` that a window lasts at least, by the "+
 		"clock, however much the process runs in it (default %v)", o.window))
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of "+
@@ -139,9 +139,9 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 		"-- and without --follow-fork)")
 	f.Lookup("on-overflow").DefValue = "" // the text says which
 	o.memory.add(f)
-	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object "+
-		"instead of the hot subpaths, where these would go; with --, -q leaves nothing else on "+
-		"stderr, but for what COMMAND writes there")
+	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object, "+
+		"in place of the hot subpaths. With -- and -q, nothing else goes to stderr but what "+
+		"COMMAND writes there")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses, an end by "+
 		"--max-slowdown, and what --json asks for")

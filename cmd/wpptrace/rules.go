@@ -29,17 +29,20 @@ always REGEX                     the paths that REGEX names, taken alone, are th
 
 REGEX is paths with spaces between, . for any path, !A for any but A, and | * + ? {N} {N,M} ( ).
 
-Each thread is checked alone, and lines that dump marks with # are skipped; no stretch of "never
-REGEX" crosses one. What breaks a rule first is shown: where it begins, and its paths in brackets,
-between those around them. The exit status is 4 if a rule is broken. Of a rule that names what was
-not traced nothing is known, but that a path has run that never was to, or never after another. A
-rule that is not kept for want of a routine that never ran is unmet, not broken.
+Each thread is checked alone. Marks, which dump prints with #, are skipped, but no stretch of "never
+REGEX" crosses one. Of a broken rule, the first stretch that breaks it is printed: where it begins,
+and its paths in brackets, between those around them. The exit status is 4 if a rule is broken.
 
-A rule is open, not broken, by what is due at the end of a thread that had not ended when the
-recording did, or of which that is not known, as in what wpptrace recorded before it kept count; by
-what lacks what must have run before it, in a thread that ran before the recording began; and by
-what may have been kept in a #gap, where events were lost or between windows. In a thread with gaps
-what is not balanced is always open.
+A rule that names what was not traced is unknown, unless a path ran that never was to run, or never
+after another: then it is broken. A rule that is not kept only because a routine never ran is unmet,
+not broken.
+
+A rule is open, not broken, where what it lacks may have run unseen:
+- after the recording, in a thread that had not ended by then, or that may not have: old snapshots
+  do not say
+- before the recording, in a thread that ran already
+- in a #gap, where events were lost, or between windows; in a thread with gaps, what is not balanced
+  is always open
 
 The command is called rules because check looks at this machine, not at a recording.`
 
