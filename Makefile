@@ -4,13 +4,13 @@
 # without what takes longest. Those of loader/cfg and loader/image run in the tests of the planner.
 RACE = ./compress/spill ./compress/wpp/... ./internal/jsondoc ./internal/memory \
 	./internal/parallel ./internal/record/... ./internal/saturating ./internal/statusline \
-	./internal/testenv ./internal/text ./loader/attach ./loader/guard ./loader/plan/planner \
-	./loader/target ./query/...
+	./internal/testenv ./internal/text ./kernel-tests/production/load ./loader/attach \
+	./loader/guard ./loader/plan/planner ./loader/target ./query/...
 # All others run without it, and of these once more what has more to do without -short.
 AGAIN = ./compress/... ./internal/record/... ./loader/plan/... ./query/...
 
-.PHONY: wpptrace docs install uninstall deb demo test kernel-tests matrix soak bench fuzz \
-	generate fmt clean
+.PHONY: wpptrace docs install uninstall deb demo test kernel-tests matrix production soak bench \
+	fuzz generate fmt clean
 
 wpptrace:
 	@.ci/need-go
@@ -83,6 +83,18 @@ matrix:
 	@.ci/need-go
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang
 	WPPTRACE_MATRIX=1 go test -timeout 0 -v ./kernel-tests
+
+# What wpptrace -p does to real servers at work, and what it sees of them: a table, and a JSON
+# object for each run in build/production.json. As root. Some two hours for all of them, on a
+# machine that does nothing else; PRODUCTION='-servers redis,nginx -runs 2' measures less. The
+# system's own servers are not started where they are installed.
+production:
+	@.ci/need-go
+	@RUNLEVEL=1 .ci/need redis-server nginx:nginx-light memcached pgbench:postgresql \
+		python3 gcc g++ objcopy:binutils perl node:nodejs java:default-jre-headless \
+		javac:default-jdk-headless rustc firefox-esr perf:linux-perf bpftrace
+	@mkdir -p build
+	go run ./kernel-tests/production -json build/production.json $(PRODUCTION)
 
 # The same on the longest inputs: days. Before it, budgets, faults and memory: some hours, 2 GB of
 # disk, on a machine that does nothing else.

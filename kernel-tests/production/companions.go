@@ -1,0 +1,323 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query"
+)
+
+// A companion is another tool that looks at the same process at the same time.
+type companion struct {
+	cmd  *exec.Cmd
+	errs bytes.Buffer
+}
+
+func (w *companion) start(out io.Writer, name string, args ...string) error {
+	w.cmd = exec.Command(name, args...)
+	w.cmd.Stdout, w.cmd.Stderr = out, &w.errs
+	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := w.cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	return nil
+}
+
+// stop interrupts it and waits until it has ended. How is no matter: some report the signal.
+func (w *companion) stop() error {
+	if err := w.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		return fmt.Errorf("end %s: %w: %s", w.cmd.Path, err, &w.errs)
+	}
+	end := time.AfterFunc(time.Minute, func() { _ = w.cmd.Process.Kill() })
+	defer end.Stop()
+	_ = w.cmd.Wait()
+	return nil
+}
+
+// A perf is a perf record.
+type perf struct {
+	companion
+	file string
+}
+
+// startPerf samples a process. Its rate is none that the kernel's timers have, too.
+func startPerf(pid int, file string) (*perf, error) {
+	p := &perf{file: file}
+	return p, p.start(nil, "perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "-o", file, "-p",
+		strconv.Itoa(pid))
+}
+
+// samples ends perf and returns the addresses.
+func (p *perf) samples() ([]uint64, error) {
+	if err := p.stop(); err != nil {
+		return nil, err
+	}
+	out, err := exec.Command("perf", "script", "-i", p.file, "-F", "ip").Output()
+	if err != nil {
+		return nil, fmt.Errorf("perf script: %w: %s", err, &p.errs)
+	}
+	return readSamples(bytes.NewReader(out))
+}
+
+// A counted routine is one whose entries bpftrace counts.
+type counted struct {
+	routine int // index in Snapshot.Routines
+	path    string
+	addr    uint64 // link-time, of an instruction that a breakpoint slows down little
+}
+
+// chooseCounted chooses the ten routines that take the most instructions of those that are entered
+// less than mostEntries times a second each, whose entries are cheap to count.
+func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
+	const many, mostEntries = 10, 30_000
+	entries, err := entriesOf(s)
+	if err != nil {
+		return nil, err
+	}
+	costs, err := costsOf(s)
+	if err != nil {
+		return nil, err
+	}
+	scale := s.Figures.Scale()
+	if s.Figures.SampledMost > 0 {
+		scale = 1 / s.Figures.SampledMost // or more
+	}
+	paths := imagePaths(s, maps)
+	var list []counted
+	for _, r := range most(costs, len(costs)) {
+		routine := &s.Routines[r]
+		perSecond := float64(entries[r]) * scale / s.Figures.Duration.Seconds()
+		if entries[r] == 0 || perSecond > mostEntries {
+			continue
+		}
+		path := paths[routine.Image]
+		if addr, ok := cheapEntry(path, routine.Entry); ok {
+			list = append(list, counted{r, path, addr})
+		}
+		if len(list) == many {
+			break
+		}
+	}
+	return list, nil
+}
+
+// costsOf is how many instructions were seen of each routine.
+func costsOf(s *wpp.Snapshot) (map[int]uint64, error) {
+	seen, err := query.NewFrequencies(s)
+	if err != nil {
+		return nil, err
+	}
+	costs := map[int]uint64{}
+	for i := range s.Symbols {
+		if x := &s.Symbols[i]; !x.IsMark {
+			costs[x.Routine] += s.SymbolCost(uint32(i)) * seen.Symbol(uint32(i))
+		}
+	}
+	return costs, nil
+}
+
+// entriesOf is how often each routine was seen entered.
+func entriesOf(s *wpp.Snapshot) (map[int]uint64, error) {
+	byEntry := make([]map[uint64]uint64, len(s.Images))
+	for i := range s.Images {
+		var err error
+		if _, byEntry[i], err = query.BlockCounts(s, i); err != nil {
+			return nil, err
+		}
+	}
+	entries := map[int]uint64{}
+	for i, r := range s.Routines {
+		if n := byEntry[r.Image][r.Entry]; n > 0 {
+			entries[i] = n
+		}
+	}
+	return entries, nil
+}
+
+// cheapEntry is the address of the push that a routine begins with, if it does: no branch leads
+// behind an endbr64, but to it.
+func cheapEntry(path string, entry uint64) (uint64, bool) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	code := make([]byte, 6)
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && entry-p.Vaddr < p.Filesz {
+			if _, err := p.ReadAt(code, int64(entry-p.Vaddr)); err != nil {
+				return 0, false
+			}
+		}
+	}
+	if rest, ok := bytes.CutPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}); ok {
+		code, entry = rest, entry+4
+	}
+	isPush := func(b byte) bool { return b>>3 == 0x50>>3 }
+	return entry, isPush(code[0]) || code[0] == 0x41 && isPush(code[1])
+}
+
+// A bpftrace counts entries once a second.
+type bpftrace struct {
+	companion
+	done sync.WaitGroup
+	mu   sync.Mutex
+	list []entryCounts
+	err  error
+}
+
+// entryCounts are what bpftrace has counted so far, by the number of the routine in its script, and
+// how many answers the load had had then.
+type entryCounts struct {
+	counts  map[string]uint64
+	answers uint64
+}
+
+// script is what bpftrace runs. It has no filter of its own, which would let one thread pass.
+func script(pid int, list []counted) string {
+	var b strings.Builder
+	for i, c := range list {
+		fmt.Fprintf(&b, "uprobe:%s:0x%x /pid == %d/ { @[%d] = count(); }\n", c.path, c.addr, pid, i)
+	}
+	b.WriteString("interval:s:1 { print(@); }\n")
+	return b.String()
+}
+
+// startBpftrace counts entries of a process. It takes a second or so until it does.
+func startBpftrace(pid int, list []counted, answers func() uint64) (*bpftrace, error) {
+	b := &bpftrace{}
+	r, w := io.Pipe()
+	// --unsafe: it does not know where instructions are in a stripped file
+	if err := b.start(w, "bpftrace", "--unsafe", "-f", "json", "-B", "line", "-e",
+		script(pid, list)); err != nil {
+		return nil, err
+	}
+	b.done.Go(func() {
+		list, err := readCounts(r, answers)
+		b.mu.Lock()
+		b.list, b.err = list, err
+		b.mu.Unlock()
+		_, _ = io.Copy(io.Discard, r)
+	})
+	b.done.Go(func() {
+		_ = b.cmd.Wait()
+		_ = w.Close()
+	})
+	return b, nil
+}
+
+// readCounts reads maps as bpftrace prints them in JSON.
+func readCounts(r io.Reader, answers func() uint64) (list []entryCounts, err error) {
+	in := bufio.NewScanner(r)
+	for in.Scan() {
+		if len(in.Bytes()) == 0 {
+			continue
+		}
+		var line struct {
+			Type string
+			Data json.RawMessage
+		}
+		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
+			return nil, fmt.Errorf("read bpftrace's counts: %w: %q", err, in.Bytes())
+		}
+		if line.Type != "map" {
+			continue
+		}
+		var data map[string]map[string]uint64
+		if err := json.Unmarshal(line.Data, &data); err != nil {
+			return nil, fmt.Errorf("read bpftrace's counts: %w: %q", err, in.Bytes())
+		}
+		list = append(list, entryCounts{data["@"], answers()})
+	}
+	return list, in.Err()
+}
+
+// perAnswer ends bpftrace and returns how often each routine was entered, by its number, for each
+// answer of the load.
+func (b *bpftrace) perAnswer() (map[int]float64, error) {
+	_ = b.cmd.Process.Signal(syscall.SIGINT) // fails where it has ended, as errs says
+	b.done.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return nil, b.err
+	}
+	if len(b.list) < 2 {
+		return nil, fmt.Errorf("bpftrace has counted for %d s: %w: %s", len(b.list), errShort,
+			&b.errs)
+	}
+	return between(b.list[0], b.list[len(b.list)-1]), nil
+}
+
+var errShort = errors.New("too short to compare")
+
+// between is how often each routine was entered for each answer from one moment to another.
+func between(a, z entryCounts) map[int]float64 {
+	rates := map[int]float64{}
+	for key, n := range z.counts {
+		if i, err := strconv.Atoi(key); err == nil && z.answers > a.answers {
+			rates[i] = float64(n-a.counts[key]) / float64(z.answers-a.answers)
+		}
+	}
+	return rates
+}
+
+// A routineCount compares how often a routine was entered for each answer.
+type routineCount struct {
+	Routine   string  `json:"routine"`
+	Bpftrace  float64 `json:"bpftrace"`
+	Estimated float64 `json:"wpptrace"`
+}
+
+// compareCounts compares bpftrace's counts with the estimates of a recording of so many answers:
+// worst is the largest factor that they differ by, 0 where there is none.
+func compareCounts(s *wpp.Snapshot, before *wpp.Snapshot, chosen []counted, rates map[int]float64,
+	answers uint64) (list []routineCount, worst float64, err error) {
+	if answers == 0 || s.Figures.SampledMost > 0 { // no total is known
+		return nil, 0, nil
+	}
+	entries, err := entriesOf(s)
+	if err != nil {
+		return nil, 0, err
+	}
+	type place struct {
+		image string
+		entry uint64
+	}
+	seen := map[place]uint64{} // routines may have other numbers in another recording
+	for i, r := range s.Routines {
+		seen[place{s.Images[r.Image].Name, r.Entry}] = entries[i]
+	}
+	for i, c := range chosen {
+		r := &before.Routines[c.routine]
+		n := float64(seen[place{before.Images[r.Image].Name, r.Entry}]) * s.Figures.Scale()
+		x := routineCount{r.Name, rates[i], n / float64(answers)}
+		list = append(list, x)
+		if low, high := min(x.Bpftrace, x.Estimated), max(x.Bpftrace, x.Estimated); low > 0 {
+			worst = max(worst, high/low)
+		} else if high > 0 {
+			worst = max(worst, neverSeen)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b routineCount) int {
+		return cmp.Compare(b.Bpftrace, a.Bpftrace)
+	})
+	return list, worst, nil
+}
+
+// neverSeen stands for the factor between a count and none.
+const neverSeen = 1000
