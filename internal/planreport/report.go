@@ -185,7 +185,7 @@ func (r *Report) WriteText(w io.Writer, verbose bool) error {
 	// 100 are all
 	share := math.Floor(tenths*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1))) / 10
 	row("routines", "%d of %d traced (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, share)
-	row("", "%d of them without a probe, %d more at times without a hit: their callers imply it",
+	row("", "%d of them without a probe, %d more at times without a hit: callers imply it",
 		r.RoutinesImplied, r.RoutinesSilent)
 	row("acyclic paths", "%.6g", r.AcyclicPaths)
 	row("loops", "%d run without a hit: registers count their rounds", r.LoopsCounted)

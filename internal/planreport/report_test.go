@@ -15,7 +15,8 @@ import (
 func TestPlanFits(t *testing.T) {
 	long := "std::vector<" + strings.Repeat("std::pair<int, ", 20) + ">::push_back(\x1b[2J)"
 	reasons := []string{"", "no unwind information",
-		"two silent ways to the block at 55b68f, and no place for a probe on them"}
+		"two probe-free routes to the block at 55b68f, and no place for a probe",
+		"no probe can distinguish its activations: see the block at 55b68f"}
 	r := &Report{Go: true, figures: &figures.Figures{}}
 	for _, name := range []string{"f", long} {
 		for _, reason := range reasons {
@@ -51,11 +52,11 @@ func TestPlanFits(t *testing.T) {
 	}
 }
 
-// A plan with a fault is reported, its ways whole, and an error.
+// A plan with a fault is reported, its routes whole, and an error.
 func TestPlanWithFaults(t *testing.T) {
 	proven := false
 	r := &Report{Program: "prog", Verified: &proven,
-		Faults: []string{"f\x1b at 4010: two silent ways: " + strings.Repeat("4010 -> ",
+		Faults: []string{"f\x1b at 4010: two probe-free routes: " + strings.Repeat("4010 -> ",
 			40) + "end"}}
 	var out strings.Builder
 	if err := r.WriteText(&out, false); err != nil {
@@ -69,7 +70,7 @@ func TestPlanWithFaults(t *testing.T) {
 		"verify the plan of prog: 1 fault: ") {
 		t.Errorf("error %v", err)
 	}
-	r.Faults = append(r.Faults, "g at 4020: a silent circle")
+	r.Faults = append(r.Faults, "g at 4020: a circle without an event")
 	if err := r.Unproven(); err == nil || !strings.Contains(err.Error(),
 		"verify the plan of prog: 2 faults: ") {
 		t.Errorf("error %v", err)

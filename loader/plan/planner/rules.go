@@ -269,8 +269,8 @@ func (l *localRules) separateEntry() {
 			}
 		}
 		if b == exit {
-			r.leaveOut("no place for a probe that distinguishes a new activation from the one before: "+
-				"see the block at %x", r.address(way[0]))
+			r.leaveOut("no probe can distinguish its activations: see the block at %x",
+				r.address(way[0]))
 			break
 		}
 		r.probe(b)

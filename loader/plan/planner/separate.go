@@ -337,7 +337,7 @@ func (s *search) separateWays(a, b []int) {
 	case best != exit:
 		r.probe(best)
 	default:
-		r.leaveOut("two probe-free routes to the block at %x, and no place for a probe on them",
+		r.leaveOut("two probe-free routes to the block at %x, and no place for a probe",
 			r.address(a[0]))
 	}
 }
