@@ -164,15 +164,17 @@ func TestComparedPlaceIsWritten(t *testing.T) {
 func TestTableEndsWhereAnotherBegins(t *testing.T) {
 	const (
 		unbounded = `"mov %edi,%eax\n"`
-		reread    = `"mov state(%rip),%eax\ncmp $2,%eax\nja 1f\nmov state(%rip),%eax\n"`
+		reread    = `"mov state(%rip),%eax\ncmp $MOST,%eax\nja 1f\nmov state(%rip),%eax\n"`
 	)
 	for _, c := range []struct {
 		name, index, entries string
 		ways                 []int // none: the routine is left out
 	}{
 		{"another", unbounded, `1b-tab, 2b-tab, 3b-tab\nnext: .long 5b-next, 4b-next`, []int{3}},
-		{"another, behind the bound of what is read again", reread,
+		{"another, behind the bound of what is read again", strings.Replace(reread, "MOST", "2", 1),
 			`1b-tab, 2b-tab, 3b-tab\nnext: .long 4b-next, 5b-next`, []int{3}},
+		{"an entry that code names, behind such a bound", strings.Replace(reread, "MOST", "1", 1),
+			`1b-tab, 2b-tab, 3b-tab, 0x3000000\n.set next, tab+8`, []int{3}},
 		{"a hole", unbounded, `1b-tab, 2b-tab, h-tab, 3b-tab\nnext: .long 5b-next, 4b-next`, nil},
 	} {
 		p := recoverFile(t, compile(t, beginEnd+`
