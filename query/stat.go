@@ -71,7 +71,7 @@ type Stat struct {
 	// of these, on single-stepped instructions
 	ProbesSingleStep uint64 `json:"probes_single_stepped"`
 	RoutinesTotal    int    `json:"routines_total"`    // of the images
-	RoutinesObserved int    `json:"routines_observed"` // that were traced
+	RoutinesTraced   int    `json:"routines_observed"` // that were traced
 	// that a path of the trace is in
 	RoutinesMet int    `json:"routines_met"`
 	Lost        uint64 `json:"lost"` // events
@@ -235,7 +235,7 @@ func (x *Stat) countRoutines(s *wpp.Snapshot) {
 	x.RoutinesMet = len(met)
 	for i := range s.Routines {
 		if s.Routines[i].LeftOut == "" {
-			x.RoutinesObserved++
+			x.RoutinesTraced++
 		}
 	}
 }

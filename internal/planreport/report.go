@@ -29,13 +29,13 @@ type Report struct {
 	SchemaVersion int    `json:"schema_version"`
 	Program       string `json:"program"` // the file that was planned
 
-	RoutinesTotal    int `json:"routines_total"`    // that were found
-	RoutinesObserved int `json:"routines_observed"` // that are traced
+	RoutinesTotal  int `json:"routines_total"`    // that were found
+	RoutinesTraced int `json:"routines_observed"` // that are traced
 	// traced without a probe: their callers imply what they do
 	RoutinesImplied int `json:"routines_implied"`
 	// that can run without a hit, where their callers imply it
-	RoutinesSilent int     `json:"routines_silent"`
-	AcyclicPaths   float64 `json:"acyclic_paths"` // of the routines that are traced
+	RoutinesProbeFree int     `json:"routines_silent"`
+	AcyclicPaths      float64 `json:"acyclic_paths"` // of the routines that are traced
 	// that run without a hit: registers count their rounds
 	LoopsCounted int `json:"loops_counted"`
 
@@ -101,9 +101,9 @@ func New(p *record.Program, name string, sel record.Selection, called []string) 
 	r := &Report{
 		SchemaVersion: report.SchemaVersion, Program: name, Go: p.Image.IsGo(),
 		LeftOut:       []LeftOut{},
-		RoutinesTotal: f.Routines, RoutinesObserved: f.Traced, RoutinesImplied: f.Implied,
-		RoutinesSilent: f.ProbeFree,
-		AcyclicPaths:   f.AcyclicPaths, LoopsCounted: f.LoopsCounted,
+		RoutinesTotal: f.Routines, RoutinesTraced: f.Traced, RoutinesImplied: f.Implied,
+		RoutinesProbeFree: f.ProbeFree,
+		AcyclicPaths:      f.AcyclicPaths, LoopsCounted: f.LoopsCounted,
 		Probes: f.Probes, ProbesSingleStep: f.SingleStep, ProbesConditional: f.Conditional,
 		HitsPerThousand:           1000 * (c.Emulated + c.Stepped),
 		HitsSingleStepPerThousand: 1000 * c.Stepped,
@@ -183,10 +183,10 @@ func (r *Report) WriteText(w io.Writer, verbose bool) error {
 	}
 	const tenths = 1000
 	// 100 are all
-	share := math.Floor(tenths*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1))) / 10
-	row("routines", "%d of %d traced (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, share)
+	share := math.Floor(tenths*float64(r.RoutinesTraced)/float64(max(r.RoutinesTotal, 1))) / 10
+	row("routines", "%d of %d traced (%.1f%%)", r.RoutinesTraced, r.RoutinesTotal, share)
 	row("", "%d of them without a probe, %d more at times without a hit: callers imply it",
-		r.RoutinesImplied, r.RoutinesSilent)
+		r.RoutinesImplied, r.RoutinesProbeFree)
 	row("acyclic paths", "%.6g", r.AcyclicPaths)
 	row("loops", "%d run without a hit: registers count their rounds", r.LoopsCounted)
 	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes,
@@ -210,7 +210,7 @@ func (r *Report) WriteText(w io.Writer, verbose bool) error {
 			names.List(r.Inlined), report.TableColumns-16))
 		row("", "what runs there is not traced: -F with these, too")
 	}
-	row("left out", "%d of the routines", r.RoutinesTotal-r.RoutinesObserved)
+	row("left out", "%d of the routines", r.RoutinesTotal-r.RoutinesTraced)
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason,
 			names.Fit(l.Example, report.TableColumns-16-len(l.Reason)-6))
@@ -255,7 +255,7 @@ func lines(begin string, list []string, columns int) (lines []string) {
 func (r *Report) writeProof(out *bufio.Writer, row func(name, format string, args ...any)) {
 	if *r.Verified {
 		row("verified", "the events of the probes determine every path of the %d routines",
-			r.RoutinesObserved)
+			r.RoutinesTraced)
 		return
 	}
 	row("not verified", "%s", text.Count(len(r.Faults), "fault"))

@@ -37,7 +37,7 @@ type tracing struct {
 	bytes    int64
 }
 
-// patience is how much longer than it was told to wpptrace may take.
+// patience is how much longer than it was asked to wpptrace may take.
 const patience = 90 * time.Second
 
 // trace runs wpptrace on a process. answers are those of the load so far; began is called once the

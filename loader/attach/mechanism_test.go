@@ -15,7 +15,7 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// However probes go in, every thread of the process is heard, as much, and nobody else.
+// However probes go in, every thread of the process is recorded, as much, and nobody else.
 func TestWays(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
 	if err != nil {

@@ -18,7 +18,7 @@ type Obstacle struct {
 	Why    string // and what to do, where there is something
 }
 
-// What is in the way of probes. Into the first five the kernel would put none, without a word.
+// What is in the way of probes. Into the first five the kernel would put none, without an error.
 const (
 	inWritable = "its code is in writable memory, where the kernel puts no probes: " +
 		"link it without -N (--omagic), or have the program take write access away (mprotect)"

@@ -70,7 +70,7 @@ func (m *mapped) untouched(p *target.Process) error {
 // nameOf is the name of a site's routine.
 func (m *mapped) nameOf(s *plan.Site) string { return m.program.Containing(s.Addr).Name }
 
-// standing fails when a probe does not stand: some failures to put one in are silent.
+// standing fails when a probe does not stand: some failures to put one in give no error.
 func (m *mapped) standing(p *target.Process) error {
 	return m.readSites(p, func(site *plan.Site, b byte) error {
 		if b == breakpoint {

@@ -6,7 +6,7 @@
 #define NOINLINE __attribute__((noipa))
 volatile int sink;
 jmp_buf env;
-// lea; ret: silent
+// lea; ret: no probe
 __attribute__((noinline)) static int leaf(int n) {
 	return n * 3 + 1;
 }
