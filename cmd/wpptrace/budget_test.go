@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/target"
 )
 
@@ -113,15 +114,15 @@ func TestBudgetIsKept(t *testing.T) {
 // A process that waits is left alone, when windows have been, too: in two seconds it uses less than
 // a hundredth of them.
 func TestIdleProcessIsLeftAlone(t *testing.T) {
-	s := startServer(t)
-	p, err := target.Open(s.pid())
+	s := testenv.StartServer(t)
+	p, err := target.Open(s.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	w := startTracer(t, "-v", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp")
+	w := startTracer(t, "-v", "-p", strconv.Itoa(s.PID()), "-o", "x.wpp")
 	w.expect("recording process")
-	s.ask(2000)
+	s.Ask(2000)
 	w.expect("a window has ended")
 	before, err := p.Times()
 	if err != nil {
@@ -137,6 +138,6 @@ func TestIdleProcessIsLeftAlone(t *testing.T) {
 	}
 	w.signal(os.Interrupt)
 	w.wait(0)
-	s.ask(10)
-	s.end()
+	s.Ask(10)
+	s.End()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wpptrace/internal/planreport"
+	"wpptrace/internal/testenv"
 )
 
 // TestCanary tries probes in a process at work and in one that waits: both go on as if nothing had
@@ -20,11 +21,11 @@ func TestCanary(t *testing.T) {
 		busy bool
 	}{{"at work", true}, {"waiting", false}} {
 		t.Run(c.name, func(t *testing.T) {
-			s := startServer(t)
+			s := testenv.StartServer(t)
 			tried := make(chan []byte)
 			go func() {
 				out, err := exec.Command("wpptrace", "plan", "--canary", "--json", "-p",
-					strconv.Itoa(s.pid())).Output()
+					strconv.Itoa(s.PID())).Output()
 				if err != nil {
 					t.Error(err)
 				}
@@ -34,7 +35,7 @@ func TestCanary(t *testing.T) {
 			var got []string
 			for done := false; !done; {
 				if c.busy {
-					got = append(got, s.ask(work))
+					got = append(got, s.Ask(work))
 				}
 				select {
 				case out = <-tried:
@@ -52,13 +53,13 @@ func TestCanary(t *testing.T) {
 				// the kernel's timers may be a tick early
 				t.Errorf("the canary reports %+v", got)
 			}
-			s.isClean()
-			got = append(got, s.ask(work))
+			s.IsClean()
+			got = append(got, s.Ask(work))
 			if want := answers(t, slices.Repeat([]int{work}, len(got))...); !slices.Equal(got,
 				want) {
 				t.Errorf("the server answers %q, untraced %q", got, want)
 			}
-			s.end()
+			s.End()
 		})
 	}
 }

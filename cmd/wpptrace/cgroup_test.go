@@ -235,9 +235,9 @@ func TestSmallControlGroup(t *testing.T) {
 	group := makeGroup(t)
 	program := compileRandomPaths(t)
 	bytes := learnSteps(t, program)
-	s := startEndless(t, program)
+	s := testenv.Start(t, exec.Command(program))
 	soak := os.Getenv("WPPTRACE_SOAK") != ""
-	args := []string{"-p", strconv.Itoa(s.pid()), "--overhead", "0", "--max-slowdown", "0", "-o",
+	args := []string{"-p", strconv.Itoa(s.PID()), "--overhead", "0", "--max-slowdown", "0", "-o",
 		"x.wpp"}
 	if soak {
 		args = append(args, "-d", "60s")
@@ -252,7 +252,7 @@ func TestSmallControlGroup(t *testing.T) {
 			t.Fatalf("it has ended without a %s", what)
 		}
 	}
-	awaits("probe", func() bool { return probesOf(t, s.pid()) > 0 })
+	awaits("probe", func() bool { return probesOf(t, s.PID()) > 0 })
 	time.Sleep(time.Second)
 	w.signal(unix.SIGSTOP) // what it misses meanwhile is a gap
 	awaits("loss", func() bool { return hasLosses(t, w.cmd.Process.Pid) })
@@ -267,10 +267,10 @@ func TestSmallControlGroup(t *testing.T) {
 	}
 	w.wait(0)
 	group.isKept(t)
-	if state := stateOf(t, s.pid()); state != 'R' {
+	if state := stateOf(t, s.PID()); state != 'R' {
 		t.Errorf("the program is in state %c", state)
 	}
-	s.isClean()
+	s.IsClean()
 	if out, errs := w.stdout.String(), w.errs.String(); !strings.Contains(out,
 		"hot subpaths, which cover") || !strings.Contains(errs,
 		"\nlost: ") || !strings.Contains(errs,
@@ -325,11 +325,11 @@ func TestFullControlGroup(t *testing.T) {
 
 // What is only tried there finds room, too.
 func TestCanaryInSmallControlGroup(t *testing.T) {
-	group, s := makeGroup(t), startEndless(t, compileRandomPaths(t))
-	w := group.startTracer(t, "plan", "--canary", "-p", strconv.Itoa(s.pid()))
+	group, s := makeGroup(t), testenv.Start(t, exec.Command(compileRandomPaths(t)))
+	w := group.startTracer(t, "plan", "--canary", "-p", strconv.Itoa(s.PID()))
 	w.wait(0)
 	group.isKept(t)
-	s.isClean()
+	s.IsClean()
 	if !strings.Contains(w.stdout.String(), "\ncanary ") {
 		t.Errorf("it printed\n%s", w.stdout.String())
 	}

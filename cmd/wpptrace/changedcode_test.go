@@ -82,9 +82,9 @@ int main(int argc, char **argv)
 
 // checkNamed fails the test unless check, plan and the recording name a cause; of a program of
 // which the rest is safe, they leave the routine out that is concerned, and record the rest.
-func checkNamed(t *testing.T, s *subject, cause string, leftOut ...string) {
+func checkNamed(t *testing.T, s *testenv.Subject, cause string, leftOut ...string) {
 	t.Helper()
-	pid := fmt.Sprint(s.pid())
+	pid := fmt.Sprint(s.PID())
 	state := "ok"
 	if len(leftOut) == 0 {
 		state = "missing"
@@ -109,15 +109,15 @@ func checkNamed(t *testing.T, s *subject, cause string, leftOut ...string) {
 			"does not stand") {
 			t.Errorf("the recording says %s, want %q before it attaches", w.errs.String(), cause)
 		}
-		s.isClean()
-		s.ask(10)
+		s.IsClean()
+		s.Ask(10)
 		return
 	}
 	w := startTracer(t, "--overhead", "0", "-F", "^(steady|moved|patched|unused)$", "-o", "x.wpp",
 		"-p", pid)
 	w.expect("recording process")
 	const asked = 100
-	s.ask(asked)
+	s.Ask(asked)
 	w.signal(os.Interrupt)
 	w.wait(0)
 	if !strings.Contains(w.errs.String(), cause) {
@@ -133,8 +133,8 @@ func checkNamed(t *testing.T, s *subject, cause string, leftOut ...string) {
 			t.Errorf("%s ran %d times, want %d", name, counts[name], want)
 		}
 	}
-	s.ask(10)
-	s.end()
+	s.Ask(10)
+	s.End()
 }
 
 // callsIn counts the whole paths of each routine in a snapshot.
@@ -158,7 +158,7 @@ func callsIn(t *testing.T, snapshot string) map[string]int {
 // A routine whose code the process has moved to memory that is no file's, as programs do that put
 // their code on huge pages, is left out with this cause. It was said that its text was changed.
 func TestCodeMovedByMremap(t *testing.T) {
-	s := startSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "move"))
+	s := testenv.StartSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "move"))
 	checkNamed(t, s, "its code was moved to memory that is not its file's", "moved")
 }
 
@@ -167,8 +167,9 @@ func TestCodeMovedByMremap(t *testing.T) {
 func TestCodeThatIsPatched(t *testing.T) {
 	program := testenv.CompileC(t, changesItself, "-O1")
 	const cause = "its code is not the file's: code that is changed at run time cannot be traced"
-	checkNamed(t, startSubject(t, exec.Command(program, "patch")), cause, "patched")
-	checkNamed(t, startSubject(t, exec.Command(program, "patch and move")), "its code ", "patched",
+	checkNamed(t, testenv.StartSubject(t, exec.Command(program, "patch")), cause, "patched")
+	checkNamed(t, testenv.StartSubject(t, exec.Command(program, "patch and move")), "its code ",
+		"patched",
 		"moved")
 }
 
@@ -184,12 +185,12 @@ func TestLibraryCodeThatIsPatched(t *testing.T) {
 		"argv); }"
 	program := testenv.CompileC(t, user, "-O1", "-L"+dir, "-Wl,-rpath,"+dir, "-Wl,--no-as-needed",
 		"-lchanges")
-	s := startSubject(t, exec.Command(program, "patch and move"))
+	s := testenv.StartSubject(t, exec.Command(program, "patch and move"))
 	w := startTracer(t, "--overhead", "0", "--lib", "libchanges*", "-o", "x.wpp", "-p",
-		fmt.Sprint(s.pid()))
+		fmt.Sprint(s.PID()))
 	w.expect("recording process")
 	const asked = 100
-	s.ask(asked)
+	s.Ask(asked)
 	w.signal(os.Interrupt)
 	w.wait(0)
 	if errs := w.errs.String(); !strings.Contains(errs, "2 routines left out: its code ") {
@@ -200,8 +201,8 @@ func TestLibraryCodeThatIsPatched(t *testing.T) {
 		t.Errorf("steady, moved and patched ran %d, %d and %d times", counts["steady"],
 			counts["moved"], counts["patched"])
 	}
-	s.ask(10)
-	s.end()
+	s.Ask(10)
+	s.End()
 }
 
 // A program whose code is in a writable segment is refused with this cause and the remedy. It was
@@ -227,8 +228,9 @@ void _start(void)
 	__builtin_unreachable();
 }
 `
-	s := startSubject(t, exec.Command(testenv.CompileC(t, program, "-O1", "-static", "-nostdlib",
-		"-mno-sse", "-Wl,-N")))
+	s := testenv.StartSubject(t,
+		exec.Command(testenv.CompileC(t, program, "-O1", "-static", "-nostdlib",
+			"-mno-sse", "-Wl,-N")))
 	checkNamed(t, s, "its code is in writable memory, where the kernel puts no probes: link it "+
 		"without -N (--omagic)")
 }
@@ -236,14 +238,15 @@ void _start(void)
 // A routine whose page the process has made writable as it ran is left out with the cause, and with
 // the remedy for this way too: it was said only to link without -N.
 func TestCodeMadeWritableAtRunTime(t *testing.T) {
-	s := startSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "writable"))
+	s := testenv.StartSubject(t,
+		exec.Command(testenv.CompileC(t, changesItself, "-O1"), "writable"))
 	checkNamed(t, s, "or have the program take write access away (mprotect)", "moved")
 }
 
 // A routine that the process has unmapped is left out as one that is not there. It was said that it
 // was moved.
 func TestCodeThatIsUnmapped(t *testing.T) {
-	s := startSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "unmap"))
+	s := testenv.StartSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "unmap"))
 	checkNamed(t, s, "its code is not in memory any more: the process has unmapped it (munmap)",
 		"unused")
 }
@@ -277,8 +280,8 @@ func TestFileCopiedUpByOverlay(t *testing.T) {
 	}
 	t.Cleanup(func() { unix.Unmount(merged, unix.MNT_DETACH) })
 	prog := filepath.Join(merged, "prog")
-	before := startSubject(t, exec.Command(prog))
-	if out, errs, _ := wpptrace("check", "-p", fmt.Sprint(before.pid())); !strings.Contains(out,
+	before := testenv.StartSubject(t, exec.Command(prog))
+	if out, errs, _ := wpptrace("check", "-p", fmt.Sprint(before.PID())); !strings.Contains(out,
 		"is the file's\n") {
 		t.Errorf("before: %s%s", out, errs)
 	}
@@ -286,11 +289,11 @@ func TestFileCopiedUpByOverlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkNamed(t, before, "its file was copied up by overlayfs since it was started")
-	after := startSubject(t, exec.Command(prog))
+	after := testenv.StartSubject(t, exec.Command(prog))
 	w := startTracer(t, "--overhead", "0", "-F", "^steady$", "-o", "x.wpp", "-p",
-		fmt.Sprint(after.pid()))
+		fmt.Sprint(after.PID()))
 	w.expect("recording process")
-	after.ask(100)
+	after.Ask(100)
 	w.signal(os.Interrupt)
 	w.wait(0)
 	if n := callsIn(t, w.path("x.wpp"))["steady"]; n != 100 {
@@ -301,9 +304,9 @@ func TestFileCopiedUpByOverlay(t *testing.T) {
 // Another tool's breakpoint where no probe would stand is named by check and plan, with its routine
 // and with what it is in the way of; a recording goes on beside it.
 func TestBreakpointBesideProbes(t *testing.T) {
-	s := startSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "trap"))
-	pid := fmt.Sprint(s.pid())
-	s.ask(1) // it has begun
+	s := testenv.StartSubject(t, exec.Command(testenv.CompileC(t, changesItself, "-O1"), "trap"))
+	pid := fmt.Sprint(s.PID())
+	s.Ask(1) // it has begun
 	for _, command := range []string{"check", "plan"} {
 		out, errs, status := wpptrace(command, "-p", pid)
 		for _, want := range []string{" in unused: a breakpoint stands there already",
@@ -315,11 +318,11 @@ func TestBreakpointBesideProbes(t *testing.T) {
 	}
 	w := startTracer(t, "--overhead", "0", "-F", "^steady$", "-o", "x.wpp", "-p", pid)
 	w.expect("recording process")
-	s.ask(100)
+	s.Ask(100)
 	w.signal(os.Interrupt)
 	w.wait(0)
 	if n := callsIn(t, w.path("x.wpp"))["steady"]; n != 100 {
 		t.Errorf("steady ran %d times, want 100", n)
 	}
-	s.end()
+	s.End()
 }

@@ -61,12 +61,12 @@ func TestSelectionIsSlow(t *testing.T) {
 // TestChildrenFromBefore: --follow-fork of a process that had started others before. They were not
 // followed, and nothing said so.
 func TestChildrenFromBefore(t *testing.T) {
-	s := startSubject(t, exec.Command("bash", "-c",
+	s := testenv.StartSubject(t, exec.Command("bash", "-c",
 		`sleep 60 & sleep 60 & while read; do echo; done; kill $(jobs -p); exit 7`))
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--follow-fork", "-o", "x.wpp", "-d", "0.2")
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--follow-fork", "-o", "x.wpp", "-d", "0.2")
 	w.expect(" (bash) had started 2 others before (")
 	w.wait(0)
-	s.end()
+	s.End()
 }
 
 // TestCommandIsKilled: a command that a signal ends says nothing itself, nor does a shell, for it

@@ -78,10 +78,10 @@ func TestNotRoot(t *testing.T) {
 			Gid: nobody}}
 		return cmd
 	}
-	s := startServer(t)
+	s := testenv.StartServer(t)
 	const want = "no CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE: run wpptrace as root (sudo wpptrace " +
 		"...); a container must be a privileged one\n"
-	fails(t, asNobody("-p", strconv.Itoa(s.pid())), "wpptrace: trace a process: "+want)
+	fails(t, asNobody("-p", strconv.Itoa(s.PID())), "wpptrace: trace a process: "+want)
 	fails(t, asNobody("--", "/bin/true"), "wpptrace: trace a process: "+want)
 	out, err := asNobody("check").Output()
 	if text := string(out); err == nil || !strings.Contains(text,
@@ -101,8 +101,8 @@ func TestNotRoot(t *testing.T) {
 	if left, _ := os.ReadDir(work); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // awaitUse returns when a process has used so much CPU time.
@@ -129,7 +129,7 @@ func awaitUse(t *testing.T, pid int, more time.Duration) {
 func TestFewCapabilities(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
-	pid := startEndless(t, testenv.CompileC(t, seldom)).pid()
+	pid := testenv.Start(t, exec.Command(testenv.CompileC(t, seldom))).PID()
 	work := anybodysDir(t)
 	with := func(more ...uintptr) *syscall.SysProcAttr {
 		return &syscall.SysProcAttr{
@@ -228,7 +228,7 @@ func guardOf(t *testing.T, pid int) (child int) {
 func TestTooFewCapabilities(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
-	s := startServer(t)
+	s := testenv.StartServer(t)
 	for _, c := range []struct {
 		flag, value string
 		more        []uintptr
@@ -240,7 +240,7 @@ func TestTooFewCapabilities(t *testing.T) {
 			"not let go on: no CAP_KILL"},
 		{"--on-overflow", "stop", nil, "not let go on: no CAP_KILL"},
 	} {
-		cmd := exec.Command(program, "-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", c.flag,
+		cmd := exec.Command(program, "-q", "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", c.flag,
 			c.value)
 		cmd.Dir = anybodysDir(t)
 		cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -250,14 +250,14 @@ func TestTooFewCapabilities(t *testing.T) {
 		}
 		fails(t, cmd, c.want)
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 func TestNoBPF(t *testing.T) {
 	work := t.TempDir()
-	s := startServer(t)
-	for _, args := range [][]string{{"-p", strconv.Itoa(s.pid())}, {"--", "/bin/true"}} {
+	s := testenv.StartServer(t)
+	for _, args := range [][]string{{"-p", strconv.Itoa(s.PID())}, {"--", "/bin/true"}} {
 		cmd := exec.Command("wpptrace-nobpf", args...)
 		cmd.Dir = work
 		fails(t, cmd, "function not implemented: this kernel, or a sandbox, has no bpf system call")
@@ -269,8 +269,8 @@ func TestNoBPF(t *testing.T) {
 	if left, _ := os.ReadDir(work); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // TestFullDiskLeavesWhatWasRecorded: where a disk is full at the end, the message names the file.
@@ -297,11 +297,11 @@ func TestFullDisk(t *testing.T) {
 		0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o",
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "0", "-o",
 		filepath.Join(dir, "x.wpp"))
 	w.expect("recording process")
-	s.ask(10)
+	s.Ask(10)
 	w.signal(unix.SIGUSR2)
 	w.expect("no space left on device")
 	w.signal(unix.SIGINT)
@@ -323,8 +323,8 @@ func TestFullDisk(t *testing.T) {
 		old.Figures.PID != before.Figures.PID {
 		t.Errorf("the old snapshot: %v", err)
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 func TestBadSnapshots(t *testing.T) {

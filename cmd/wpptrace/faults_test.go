@@ -60,18 +60,18 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	kinds := [][]string{{}, {"--overhead", "20", "--window", "1ms"},
 		{"--on-overflow", "stop", "--ring-size", "4K"}, {"-F", "^(read|add|eval)"}}
-	s := startServer(t)
+	s := testenv.StartServer(t)
 	var questions []int
 	var got []string
 	probed := 0
 	kills := amount(8, 200)
 	for i := range kills {
 		kind := kinds[i%len(kinds)]
-		w := startTracer(t, append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp",
+		w := startTracer(t, append([]string{"-p", strconv.Itoa(s.PID()), "-o", "x.wpp",
 			"--max-slowdown", "0"}, kind...)...)
 		work := func() {
 			n := 1 + random.IntN(50)
-			questions, got = append(questions, n), append(got, s.ask(n))
+			questions, got = append(questions, n), append(got, s.Ask(n))
 		}
 		if i%3 > 0 { // the moment is one of recording, not of whatever comes first
 			w.expect("recording process")
@@ -80,18 +80,18 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			time.Millisecond); time.Now().Before(due); {
 			work()
 		}
-		if probesOf(t, s.pid()) > 0 {
+		if probesOf(t, s.PID()) > 0 {
 			probed++
 		}
 		w.signal(unix.SIGKILL)
 		w.cmd.Wait()
-		testenv.Eventually(t, func() bool { return probesOf(t, s.pid()) == 0 },
+		testenv.Eventually(t, func() bool { return probesOf(t, s.PID()) == 0 },
 			"kill %d, %q: no link is left", i, kind)
-		s.becomesClean()
-		testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) != 'T' },
+		s.BecomesClean()
+		testenv.Eventually(t, func() bool { return stateOf(t, s.PID()) != 'T' },
 			"kill %d, %q: the server goes on", i, kind)
 	}
-	s.end()
+	s.End()
 	if !slices.Equal(got, answers(t, questions...)) {
 		t.Error("the server did not answer as when nobody traces it")
 	}
@@ -104,13 +104,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 // Nobody need read what wpptrace says, or all of it: the recording is kept, and a command's status.
 func TestNobodyReads(t *testing.T) {
-	busy := startEndless(t, compileRandomPaths(t))
+	busy := testenv.Start(t, exec.Command(compileRandomPaths(t)))
 	for _, c := range []struct {
 		name   string
 		args   []string
 		status int
 	}{
-		{"process", []string{"-p", strconv.Itoa(busy.pid()), "-d", "300ms", "--overhead", "0",
+		{"process", []string{"-p", strconv.Itoa(busy.PID()), "-d", "300ms", "--overhead", "0",
 			"--max-slowdown", "0"}, 0},
 		{"command", []string{"--", "sh", "-c", "sleep 0.3; exit 7"}, 7},
 	} {
@@ -131,7 +131,7 @@ func TestNobodyReads(t *testing.T) {
 			}
 		})
 	}
-	busy.isClean()
+	busy.IsClean()
 }
 
 // busyThreads makes threads, some at a time, each of which calls leaf so many times and lives until
@@ -225,11 +225,11 @@ func TestStalledReader(t *testing.T) {
 				questions[i] = 20
 			}
 			want := answers(t, questions...)
-			s := startServer(t)
+			s := testenv.StartServer(t)
 			w := startTracer(t,
-				append([]string{"-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown",
+				append([]string{"-q", "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown",
 					"0", "--json"}, c.flags...)...)
-			testenv.Eventually(t, func() bool { return probesOf(t, s.pid()) > 0 }, "probes stand")
+			testenv.Eventually(t, func() bool { return probesOf(t, s.PID()) > 0 }, "probes stand")
 			time.Sleep(100 * time.Millisecond)
 			ended, stalled := make(chan struct{}), make(chan struct{})
 			go func() { // stalls it as long as the server is at work
@@ -247,7 +247,7 @@ func TestStalledReader(t *testing.T) {
 				}
 			}()
 			for i, n := range questions {
-				if got := s.ask(n); got != want[i] {
+				if got := s.Ask(n); got != want[i] {
 					t.Errorf("the server answered %q, untraced %q", got, want[i])
 				}
 			}
@@ -255,8 +255,8 @@ func TestStalledReader(t *testing.T) {
 			<-stalled
 			w.signal(os.Interrupt)
 			w.wait(0)
-			s.isClean()
-			s.end()
+			s.IsClean()
+			s.End()
 			r, err := store.ReadFile(w.path("x.wpp"))
 			if err != nil {
 				t.Fatal(err)

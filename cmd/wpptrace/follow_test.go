@@ -350,85 +350,85 @@ func TestFollowEnds(t *testing.T) {
 			}, "interrupted: tracing ended", record.Interrupted},
 		{"500ms", func(*tracer) {}, "500ms are over: tracing ended", record.DurationOver},
 	} {
-		s := startSubject(t, exec.Command("dash", "-c", forking))
+		s := testenv.StartSubject(t, exec.Command("dash", "-c", forking))
 		w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-d", c.limit,
-			"-p", strconv.Itoa(s.pid()))
+			"-p", strconv.Itoa(s.PID()))
 		w.expect("recording process")
-		s.put(5)
+		s.Put(5)
 		c.end(w)
 		w.expect(c.want)
-		if got := s.answer(); got != "4\n" {
+		if got := s.Answer(); got != "4\n" {
 			t.Errorf("it answered %q", got)
 		}
 		w.wait(0)
 		readFollowed(t, w.dir, w.errs.String())
 		endedOn(t, w, "x.wpp", c.on)
-		s.isClean()
-		s.end()
+		s.IsClean()
+		s.End()
 	}
 }
 
 // Killed at any moment, wpptrace leaves nobody stopped of those that it follows, and no breakpoint.
 func TestFollowKilled(t *testing.T) {
-	s := startSubject(t, exec.Command("dash", "-c", forking))
+	s := testenv.StartSubject(t, exec.Command("dash", "-c", forking))
 	sum := 0
 	for i := range amount(2, 50) {
 		cmd := exec.Command("wpptrace", "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p",
-			strconv.Itoa(s.pid()))
+			strconv.Itoa(s.PID()))
 		cmd.Dir = t.TempDir()
 		w := runTracer(t, cmd)
 		w.expect("recording process")
-		s.put(3)
+		s.Put(3)
 		w.expect("recording process")
 		time.Sleep(time.Duration(i*7%50) * time.Millisecond)
 		w.signal(unix.SIGKILL)
 		w.cmd.Wait()
 		sum += 3
-		if got := s.answer(); got != fmt.Sprintln(sum) {
+		if got := s.Answer(); got != fmt.Sprintln(sum) {
 			t.Errorf("it answered %q, not %d", got, sum)
 		}
-		s.becomesClean()
+		s.BecomesClean()
 	}
-	s.end()
+	s.End()
 }
 
 // Nor does one that is killed with its guard leave anybody stopped.
 func TestFollowKilledWithItsGuard(t *testing.T) {
 	mayLetGo(t)
-	s := startSubject(t, exec.Command("dash", "-c", forking))
+	s := testenv.StartSubject(t, exec.Command("dash", "-c", forking))
 	sum := 0
 	for i := range amount(3, 50) {
 		w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p",
-			strconv.Itoa(s.pid()))
+			strconv.Itoa(s.PID()))
 		w.expect("recording process")
-		s.put(3)
+		s.Put(3)
 		w.expect("recording process")
 		time.Sleep(time.Duration(i*7%50) * time.Millisecond)
 		w.killBoth(i%2 == 0)
 		sum += 3
-		if got := s.answer(); got != fmt.Sprintln(sum) {
+		if got := s.Answer(); got != fmt.Sprintln(sum) {
 			t.Errorf("it answered %q, not %d", got, sum)
 		}
 	}
-	s.end()
+	s.End()
 }
 
 // A guard that is killed leaves nobody stopped either.
 func TestFollowGuardKilled(t *testing.T) {
-	s := startSubject(t, exec.Command("dash", "-c", forking))
+	s := testenv.StartSubject(t, exec.Command("dash", "-c", forking))
 	w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p",
-		strconv.Itoa(s.pid()))
+		strconv.Itoa(s.PID()))
 	w.expect("recording process")
-	s.put(3)
+	s.Put(3)
 	w.expect("recording process")
 	must(t, unix.Kill(guardOf(t, w.cmd.Process.Pid), unix.SIGKILL))
-	if got := s.answer(); got != "3\n" {
+	if got := s.Answer(); got != "3\n" {
 		t.Errorf("it answered %q", got)
 	}
 	w.expect("killed")
 	w.wait(1)
-	s.becomesClean()
-	s.end()
+	s.BecomesClean()
+	s.End()
 }
 
 // Processes are followed with no more privileges than it takes, and not with fewer: they could be

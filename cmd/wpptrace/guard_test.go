@@ -31,29 +31,29 @@ func TestGuardKilled(t *testing.T) {
 	} {
 		flags := c.flags
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			s := startServer(t)
+			s := testenv.StartServer(t)
 			w := startTracer(t,
-				append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0"},
+				append([]string{"-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0"},
 					flags...)...)
 			w.expect("recording process")
-			first := s.ask(work)
-			s.put(work)
+			first := s.Ask(work)
+			s.Put(work)
 			if err := unix.Kill(guardOf(t, w.cmd.Process.Pid), unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			w.expect("its guard has been killed")
 			w.wait(0)
-			if got, want := w.errs.String(), probesReported(t, s.pid(),
+			if got, want := w.errs.String(), probesReported(t, s.PID(),
 				c.mayLook); !strings.Contains(got, want) {
 				t.Errorf("%q, want %q", got, want)
 			}
 			if n := statOf(t, w, "x.wpp").Anomalies; n > 0 {
 				t.Errorf("%d anomalies", n)
 			}
-			if second := s.answer(); first != want[0] || second != want[1] {
+			if second := s.Answer(); first != want[0] || second != want[1] {
 				t.Errorf("the server answers %q and %q, untraced %q", first, second, want)
 			}
-			s.end()
+			s.End()
 			if out, errs, status := wpptrace("hot", "--top", "1", w.path("x.wpp")); status != 0 ||
 				!strings.Contains(out, "%") {
 				t.Errorf("hot: %s%s", out, errs)
@@ -75,8 +75,8 @@ func TestGuardStopped(t *testing.T) {
 		{"the caller of sudo", []string{"SUDO_UID=65534", "SUDO_GID=65534"}, 65534},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := startServer(t)
-			cmd := exec.Command("wpptrace", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp",
+			s := testenv.StartServer(t)
+			cmd := exec.Command("wpptrace", "-p", strconv.Itoa(s.PID()), "-o", "x.wpp",
 				"--max-slowdown", "0")
 			cmd.Dir, cmd.Env = anybodysDir(t), append(os.Environ(), c.env...)
 			w := runTracer(t, cmd)
@@ -93,8 +93,8 @@ func TestGuardStopped(t *testing.T) {
 				_ = unix.Kill(guard, unix.SIGSTOP) // it may have come to its end
 			}
 			w.wait(0)
-			s.isClean()
-			s.end()
+			s.IsClean()
+			s.End()
 		})
 	}
 }

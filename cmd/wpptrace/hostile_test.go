@@ -48,15 +48,15 @@ func TestHostileRoot(t *testing.T) {
 		Chroot:      root,
 	}
 	opened := watchOpened(t, root, "/etc/shadow", "/etc/passwd")
-	s := startSubject(t, container)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-v")
+	s := testenv.StartSubject(t, container)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "0", "-v")
 	w.expect("recording process")
-	s.ask(1000)
+	s.Ask(1000)
 	w.signal(os.Interrupt)
 	w.wait(0)
-	s.isClean()
-	s.end()
-	snapshot := fmt.Sprintf(`a\nb\x1b[31m-%d.wpp`, s.pid())
+	s.IsClean()
+	s.End()
+	snapshot := fmt.Sprintf(`a\nb\x1b[31m-%d.wpp`, s.PID())
 	checkRecording(t, w, snapshot, 500)
 	printed := []string{w.stdout.String(), w.errs.String()}
 	for _, args := range [][]string{{"stat"}, {"stat", "--routines"}, {"hot"}, {"path", "work#0"},

@@ -84,13 +84,14 @@ const (
 
 // An opened is an opener at work, and the plugins that it opens.
 type opened struct {
-	subject
+	*testenv.Subject
+	t       *testing.T
 	plugins [2]string
 }
 
 func startOpener(t *testing.T) *opened {
 	t.Helper()
-	o := &opened{}
+	o := &opened{t: t}
 	for i := range o.plugins {
 		o.plugins[i] = filepath.Join(filepath.Dir(testenv.CompileC(t, plugin, "-O1", "-shared",
 			"-fPIC")),
@@ -101,44 +102,22 @@ func startOpener(t *testing.T) *opened {
 		}
 	}
 	cmd := exec.Command(testenv.CompileC(t, opener, "-O1", "-pthread"), o.plugins[0], o.plugins[1])
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.subject = subject{t: t, cmd: cmd, in: in, out: bufio.NewReader(out), pipe: out.(*os.File)}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	o.answer()
+	o.Subject = testenv.Start(t, cmd)
+	o.Answer()
 	return o
 }
 
 func (o *opened) begin(how, times int) {
 	o.t.Helper()
-	if _, err := fmt.Fprintln(o.in, how, times); err != nil {
+	if _, err := fmt.Fprintln(o.In, how, times); err != nil {
 		o.t.Fatal(err)
-	}
-}
-
-func (o *opened) answer() {
-	o.t.Helper()
-	if err := o.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		o.t.Fatal(err)
-	}
-	if line, err := o.out.ReadString('\n'); err != nil {
-		o.t.Fatalf("the opener says %q: %v", line, err)
 	}
 }
 
 func (o *opened) open(how, times int) {
 	o.t.Helper()
 	o.begin(how, times)
-	o.answer()
+	o.Answer()
 }
 
 // record has plugins traced that are open, or will be.
@@ -150,7 +129,7 @@ func (o *opened) record(flags ...string) *tracer {
 // recordBy is record by a command that is wpptrace.
 func (o *opened) recordBy(cmd *exec.Cmd, flags ...string) *tracer {
 	o.t.Helper()
-	cmd.Args = append(append(cmd.Args, "-v", "-p", strconv.Itoa(o.pid()), "-o", "x.wpp",
+	cmd.Args = append(append(cmd.Args, "-v", "-p", strconv.Itoa(o.PID()), "-o", "x.wpp",
 		"--max-slowdown", "0", "--lib", "plugin*.so"), flags...)
 	cmd.Dir = anybodysDir(o.t)
 	w := runTracer(o.t, cmd)
@@ -176,8 +155,8 @@ func (o *opened) finish(w *tracer) (calls uint64, s *wpp.Snapshot) {
 			o.t.Errorf("wpptrace says %q:\n%s", text, w.errs.String())
 		}
 	}
-	o.isClean()
-	o.end()
+	o.IsClean()
+	o.End()
 	return calls, s
 }
 
@@ -252,7 +231,7 @@ func TestWindowsOfLibraries(t *testing.T) {
 		case <-seen:
 			over = true
 		default:
-			if time.Since(began) > patience {
+			if time.Since(began) > testenv.Patience {
 				t.Fatal("no windows")
 			}
 		}
@@ -269,7 +248,7 @@ func TestWindowsOfLibraries(t *testing.T) {
 // Of one thread, what it runs of libraries is recorded, and nothing of the others.
 func TestLibraryInOneThread(t *testing.T) {
 	o := startOpener(t)
-	w := o.record("--tid", strconv.Itoa(o.pid()))
+	w := o.record("--tid", strconv.Itoa(o.PID()))
 	o.open(inMain, 5)
 	o.open(inTwoThreads, 10)
 	o.finishWith(w, 5*runs)
@@ -336,13 +315,13 @@ func TestLibrariesAndSomebodyElsesStops(t *testing.T) {
 	o.begin(inThread, times)
 	for range stops {
 		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
-			if err := unix.Kill(o.pid(), sig); err != nil {
+			if err := unix.Kill(o.PID(), sig); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(3 * time.Millisecond) // at any moment of a library's arrival
 		}
 	}
-	o.answer()
+	o.Answer()
 	calls, _ := o.finish(w)
 	early := strings.Contains(w.errs.String(), "by a SIGCONT too early")
 	if calls > times*runs || calls < times*runs && !early {
@@ -353,11 +332,11 @@ func TestLibrariesAndSomebodyElsesStops(t *testing.T) {
 // That --lib names nothing that is loaded is printed before the recording, and at its end, for it
 // may be loaded yet.
 func TestLibraryNotLoaded(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--lib", "nosuch", "--lib",
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--lib", "nosuch", "--lib",
 		"libc.so*", "--max-slowdown", "0", "-d", "0.2")
 	w.expect(fmt.Sprintf(`--lib "nosuch" names no library that process %d has loaded so far`,
-		s.pid()))
+		s.PID()))
 	w.expect("recording process")
 	w.expect("are over")
 	w.expect(`--lib "nosuch" has named no library`)
@@ -365,7 +344,7 @@ func TestLibraryNotLoaded(t *testing.T) {
 	if printed := w.errs.String(); strings.Contains(printed, `"libc.so*"`) {
 		t.Errorf("what names a library is said not to:\n%s", printed)
 	}
-	s.end()
+	s.End()
 }
 
 // TestLibraryNotNeeded: a --lib that names no library that a command's program is linked with. It
@@ -383,13 +362,13 @@ func TestLibraryNotNeeded(t *testing.T) {
 
 // That --lib names nothing that is loaded is printed by plan, too.
 func TestPlanLibraryNotLoaded(t *testing.T) {
-	s := startServer(t)
-	out, errs, status := wpptrace("plan", "--lib", "nosuch", "-p", strconv.Itoa(s.pid()))
+	s := testenv.StartServer(t)
+	out, errs, status := wpptrace("plan", "--lib", "nosuch", "-p", strconv.Itoa(s.PID()))
 	if status != 0 || !strings.Contains(errs, `--lib "nosuch" names no library that process`) ||
 		!strings.Contains(out, "libc.so.6\n") {
 		t.Errorf("plan: status %d\n%s%s", status, out, errs)
 	}
-	s.end()
+	s.End()
 }
 
 // A library is named by its soname too, which is that of a symbolic link, as a rule: so the program

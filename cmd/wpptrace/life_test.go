@@ -113,28 +113,28 @@ int main(void)
 // A circumstance is what befalls a process that is traced.
 type circumstance struct {
 	name           string
-	flags          []string                   // of the compiler
-	before, during func(*testing.T, *subject) // the recording; nil: nothing
-	after          func(*testing.T, *subject) // it has ended, and the process goes on
+	flags          []string                           // of the compiler
+	before, during func(*testing.T, *testenv.Subject) // the recording; nil: nothing
+	after          func(*testing.T, *testenv.Subject) // it has ended, and the process goes on
 }
 
 // Whatever befalls a process, it is recorded, answers as when nobody traces it, and is left as it
 // was.
 func TestCircumstances(t *testing.T) {
-	deleteFile := func(t *testing.T, s *subject) { must(t, os.Remove(s.cmd.Path)) }
-	replaceFile := func(t *testing.T, s *subject) {
+	deleteFile := func(t *testing.T, s *testenv.Subject) { must(t, os.Remove(s.Cmd.Path)) }
+	replaceFile := func(t *testing.T, s *testenv.Subject) {
 		other := testenv.CompileC(t, "int main(void) { return 0; }")
-		must(t, os.Rename(other, s.cmd.Path))
+		must(t, os.Rename(other, s.Cmd.Path))
 	}
-	stop := func(t *testing.T, s *subject) {
-		must(t, s.cmd.Process.Signal(unix.SIGSTOP))
-		testenv.Eventually(t, func() bool { return !s.isRunning() }, "it is stopped")
+	stop := func(t *testing.T, s *testenv.Subject) {
+		must(t, s.Cmd.Process.Signal(unix.SIGSTOP))
+		testenv.Eventually(t, func() bool { return !isRunning(t, s) }, "it is stopped")
 	}
-	goOn := func(t *testing.T, s *subject) {
-		if s.isRunning() {
+	goOn := func(t *testing.T, s *testenv.Subject) {
+		if isRunning(t, s) {
 			t.Error("a stop that somebody else made was undone")
 		}
-		must(t, s.cmd.Process.Signal(unix.SIGCONT))
+		must(t, s.Cmd.Process.Signal(unix.SIGCONT))
 	}
 	for _, c := range []circumstance{
 		{name: "nothing"},
@@ -155,36 +155,36 @@ func TestCircumstances(t *testing.T) {
 func (c *circumstance) check(t *testing.T) {
 	program := testenv.CompileC(t, answering, append(c.flags, "-O1")...)
 	questions := []int{1000, 500, 2000}
-	untraced := startSubject(t, exec.Command(program))
+	untraced := testenv.StartSubject(t, exec.Command(program))
 	var want, got []string
 	for _, n := range questions {
-		want = append(want, untraced.ask(n))
+		want = append(want, untraced.Ask(n))
 	}
-	untraced.end()
+	untraced.End()
 
-	s := startSubject(t, exec.Command(program))
-	befall := func(what func(*testing.T, *subject)) {
+	s := testenv.StartSubject(t, exec.Command(program))
+	befall := func(what func(*testing.T, *testenv.Subject)) {
 		if what != nil {
 			what(t, s)
 		}
-		if s.isRunning() {
-			got = append(got, s.ask(questions[len(got)]))
+		if isRunning(t, s) {
+			got = append(got, s.Ask(questions[len(got)]))
 		}
 	}
 	befall(c.before)
 	asked := len(got)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
-	w.expect("recording process " + strconv.Itoa(s.pid()) + " (prog) to")
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0")
+	w.expect("recording process " + strconv.Itoa(s.PID()) + " (prog) to")
 	befall(c.during)
 	least := uint64(1000 * (len(got) - asked) / 2)
 	w.signal(os.Interrupt)
 	w.wait(0)
-	s.isClean()
+	s.IsClean()
 	befall(c.after)
 	for len(got) < len(questions) {
 		befall(nil)
 	}
-	s.end()
+	s.End()
 	if !slices.Equal(got, want) {
 		t.Errorf("it answered %q, untraced %q", got, want)
 	}
@@ -198,7 +198,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func (s *subject) isRunning() bool { return stateOf(s.t, s.pid()) != 'T' }
+func isRunning(t *testing.T, s *testenv.Subject) bool { return stateOf(t, s.PID()) != 'T' }
 
 // A process goes on when its first thread ends, and so does its recording. The kernel puts no more
 // probes in then.
@@ -210,40 +210,40 @@ func TestFirstThreadEnds(t *testing.T) {
 	const refusal = "its first thread has ended, others go on"
 	t.Run("a command", func(t *testing.T) {
 		snapshot := filepath.Join(t.TempDir(), "x.wpp")
-		s := startSubject(t, exec.Command("wpptrace", "-q", "-o", snapshot, "--", at(0)))
-		s.ask(1000)
-		s.end()
+		s := testenv.StartSubject(t, exec.Command("wpptrace", "-q", "-o", snapshot, "--", at(0)))
+		s.Ask(1000)
+		s.End()
 		checkRecording(t, &tracer{t: t, dir: filepath.Dir(snapshot)}, "x.wpp", 1000)
 	})
 	t.Run("before", func(t *testing.T) {
-		s := startSubject(t, exec.Command(at(0)))
-		testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) == 'Z' },
+		s := testenv.StartSubject(t, exec.Command(at(0)))
+		testenv.Eventually(t, func() bool { return stateOf(t, s.PID()) == 'Z' },
 			"its first thread has ended")
-		w := startTracer(t, "-p", strconv.Itoa(s.pid()))
+		w := startTracer(t, "-p", strconv.Itoa(s.PID()))
 		w.wait(1)
 		if errs := w.errs.String(); !strings.Contains(errs, refusal) {
 			t.Errorf("printed %s", errs)
 		}
-		s.end()
+		s.End()
 	})
 	for _, flags := range [][]string{{"--max-slowdown", "0"}, {"--overhead", "20"}} {
 		t.Run(flags[0], func(t *testing.T) {
-			s := startSubject(t, exec.Command(at(2)))
+			s := testenv.StartSubject(t, exec.Command(at(2)))
 			w := startTracer(t,
-				append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp"}, flags...)...)
+				append([]string{"-p", strconv.Itoa(s.PID()), "-o", "x.wpp"}, flags...)...)
 			w.expect("recording process")
-			s.ask(1000)
-			testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) == 'Z' },
+			s.Ask(1000)
+			testenv.Eventually(t, func() bool { return stateOf(t, s.PID()) == 'Z' },
 				"its first thread has ended")
 			if windows := flags[0] == "--overhead"; windows {
-				s.put(math.MaxInt32) // it is at work when the next one opens
+				s.Put(math.MaxInt32) // it is at work when the next one opens
 				w.expect(refusal)
 			} else {
-				s.ask(500)
+				s.Ask(500)
 				w.signal(os.Interrupt)
 			}
 			w.wait(0)
-			if n := probesOf(t, s.pid()); n != 0 {
+			if n := probesOf(t, s.PID()); n != 0 {
 				t.Errorf("%d probes stand", n)
 			}
 			checkRecording(t, w, "x.wpp", 1000)
@@ -255,31 +255,31 @@ func TestFirstThreadEnds(t *testing.T) {
 // by instruction, is in nobody's way.
 func TestDebugger(t *testing.T) {
 	program := testenv.CompileC(t, answering, "-O1")
-	untraced := startSubject(t, exec.Command(program))
-	want := []string{untraced.ask(1000), untraced.ask(500)}
-	untraced.end()
+	untraced := testenv.StartSubject(t, exec.Command(program))
+	want := []string{untraced.Ask(1000), untraced.Ask(500)}
+	untraced.End()
 	for _, first := range []bool{true, false} {
-		s := startSubject(t, exec.Command(program))
-		debug := func() *debugger { return attachDebugger(t, s.pid()) }
+		s := testenv.StartSubject(t, exec.Command(program))
+		debug := func() *debugger { return attachDebugger(t, s.PID()) }
 		var d *debugger
 		if first {
 			d = debug()
 		}
-		w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+		w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0")
 		w.expect("recording process")
 		if !first {
 			d = debug()
 		}
 		// what waits for a question cannot be stepped
-		d.stepFrom(300, func() { fmt.Fprintln(s.in, 1000) })
-		answer, err := s.out.ReadString('\n')
+		d.stepFrom(300, func() { fmt.Fprintln(s.In, 1000) })
+		answer, err := s.Out.ReadString('\n')
 		must(t, err)
-		got := []string{answer, s.ask(500)}
+		got := []string{answer, s.Ask(500)}
 		w.signal(os.Interrupt)
 		w.wait(0)
-		s.isClean()
+		s.IsClean()
 		d.detach()
-		s.end()
+		s.End()
 		if !slices.Equal(got, want) {
 			t.Errorf("the debugger first: %v: it answered %q, untraced %q", first, got, want)
 		}
@@ -377,22 +377,22 @@ func TestNumberUsedAgain(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "(sleep): it has exited") {
 		t.Errorf("it is recorded: %v", err)
 	}
-	second.isClean()
-	second.ask(10)
-	second.end()
+	second.IsClean()
+	second.Ask(10)
+	second.End()
 }
 
 // startAs starts the server as a process of that number.
-func startAs(t *testing.T, pid int) *subject {
+func startAs(t *testing.T, pid int) *testenv.Subject {
 	t.Helper()
-	for began := time.Now(); time.Since(began) < patience; {
+	for began := time.Now(); time.Since(began) < testenv.Patience; {
 		must(t, os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(pid-1)), 0))
-		cmd := exec.Command("bash", "-c", server)
-		s := startSubject(t, cmd)
-		if s.pid() == pid {
+		cmd := exec.Command("bash", "-c", testenv.Server)
+		s := testenv.StartSubject(t, cmd)
+		if s.PID() == pid {
 			return s
 		}
-		s.end() // somebody else was quicker
+		s.End() // somebody else was quicker
 	}
 	t.Fatalf("process number %d does not come up", pid)
 	return nil

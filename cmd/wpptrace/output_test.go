@@ -101,7 +101,7 @@ func TestFileCapabilities(t *testing.T) {
 	must(t, few.SetFlag(cap.Permitted, true, cap.BPF, cap.PERFMON, cap.SYS_PTRACE))
 	must(t, few.SetFlag(cap.Effective, true, cap.BPF, cap.PERFMON, cap.SYS_PTRACE))
 	must(t, few.SetFile(program))
-	pid := startEndless(t, testenv.CompileC(t, seldom)).pid()
+	pid := testenv.Start(t, exec.Command(testenv.CompileC(t, seldom))).PID()
 	cmd := exec.Command(program, "-p", strconv.Itoa(pid), "--overhead", "0", "--max-slowdown", "0",
 		"-o", "x.wpp")
 	cmd.Dir = anybodysDir(t)
@@ -137,7 +137,7 @@ func writesToStdout(t *testing.T, pid int) bool {
 // TestReportIsCutShort: a report that took minutes, or that nobody read, went on whatever signal
 // came.
 func TestReportIsCutShort(t *testing.T) {
-	s := startServer(t)
+	s := testenv.StartServer(t)
 	reader, full, err := os.Pipe()
 	must(t, err)
 	defer reader.Close()
@@ -148,10 +148,10 @@ func TestReportIsCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	var errs bytes.Buffer
-	cmd := exec.Command("wpptrace", "-p", strconv.Itoa(s.pid()), "-d", "100ms", "-o", "x.wpp")
+	cmd := exec.Command("wpptrace", "-p", strconv.Itoa(s.PID()), "-d", "100ms", "-o", "x.wpp")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), full, &errs
 	must(t, cmd.Start())
-	over := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	over := time.AfterFunc(testenv.Patience, func() { cmd.Process.Kill() })
 	defer over.Stop()
 	testenv.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(cmd.Dir, "x.wpp"))
@@ -166,6 +166,6 @@ func TestReportIsCutShort(t *testing.T) {
 	if _, err := store.ReadFile(filepath.Join(cmd.Dir, "x.wpp")); err != nil {
 		t.Error(err)
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }

@@ -126,85 +126,86 @@ const shortThreads = `
 
 // TestNothingIsLostOfShortThreads: what a thread has left at its end nobody can stop it for.
 func TestNothingIsLostOfShortThreads(t *testing.T) {
-	s := startSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread")))
+	s := testenv.StartSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread")))
 	keepBusy(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--ring-size", "4K", "--on-overflow", "stop")
 	w.expect("recording process")
-	s.ask(40)
+	s.Ask(40)
 	w.signal(os.Interrupt)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 40*64*10)
-	s.end()
+	s.End()
 }
 
 // TestNothingIsLostOfThousandsOfThreads: many threads had a batch full, one after the other, before
 // the first of them had stopped. Not every time.
 func TestNothingIsLostOfThousandsOfThreads(t *testing.T) {
 	threads := amount(300, 2000)
-	s := startSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread", "-DWAIT",
-		"-DCALLS=30", fmt.Sprintf("-DTHREADS=%d", threads))))
+	s := testenv.StartSubject(t,
+		exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread", "-DWAIT",
+			"-DCALLS=30", fmt.Sprintf("-DTHREADS=%d", threads))))
 	keepBusy(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--ring-size", "4K", "--on-overflow", "stop")
 	w.expect("recording process")
-	s.ask(1)
+	s.Ask(1)
 	w.signal(os.Interrupt)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", uint64(threads)*30)
-	s.end()
+	s.End()
 }
 
 // TestNoMoreThreadsThanCanBeKept: who begins threads is stopped, though none of them has a batch
 // full.
 func TestNoMoreThreadsThanCanBeKept(t *testing.T) {
-	s := startSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread")))
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+	s := testenv.StartSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread")))
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--ring-size", "4K", "--on-overflow", "stop")
 	w.expect("recording process")
 	w.signal(unix.SIGSTOP)
 	w.waitState(w.cmd.Process.Pid, 'T')
-	s.put(3)
-	w.waitState(s.pid(), 'T')
+	s.Put(3)
+	w.waitState(s.PID(), 'T')
 	w.signal(unix.SIGCONT)
-	s.answer()
+	s.Answer()
 	w.signal(os.Interrupt)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 3*64*10)
-	s.end()
+	s.End()
 }
 
 // TestNothingIsLostOfThreadsThatAreDrained: what threads have left when the recording ends is more
 // than the page has room for.
 func TestNothingIsLostOfThreadsThatAreDrained(t *testing.T) {
-	s := startSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread",
+	s := testenv.StartSubject(t, exec.Command(testenv.CompileC(t, shortThreads, "-O1", "-pthread",
 		"-DWAIT")))
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--ring-size", "4K", "--on-overflow", "gap")
 	w.expect("recording process")
-	s.ask(1)
+	s.Ask(1)
 	w.signal(os.Interrupt)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 64*10)
-	s.end()
+	s.End()
 }
 
 // holdServer has a tracer stop the server because it does not read: it is stopped itself.
-func holdServer(t *testing.T) (*subject, *tracer, <-chan string) {
+func holdServer(t *testing.T) (*testenv.Subject, *tracer, <-chan string) {
 	t.Helper()
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--on-overflow", "stop", "--ring-size", "4K")
 	w.expect("recording process")
 	w.signal(unix.SIGSTOP)
 	w.waitState(w.cmd.Process.Pid, 'T')
 	answer := make(chan string, 1)
 	go func() {
-		fmt.Fprintln(s.in, 50)
-		line, _ := s.out.ReadString('\n')
+		fmt.Fprintln(s.In, 50)
+		line, _ := s.Out.ReadString('\n')
 		answer <- line
 	}()
-	w.waitState(s.pid(), 'T')
+	w.waitState(s.PID(), 'T')
 	return s, w, answer
 }
 
@@ -233,8 +234,8 @@ func TestKilledWhileItHolds(t *testing.T) {
 	if got := <-answer; got != want[0] {
 		t.Errorf("the server answered %q, untraced %q", got, want[0])
 	}
-	s.becomesClean()
-	s.end()
+	s.BecomesClean()
+	s.End()
 }
 
 // mayLetGo skips a test of what kernels do for those that wpptrace has stopped when nobody else is
@@ -271,33 +272,33 @@ func TestKilledWithItsGuard(t *testing.T) {
 			if got != want[0] {
 				t.Errorf("the server answered %q, untraced %q", got, want[0])
 			}
-		case <-time.After(patience):
-			t.Fatalf("the server, in state %c, does not answer", stateOf(t, s.pid()))
+		case <-time.After(testenv.Patience):
+			t.Fatalf("the server, in state %c, does not answer", stateOf(t, s.PID()))
 		}
-		s.end()
+		s.End()
 	}
 }
 
 // So does one whose first thread has ended.
 func TestFirstThreadEndedKilledWithItsGuard(t *testing.T) {
 	mayLetGo(t)
-	s := startSubject(t, exec.Command(testenv.CompileC(t, answering, "-O1", "-pthread",
+	s := testenv.StartSubject(t, exec.Command(testenv.CompileC(t, answering, "-O1", "-pthread",
 		"-DHEADLESS=2")))
-	p, err := target.Open(s.pid())
+	p, err := target.Open(s.PID())
 	must(t, err)
 	defer p.Close()
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--on-overflow", "stop", "--ring-size", "4K")
 	w.expect("recording process")
-	s.ask(1)
-	w.waitState(s.pid(), 'Z')
+	s.Ask(1)
+	w.waitState(s.PID(), 'Z')
 	w.signal(unix.SIGSTOP)
 	w.waitState(w.cmd.Process.Pid, 'T')
-	s.put(10_000)
+	s.Put(10_000)
 	testenv.Eventually(t, p.Stopped, "it is stopped")
 	w.killBoth(false)
-	s.answer()
-	s.end()
+	s.Answer()
+	s.End()
 }
 
 // A process that somebody else stops while wpptrace has stopped it stays so until they let it go
@@ -306,7 +307,7 @@ func TestStoppedBySomebodyElse(t *testing.T) {
 	want := answers(t, 50)
 	s, w, answer := holdServer(t)
 	other := func(sig unix.Signal) {
-		if err := unix.Kill(s.pid(), sig); err != nil {
+		if err := unix.Kill(s.PID(), sig); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -314,7 +315,7 @@ func TestStoppedBySomebodyElse(t *testing.T) {
 	w.signal(unix.SIGCONT)
 	const while = 300 * time.Millisecond
 	for began := time.Now(); time.Since(began) < while; time.Sleep(time.Millisecond) {
-		if state := stateOf(t, s.pid()); state != 'T' {
+		if state := stateOf(t, s.PID()); state != 'T' {
 			t.Fatalf("the server is in state %c", state)
 		}
 	}
@@ -325,23 +326,23 @@ func TestStoppedBySomebodyElse(t *testing.T) {
 	w.signal(os.Interrupt)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 10000)
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // A process that somebody else lets go on too early is stopped again, and nothing is lost.
 func TestContinuedBySomebodyElse(t *testing.T) {
 	s, w, answer := holdServer(t)
 	for range 3 {
-		if err := unix.Kill(s.pid(), unix.SIGCONT); err != nil {
+		if err := unix.Kill(s.PID(), unix.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		w.waitState(s.pid(), 'T')
+		w.waitState(s.PID(), 'T')
 	}
 	w.signal(unix.SIGCONT)
 	<-answer
 	w.signal(os.Interrupt)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 10000)
-	s.end()
+	s.End()
 }

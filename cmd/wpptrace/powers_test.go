@@ -201,8 +201,8 @@ func TestFilesAreTheUsers(t *testing.T) {
 		})
 	}
 	// a process takes capabilities to be looked at
-	other := startEndless(t, testenv.CompileC(t, seldom))
-	try("plan -p --weights", false, "plan", "-p", fmt.Sprint(other.pid()), "--weights", "SECRET")
+	other := testenv.Start(t, exec.Command(testenv.CompileC(t, seldom)))
+	try("plan -p --weights", false, "plan", "-p", fmt.Sprint(other.PID()), "--weights", "SECRET")
 	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--",
 		"/bin/true")
 	slices.Sort(found)

@@ -66,17 +66,6 @@ int main(void)
 	}
 }`
 
-// startEndless runs a program that does not end by itself.
-func startEndless(t *testing.T, program string) *subject {
-	t.Helper()
-	s := &subject{t: t, cmd: exec.Command(program)}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
-	return s
-}
-
 // A sequence is the one of that program: its state.
 type sequence uint64
 

@@ -29,14 +29,14 @@ func sameOperations(t *testing.T, w *tracer, snapshot, trace string) {
 
 // A process that is met in mid-run, with activations of which nothing is known.
 func TestRawTraceOfProcess(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--raw", "x.raw",
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--raw", "x.raw",
 		"--max-slowdown", "0")
 	w.expect("recording process")
-	s.ask(20)
+	s.Ask(20)
 	w.signal(os.Interrupt)
 	w.wait(0)
-	s.end()
+	s.End()
 	checkRecording(t, w, "x.wpp", 1000)
 	sameOperations(t, w, "x.wpp", "x.raw")
 }
@@ -81,14 +81,14 @@ int main(void) {
 
 // What is lost is in the raw trace as well.
 func TestRawTraceOfLosses(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--raw", "x.raw",
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--raw", "x.raw",
 		"--max-slowdown", "0", "--ring-size", "4K")
 	w.expect("recording process")
-	s.ask(100)
+	s.Ask(100)
 	w.signal(os.Interrupt)
 	w.wait(0)
-	s.end()
+	s.End()
 	sameOperations(t, w, "x.wpp", "x.raw")
 	recorded, err := store.ReadFile(w.path("x.wpp"))
 	if err != nil {

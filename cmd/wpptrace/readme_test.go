@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"wpptrace/internal/testenv"
 )
 
 const root = "../.."
@@ -19,7 +21,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startServer(t)
+	s := testenv.StartServer(t)
 	dir := t.TempDir()
 	n := 0
 	for line := range strings.Lines(string(readme)) {
@@ -35,7 +37,7 @@ func TestReadme(t *testing.T) {
 			cmd = exec.Command("sh", "-c", strings.Replace(command, "make ", "make -n ", 1))
 			cmd.Dir = root
 		}
-		cmd.Env = append(os.Environ(), "PID="+strconv.Itoa(s.pid()))
+		cmd.Env = append(os.Environ(), "PID="+strconv.Itoa(s.PID()))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
@@ -48,8 +50,8 @@ func TestReadme(t *testing.T) {
 		limit) {
 		t.Errorf("the README does not say %q", limit)
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // The README's sample has the lines of today, but for the numbers and the rows of the table.

@@ -26,8 +26,8 @@ import (
 func TestAttach(t *testing.T) {
 	questions := []int{20, 50, 30, 10}
 	want := answers(t, questions...)
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0")
 	w.expect("slow-down: some")
 	w.expect("recording process")
 	var got []string
@@ -36,11 +36,11 @@ func TestAttach(t *testing.T) {
 			w.signal(os.Interrupt)
 			w.expect("interrupted")
 			w.wait(0)
-			s.isClean()
+			s.IsClean()
 		}
-		got = append(got, s.ask(n))
+		got = append(got, s.Ask(n))
 	}
-	s.end()
+	s.End()
 	if !slices.Equal(got, want) {
 		t.Errorf("the server answered %q, untraced %q", got, want)
 	}
@@ -90,16 +90,16 @@ func statOf(t *testing.T, w *tracer, name string) query.Stat {
 
 // SIGUSR2 writes a snapshot, and the recording goes on; the next snapshot keeps it as .old.
 func TestSnapshotOnSignal(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0")
 	w.expect("recording process")
-	s.ask(20)
+	s.Ask(20)
 	for again := true; again; again = statOf(t, w, "x.wpp").Paths < 1000 {
 		// until what it has done has been read
 		w.signal(unix.SIGUSR2)
 		w.expect("recording goes on")
 	}
-	s.ask(20)
+	s.Ask(20)
 	w.signal(unix.SIGTERM)
 	w.wait(0)
 	first := checkRecording(t, w, "x.wpp.old", 1000)
@@ -109,8 +109,8 @@ func TestSnapshotOnSignal(t *testing.T) {
 	}
 	endedOn(t, w, "x.wpp.old", "")
 	endedOn(t, w, "x.wpp", record.Interrupted)
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // A terminal that goes away, or that somebody wants to be rid of what runs in it, loses no
@@ -121,45 +121,45 @@ func TestOtherSignalsThatEnd(t *testing.T) {
 	signal.Notify(arrived, unix.SIGHUP)
 	defer signal.Stop(arrived)
 	for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGQUIT} {
-		s := startServer(t)
-		w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+		s := testenv.StartServer(t)
+		w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0")
 		w.expect("recording process")
-		s.ask(20)
+		s.Ask(20)
 		w.signal(sig)
 		w.wait(0)
 		checkRecording(t, w, "x.wpp", 1000)
-		s.isClean()
-		s.end()
+		s.IsClean()
+		s.End()
 	}
 }
 
 // TestReportUnprinted: hot subpaths that cannot be printed are an error, and where the recording is
 // is printed all the same. It was not.
 func TestReportUnprinted(t *testing.T) {
-	s := startServer(t)
+	s := testenv.StartServer(t)
 	cmd := exec.Command("sh", "-c", `exec wpptrace "$@" >/dev/full`, "sh", "-p",
-		strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+		strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0")
 	cmd.Dir = t.TempDir()
 	w := runTracer(t, cmd)
 	w.expect("recording process")
-	s.ask(20)
+	s.Ask(20)
 	w.signal(unix.SIGTERM)
 	w.expect("snapshot: x.wpp")
 	w.expect("lost: 0")
 	w.expect("wpptrace: write hot subpaths: ")
 	w.wait(exitError)
 	checkRecording(t, w, "x.wpp", 1000)
-	s.end()
+	s.End()
 }
 
 // --snapshot-every writes one each time, and the recording goes on.
 func TestSnapshotEvery(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--snapshot-every", "0.3")
 	w.expect("recording process")
 	for _, least := range []uint64{1000, 2000} {
-		s.ask(20)
+		s.Ask(20)
 		const most = 20 // snapshots until all of that is in one
 		for range most {
 			w.expect("recording goes on")
@@ -172,15 +172,15 @@ func TestSnapshotEvery(t *testing.T) {
 	w.signal(unix.SIGTERM)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 2000)
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // Snapshots that are asked for faster than they can be written keep nobody from recording, and from
 // ending.
 func TestSnapshotsWithoutEnd(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0",
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0",
 		"--ring-size", "16M")
 	w.expect("slow-down: some")
 	enough, stopped := make(chan struct{}), make(chan struct{})
@@ -197,7 +197,7 @@ func TestSnapshotsWithoutEnd(t *testing.T) {
 	}()
 	w.expect("recording process")
 	for range 20 {
-		s.ask(20)
+		s.Ask(20)
 	}
 	close(enough)
 	<-stopped
@@ -208,21 +208,21 @@ func TestSnapshotsWithoutEnd(t *testing.T) {
 		[]string{"x.wpp", "x.wpp.old"}) {
 		t.Errorf("files: %q", w.files())
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // Where the process is killed, the signal is printed.
 func TestTargetIsKilled(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "0")
 	w.expect("recording process")
-	if err := s.cmd.Process.Signal(unix.SIGSEGV); err != nil {
+	if err := s.Cmd.Process.Signal(unix.SIGSEGV); err != nil {
 		t.Fatal(err)
 	}
-	w.expect(fmt.Sprintf("wpptrace: process %d (bash) was killed by SIGSEGV", s.pid()))
+	w.expect(fmt.Sprintf("wpptrace: process %d (bash) was killed by SIGSEGV", s.PID()))
 	w.wait(0)
-	if stat := statOf(t, w, fmt.Sprintf("bash-%d.wpp", s.pid())); stat.Signal !=
+	if stat := statOf(t, w, fmt.Sprintf("bash-%d.wpp", s.PID())); stat.Signal !=
 		uint32(unix.SIGSEGV) || stat.Status != nil {
 		t.Errorf("killed by signal %d, exit status %v", stat.Signal, stat.Status)
 	}
@@ -230,17 +230,17 @@ func TestTargetIsKilled(t *testing.T) {
 
 // A recording ends with its process, and says so.
 func TestTargetEnds(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "--json")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "0", "--json")
 	w.expect("recording process")
-	s.ask(5)
-	s.end()
-	w.expect(fmt.Sprintf("wpptrace: process %d (bash) has exited with status 7", s.pid()))
+	s.Ask(5)
+	s.End()
+	w.expect(fmt.Sprintf("wpptrace: process %d (bash) has exited with status 7", s.PID()))
 	w.wait(0)
-	if names := w.files(); len(names) != 1 || names[0] != fmt.Sprintf("bash-%d.wpp", s.pid()) {
+	if names := w.files(); len(names) != 1 || names[0] != fmt.Sprintf("bash-%d.wpp", s.PID()) {
 		t.Errorf("files: %q", names)
 	}
-	if status := statOf(t, w, fmt.Sprintf("bash-%d.wpp", s.pid())).Status; status == nil ||
+	if status := statOf(t, w, fmt.Sprintf("bash-%d.wpp", s.PID())).Status; status == nil ||
 		*status != 7 {
 		t.Errorf("exit status %v", status)
 	}
@@ -251,8 +251,8 @@ func TestTargetEnds(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-d", "300ms", "-q", "-o", "x.wpp")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-d", "300ms", "-q", "-o", "x.wpp")
 	w.wait(0)
 	if w.errs.Len() > 0 || w.stdout.Len() > 0 {
 		t.Errorf("with -q: %s%s", w.errs.String(), w.stdout.String())
@@ -261,8 +261,8 @@ func TestDuration(t *testing.T) {
 		t.Errorf("files: %q", names)
 	}
 	endedOn(t, w, "x.wpp", record.DurationOver)
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // A recording of a process that does nothing of its own says so.
@@ -298,26 +298,26 @@ func TestNothingRuns(t *testing.T) {
 
 // A process that is slowed down too much is left alone.
 func TestMaxSlowDown(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "1.01", "-o", "x.wpp")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "1.01", "-o", "x.wpp")
 	w.expect("recording process")
-	if _, err := fmt.Fprintln(s.in, 1<<40); err != nil {
+	if _, err := fmt.Fprintln(s.In, 1<<40); err != nil {
 		// it never answers: the test's end is its end
 		t.Fatal(err)
 	}
 	w.expect("more than --max-slowdown 1.01: detached")
 	w.wait(0)
-	s.isClean()
+	s.IsClean()
 	checkRecording(t, w, "x.wpp", 1000)
 	endedOn(t, w, "x.wpp", record.SlowDown)
 }
 
 // A second signal ends wpptrace at once, whatever it does; no file is left half-written.
 func TestSecondSignal(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o", "x.wpp")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "0", "-o", "x.wpp")
 	w.expect("recording process")
-	s.ask(200)
+	s.Ask(200)
 	w.signal(os.Interrupt)
 	w.signal(unix.SIGTERM)
 	for w.lines.Scan() {
@@ -329,24 +329,24 @@ func TestSecondSignal(t *testing.T) {
 			t.Errorf("%s is left", name)
 		}
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // When wpptrace is killed, the kernel takes the probes out.
 func TestKilled(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o", "x.wpp")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "0", "-o", "x.wpp")
 	w.expect("recording process")
-	s.ask(20)
+	s.Ask(20)
 	w.signal(os.Kill)
 	w.cmd.Wait()
 	if names := w.files(); len(names) > 0 {
 		t.Errorf("files: %q", names)
 	}
-	s.ask(20) // the dying process's links are closed by then, or while this is answered
-	s.becomesClean()
-	s.end()
+	s.Ask(20) // the dying process's links are closed by then, or while this is answered
+	s.BecomesClean()
+	s.End()
 }
 
 // A command that is interrupted goes on untraced, and its status is returned.
@@ -388,20 +388,20 @@ func interruptReader(t *testing.T, status int, argv ...string) {
 
 // Two recordings of one process do not get into each other's way: the second is refused.
 func TestTwice(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o", "x.wpp")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "0", "-o", "x.wpp")
 	w.expect("recording process")
-	second := startTracer(t, "-p", strconv.Itoa(s.pid()))
+	second := startTracer(t, "-p", strconv.Itoa(s.PID()))
 	second.expect("a breakpoint stands there already")
 	second.wait(1)
-	out, _, status := wpptrace("check", "-p", strconv.Itoa(s.pid()))
+	out, _, status := wpptrace("check", "-p", strconv.Itoa(s.PID()))
 	if status != 1 || !strings.Contains(out, "a breakpoint stands there already") {
 		t.Errorf("check: status %d, %s", status, out)
 	}
 	w.signal(os.Interrupt)
 	w.wait(0)
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // Processes that end at any moment of attaching give one clear line, or a recording.
@@ -485,7 +485,7 @@ func TestSignalTwiceAtOnce(t *testing.T) {
 	send()
 	select {
 	case <-s.abort.Done():
-	case <-time.After(patience):
+	case <-time.After(testenv.Patience):
 		t.Error("a later signal does not abort")
 	}
 }
@@ -493,14 +493,14 @@ func TestSignalTwiceAtOnce(t *testing.T) {
 // A signal that comes before the recording has begun ends it: nothing is recorded then, and
 // nothing left.
 func TestInterruptedBeforeItBegins(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--max-slowdown", "0")
 	w.expect("routines, ") // it has planned, and goes on to attach
 	w.signal(os.Interrupt)
 	w.wait(1)
 	w.hasRecordedNothing()
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 }
 
 // That a command has not run is printed.

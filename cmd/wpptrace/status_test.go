@@ -6,16 +6,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"wpptrace/internal/testenv"
 )
 
 // A status line is shown where stderr is a terminal, and taken away at the end.
 func TestStatusLine(t *testing.T) {
-	s := startServer(t)
-	if _, err := fmt.Fprintln(s.in, 1<<40); err != nil {
+	s := testenv.StartServer(t)
+	if _, err := fmt.Fprintln(s.In, 1<<40); err != nil {
 		// it never answers: the test's end is its end
 		t.Fatal(err)
 	}
-	command := "wpptrace -p " + strconv.Itoa(s.pid()) + " -d 2500ms --max-slowdown 0 -o " +
+	command := "wpptrace -p " + strconv.Itoa(s.PID()) + " -d 2500ms --max-slowdown 0 -o " +
 		t.TempDir() + "/x.wpp"
 	out, err := exec.Command("script", "-qec", command, "/dev/null").CombinedOutput()
 	if err != nil {
@@ -31,7 +33,7 @@ func TestStatusLine(t *testing.T) {
 		"paths/s") {
 		t.Errorf("the line stays: %q", text)
 	}
-	s.isClean()
+	s.IsClean()
 }
 
 // TestElsewhereText: a routine of the program that was left out may have used the time. It was said

@@ -226,18 +226,18 @@ func symbolCounts(g *wpp.Grammar) map[uint32]uint64 {
 func TestWindowsAreHarmless(t *testing.T) {
 	questions := []int{2000, 50, 3000, 10}
 	want := answers(t, questions...)
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--overhead", "5", "--window",
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "--overhead", "5", "--window",
 		"1ms")
 	w.expect("recording process")
 	var got []string
 	for _, n := range questions {
-		got = append(got, s.ask(n))
+		got = append(got, s.Ask(n))
 	}
 	w.signal(os.Interrupt)
 	w.wait(0)
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 	if !slices.Equal(got, want) {
 		t.Errorf("the server answered %q, untraced %q", got, want)
 	}
@@ -245,12 +245,12 @@ func TestWindowsAreHarmless(t *testing.T) {
 
 // What the budget allows is traced without a gap.
 func TestOneWindowWhereItIsCheap(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-d", "2s", "-o", "x.wpp", "-F",
+	s := testenv.StartServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-d", "2s", "-o", "x.wpp", "-F",
 		"^read_builtin$", "--overhead", "50")
 	w.expect("recording process")
 	for range 50 {
-		s.ask(10)
+		s.Ask(10)
 	}
 	w.wait(0)
 	if strings.Contains(w.errs.String(), "windows") {
@@ -259,7 +259,7 @@ func TestOneWindowWhereItIsCheap(t *testing.T) {
 	if stat := checkRecording(t, w, "x.wpp", 50); stat.Windows != 0 || stat.Sampled != 1 {
 		t.Errorf("%d windows, %v sampled", stat.Windows, stat.Sampled)
 	}
-	s.end()
+	s.End()
 }
 
 // calls makes some ten million calls a second, and says after so many how many there were and what

@@ -35,9 +35,9 @@ func TestLossOfOtherThreads(t *testing.T) {
 func recordWithLosses(t *testing.T, tids ...int) *Recorder {
 	t.Helper()
 	s := startServer(t)
-	r := s.record(tids...)
+	r := recordSubject(t, s, tids...)
 	for range 3 {
-		s.ask(20) // nobody reads meanwhile
+		s.Ask(20) // nobody reads meanwhile
 		if err := r.threads.drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -45,8 +45,8 @@ func recordWithLosses(t *testing.T, tids ...int) *Recorder {
 	if err := r.finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 	return r
 }
 
@@ -98,7 +98,7 @@ func countGaps(t *testing.T, s *wpp.Snapshot) int {
 // What a thread lost that came to its end in a window once had nowhere to go when the recording
 // ended.
 func TestLossOfAThreadThatEndsInAWindow(t *testing.T) {
-	s := startSubject(t, exec.Command(testenv.CompileC(t, `
+	s := testenv.StartSubject(t, exec.Command(testenv.CompileC(t, `
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,8 +118,8 @@ int main(void)
 	}
 	return 7;
 }`, "-O1", "-pthread")))
-	r := s.record()
-	s.ask(20_000) // nobody reads meanwhile
+	r := recordSubject(t, s)
+	s.Ask(20_000) // nobody reads meanwhile
 	setWindows(r, target.Times{}, 1)
 	r.windows.begin()
 	if err := r.windows.close(t.Context()); err != nil {
@@ -128,8 +128,8 @@ int main(void)
 	if err := r.finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 	m, err := r.session.Counters().Metrics()
 	if f := r.figures(); err != nil || m.LostHits == 0 || f.Lost != m.LostHits {
 		t.Errorf("the kernel lost %d hits (%v), the figures say %d", m.LostHits, err, f.Lost)
@@ -140,7 +140,7 @@ int main(void)
 // budget; one that has nothing to do pays nothing.
 func TestChangeIsCharged(t *testing.T) {
 	s := startServer(t)
-	r := s.record()
+	r := recordSubject(t, s)
 	for load, charged := range map[float64]bool{1: true, 2: true, 0: false} {
 		used, err := r.usage.used()
 		if err != nil {

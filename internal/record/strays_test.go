@@ -11,7 +11,7 @@ import (
 // such a one takes: thousands of them were too much for a small control group.
 func TestLostEnds(t *testing.T) {
 	const begin, fill, end = 2, 3, 4
-	s := startSubject(t, exec.Command(testenv.CompileC(t, `
+	s := testenv.StartSubject(t, exec.Command(testenv.CompileC(t, `
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -45,12 +45,12 @@ int main(void)
 	}
 	return 7;
 }`, "-O1", "-pthread")))
-	r := s.record()
+	r := recordSubject(t, s)
 	for _, what := range []int{begin, fill, end} {
 		if what == fill { // nobody reads from here on
 			must(t, r.threads.drain(t.Context()))
 		}
-		s.ask(what)
+		s.Ask(what)
 	}
 	stray := func() *thread {
 		list, err := r.threads.strays()
@@ -77,8 +77,8 @@ int main(void)
 		t.Errorf("%+v: is to be over, and to report its losses", lost)
 	}
 	must(t, r.finish(t.Context()))
-	s.isClean()
-	s.end()
+	s.IsClean()
+	s.End()
 	m, err := r.session.Counters().Metrics()
 	if f := r.figures(); err != nil || f.Lost != m.LostHits || f.Anomalies != 0 {
 		t.Errorf("the kernel lost %d hits (%v), the figures say %d; %d anomalies", m.LostHits, err,

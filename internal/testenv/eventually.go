@@ -2,12 +2,21 @@ package testenv
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 )
 
 // Patience is how long Eventually waits: what takes longer has failed, however busy the machine is.
-const Patience = 2 * time.Minute
+// With make soak tests do more, and it is longer.
+var Patience = patience()
+
+func patience() time.Duration {
+	if os.Getenv("WPPTRACE_SOAK") != "" {
+		return time.Hour
+	}
+	return 2 * time.Minute
+}
 
 // Eventually waits until something is so, which it asks every millisecond. Where it is not so
 // within Patience, the test ends, and says what it has waited for. It is called by the test's

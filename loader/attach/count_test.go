@@ -28,7 +28,7 @@ func TestCount(t *testing.T) {
 	if err != nil || hits == 0 {
 		t.Fatalf("%d hits, %v", hits, err)
 	}
-	if err := CheckText(s.Process, s.session.images.executable().image); err != nil {
+	if err := checkText(s.Process, s.session.images.executable().image); err != nil {
 		t.Error(err)
 	}
 	if hits, err := s.session.Count(sites[:1], wait); hits != 0 || err != nil {
@@ -44,7 +44,7 @@ func TestCount(t *testing.T) {
 	if _, err := s.session.Count(sites, func() error { return trouble }); !errors.Is(err, trouble) {
 		t.Errorf("error %v", err)
 	}
-	if err := CheckText(s.Process, s.session.images.executable().image); err != nil {
+	if err := checkText(s.Process, s.session.images.executable().image); err != nil {
 		t.Error(err)
 	}
 	if events, _ := drain(t, s.session); len(events) != 0 {

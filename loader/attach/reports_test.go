@@ -66,7 +66,7 @@ func TestHits(t *testing.T) {
 	if err := s.session.Detach(); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckText(s.Process, s.session.images.executable().image); err != nil {
+	if err := checkText(s.Process, s.session.images.executable().image); err != nil {
 		t.Errorf("after detaching: %v", err)
 	}
 	if err := s.session.Flush(t.Context()); err != nil {

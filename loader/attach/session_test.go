@@ -133,7 +133,7 @@ func TestSession(t *testing.T) {
 	if err := s.session.Attach(s.exe); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckText(s.Process, s.session.images.executable().image); !errors.Is(err,
+	if err := checkText(s.Process, s.session.images.executable().image); !errors.Is(err,
 		ErrBreakpoint) {
 		t.Errorf("no probe stands: %v", err)
 	}
@@ -284,7 +284,7 @@ func TestChangedText(t *testing.T) {
 			!strings.Contains(err.Error(), "(true)") {
 			t.Errorf("attach: %v, want %s", err, c.want)
 		}
-		if err := CheckText(s.Process, s.session.images.executable().image); err == nil {
+		if err := checkText(s.Process, s.session.images.executable().image); err == nil {
 			t.Error("check of the text: no error")
 		}
 		if after := openFiles(t); after != before {
@@ -474,4 +474,18 @@ func TestVerifierIsSoonDone(t *testing.T) {
 				most)
 		}
 	}
+}
+
+// checkText compares the code of the process with the file's, byte by byte, and fails where they
+// differ.
+func checkText(p *target.Process, im *image.Image) error {
+	base, err := Base(p, im)
+	if err != nil {
+		return err
+	}
+	list, err := (&mapped{image: im, base: base}).altered(p, nil)
+	if err == nil && len(list) > 0 {
+		err = fmt.Errorf("at %x of process %d %s", list[0].Lo, p.PID, list[0].Why)
+	}
+	return err
 }

@@ -146,17 +146,3 @@ func (m *mapped) readSites(p *target.Process, check func(s *plan.Site, b byte) e
 	}
 	return nil
 }
-
-// CheckText compares the code of the process with the file's, byte by byte, and fails where they
-// differ.
-func CheckText(p *target.Process, im *image.Image) error {
-	base, err := Base(p, im)
-	if err != nil {
-		return err
-	}
-	list, err := (&mapped{image: im, base: base}).altered(p, nil)
-	if err == nil && len(list) > 0 {
-		err = fmt.Errorf("at %x of process %d %s", list[0].Lo, p.PID, list[0].Why)
-	}
-	return err
-}
