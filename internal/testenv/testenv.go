@@ -1,5 +1,6 @@
 // Package testenv knows what tests may expect of the machine. Where CI is set, all is installed
 // that .ci/run asks for: a test that went without a program would go unnoticed there, and fails.
+// It has the programs that tests of several packages compile, run and trace.
 package testenv
 
 import (

@@ -16,6 +16,7 @@ import (
 
 	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
+	"wpptrace/internal/remedy"
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/guard"
@@ -446,7 +447,7 @@ func TestLoadError(t *testing.T) {
 		{unix.EPERM, "run wpptrace as root"},
 		{unix.ENOSYS, "no bpf system call"},
 		{ebpf.ErrNotSupported, "Linux 6.1 or later"},
-		{unix.ENOMEM, "load the BPF program: cannot allocate memory"},
+		{unix.ENOMEM, "load the BPF program: map: cannot allocate memory"},
 		{&ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"one", "two"}},
 			"load the BPF program: permission denied: Linux 6.1 or later is needed"},
 	} {
@@ -454,6 +455,10 @@ func TestLoadError(t *testing.T) {
 			strings.Contains(got, "\n") {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
+	}
+	var mended *remedy.Error
+	if !errors.As(loadError(unix.ENOMEM), &mended) || mended.Kind != remedy.LessKernelMem {
+		t.Errorf("for too little memory there is no remedy: %v", mended)
 	}
 }
 
