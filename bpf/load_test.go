@@ -8,17 +8,19 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	spec, err := LoadTracer()
-	if err != nil {
-		t.Fatal(err)
+	for _, load := range []func() (*ebpf.CollectionSpec, error){LoadTracer, LoadSample} {
+		spec, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ebpf.NewCollection(spec)
+		var ve *ebpf.VerifierError
+		if errors.As(err, &ve) {
+			t.Fatalf("%+v", ve)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
 	}
-	c, err := ebpf.NewCollection(spec)
-	var ve *ebpf.VerifierError
-	if errors.As(err, &ve) {
-		t.Fatalf("%+v", ve)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
 }

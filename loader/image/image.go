@@ -272,6 +272,16 @@ func (im *Image) FileOffset(addr uint64) (uint64, bool) {
 	return 0, false
 }
 
+// Address is the link-time address of the code at an offset in the file, the reverse of FileOffset.
+func (im *Image) Address(offset uint64) (uint64, bool) {
+	for _, s := range im.Segments {
+		if offset >= s.Offset && offset-s.Offset < s.FileLen {
+			return offset - s.Offset + s.Addr, true
+		}
+	}
+	return 0, false
+}
+
 func (im *Image) readBuildID() error {
 	if s := im.Section(".note.gnu.build-id"); s != nil {
 		im.BuildID = buildID(s.Data)

@@ -54,6 +54,9 @@ func checkBytes(t *testing.T, im *Image, path string) {
 		if !ok || code == nil || !bytes.Equal(code, file[offset:offset+uint64(len(code))]) {
 			t.Fatalf("code at %#x: file offset %#x, ok %v, %d bytes", r.Lo, offset, ok, len(code))
 		}
+		if back, ok := im.Address(offset); !ok || back != r.Lo {
+			t.Fatalf("file offset %#x of code at %#x is of %#x, %v", offset, r.Lo, back, ok)
+		}
 	}
 	text := im.Section(".text")
 	end := text.Addr + uint64(len(text.Data))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -39,7 +40,7 @@ func (p *Process) Mappings(of *os.File) ([]Mapping, error) {
 		return nil, fmt.Errorf("look at %s of process %d: %w", of.Name(), p.PID, err)
 	}
 	var list []Mapping
-	err = readMaps(p.proc("maps"), func(m Mapping, f fileID, _ string) {
+	err = readMaps(p.proc("maps"), func(m Mapping, f FileID, _ string) {
 		if f == id {
 			list = append(list, m)
 		}
@@ -54,7 +55,7 @@ func (p *Process) Mappings(of *os.File) ([]Mapping, error) {
 type Library struct {
 	Path string // in the process's own mount namespace: a name, and nothing to open
 	code Mapping
-	id   fileID
+	id   FileID
 }
 
 // Same reports whether two libraries are the same file.
@@ -71,9 +72,9 @@ func (p *Process) Libraries() ([]Library, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at the executable of process %d: %w", p.PID, err)
 	}
-	seen := map[fileID]bool{executable: true}
+	seen := map[FileID]bool{executable: true}
 	var list []Library
-	err = readMaps(p.proc("maps"), func(m Mapping, f fileID, path string) {
+	err = readMaps(p.proc("maps"), func(m Mapping, f FileID, path string) {
 		if m.Exec && f.inode != 0 && strings.HasPrefix(path, "/") && !seen[f] {
 			seen[f] = true
 			list = append(list, Library{p.libraryPath(m, path), m, f})
@@ -159,24 +160,34 @@ func (p *Process) OpenLibrary(l Library) (*os.File, error) {
 	return f, nil
 }
 
-// A fileID is what /proc/PID/maps calls a file. It need not be what stat says: on btrfs a subvolume
+// A FileID is what /proc/PID/maps calls a file, the same in all processes and for all mappings of
+// it; the zero value is none. It need not be what stat says: on btrfs a subvolume
 // has a device of its own there, on overlayfs a file has a device and an inode of the layer that it
 // is in.
-type fileID struct {
+type FileID struct {
 	device string
 	inode  uint64
 }
 
-// inMaps finds out what a file is called in maps: it is mapped here, and looked up among our own
-// mappings.
-func inMaps(file *os.File) (id fileID, err error) {
+// IDOf finds out what a file is called in /proc/PID/maps: it is mapped here, and looked up among our
+// own mappings.
+func IDOf(f *os.File) (FileID, error) {
+	id, err := inMaps(f)
+	if err != nil {
+		return FileID{}, fmt.Errorf("look at %s: %w", f.Name(), err)
+	}
+	return id, nil
+}
+
+// inMaps is IDOf, whose caller says in its error which file it is.
+func inMaps(file *os.File) (id FileID, err error) {
 	data, err := unix.Mmap(int(file.Fd()), 0, 1, unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
-		return fileID{}, fmt.Errorf("map it: %w", err)
+		return FileID{}, fmt.Errorf("map it: %w", err)
 	}
 	defer unix.Munmap(data)
 	at := addressOf(data)
-	err = readMaps("/proc/self/maps", func(m Mapping, f fileID, _ string) {
+	err = readMaps("/proc/self/maps", func(m Mapping, f FileID, _ string) {
 		if m.Lo <= at && at < m.Hi {
 			id = f
 		}
@@ -190,13 +201,18 @@ func addressOf(data []byte) uint64 {
 }
 
 // readMaps hands over the lines of a /proc/PID/maps.
-func readMaps(path string, each func(m Mapping, f fileID, path string)) error {
+func readMaps(path string, each func(m Mapping, f FileID, path string)) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	scan := bufio.NewScanner(f)
+	return scanMaps(f, each)
+}
+
+// scanMaps is readMaps of what is open.
+func scanMaps(maps io.Reader, each func(m Mapping, f FileID, path string)) error {
+	scan := bufio.NewScanner(maps)
 	for scan.Scan() {
 		if m, id, ok := parseMapping(scan.Text()); ok {
 			each(m, id, mappedPath(scan.Text()))
@@ -217,14 +233,14 @@ func mappedPath(line string) string {
 }
 
 // parseMapping reads a line of /proc/PID/maps.
-func parseMapping(line string) (m Mapping, id fileID, ok bool) {
+func parseMapping(line string) (m Mapping, id FileID, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 5 || len(f[1]) < 4 {
-		return Mapping{}, fileID{}, false
+		return Mapping{}, FileID{}, false
 	}
 	lo, hi, found := strings.Cut(f[0], "-")
 	if !found {
-		return Mapping{}, fileID{}, false
+		return Mapping{}, FileID{}, false
 	}
 	var errs [4]error
 	m.Lo, errs[0] = strconv.ParseUint(lo, 16, 64)
@@ -235,7 +251,7 @@ func parseMapping(line string) (m Mapping, id fileID, ok bool) {
 	m.Write, m.Exec, m.Shared = f[1][1] == 'w', f[1][2] == 'x', f[1][3] == 's'
 	for _, err := range errs {
 		if err != nil {
-			return Mapping{}, fileID{}, false
+			return Mapping{}, FileID{}, false
 		}
 	}
 	return m, id, true

@@ -35,23 +35,23 @@ func TestParseMapping(t *testing.T) {
 	for _, c := range []struct {
 		line string
 		want Mapping
-		file fileID
+		file FileID
 		ok   bool
 	}{
 		{"555555554000-555555556000 r--p 00000000 fe:00 1234    /usr/bin/true",
-			Mapping{Lo: 0x555555554000, Hi: 0x555555556000}, fileID{"fe:00", 1234}, true},
+			Mapping{Lo: 0x555555554000, Hi: 0x555555556000}, FileID{"fe:00", 1234}, true},
 		{"555555556000-55555555a000 r-xp 00002000 fe:00 1234    /a file (deleted)",
 			Mapping{Lo: 0x555555556000, Hi: 0x55555555a000, Offset: 0x2000, Exec: true},
-			fileID{"fe:00", 1234}, true},
+			FileID{"fe:00", 1234}, true},
 		{"7ffff7fc9000-7ffff7fcd000 r--p 00000000 00:00 0       [vvar]",
-			Mapping{Lo: 0x7ffff7fc9000, Hi: 0x7ffff7fcd000}, fileID{"00:00", 0}, true},
+			Mapping{Lo: 0x7ffff7fc9000, Hi: 0x7ffff7fcd000}, FileID{"00:00", 0}, true},
 		{"400000-401000 rwxs 00000000 fe:00 1234",
 			Mapping{Lo: 0x400000, Hi: 0x401000, Exec: true, Write: true, Shared: true},
-			fileID{"fe:00", 1234}, true},
-		{"555555556000 r-xp 00002000 fe:00 1234", Mapping{}, fileID{}, false},
-		{"555555556000-x r-xp 00002000 fe:00 1234", Mapping{}, fileID{}, false},
-		{"5-6 r 0 0 0", Mapping{}, fileID{}, false},
-		{"", Mapping{}, fileID{}, false},
+			FileID{"fe:00", 1234}, true},
+		{"555555556000 r-xp 00002000 fe:00 1234", Mapping{}, FileID{}, false},
+		{"555555556000-x r-xp 00002000 fe:00 1234", Mapping{}, FileID{}, false},
+		{"5-6 r 0 0 0", Mapping{}, FileID{}, false},
+		{"", Mapping{}, FileID{}, false},
 	} {
 		got, file, ok := parseMapping(c.line)
 		if got != c.want || file != c.file || ok != c.ok {
@@ -90,7 +90,7 @@ func FuzzParseMapping(f *testing.F) {
 	f.Add("555555556000-55555555a000 r-xp 00002000 fe:00 1234    /usr/bin/true")
 	f.Add("- r-xp  ")
 	f.Fuzz(func(t *testing.T, line string) {
-		if m, file, ok := parseMapping(line); !ok && (m != Mapping{} || file != fileID{}) {
+		if m, file, ok := parseMapping(line); !ok && (m != Mapping{} || file != FileID{}) {
 			t.Errorf("%q: %+v %v, but not ok", line, m, file)
 		}
 	})

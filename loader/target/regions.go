@@ -24,7 +24,7 @@ func (p *Process) Regions(of *os.File, lo, hi uint64) ([]Region, error) {
 		return nil, fmt.Errorf("look at %s of process %d: %w", of.Name(), p.PID, err)
 	}
 	var list []Region
-	err = readMaps(p.proc("maps"), func(m Mapping, f fileID, _ string) {
+	err = readMaps(p.proc("maps"), func(m Mapping, f FileID, _ string) {
 		if m.Lo < hi && lo < m.Hi {
 			list = append(list, Region{m, f == id})
 		}

@@ -1,0 +1,47 @@
+package sample_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"wpptrace/internal/record/sample"
+	"wpptrace/loader/target"
+)
+
+// Where this process's own CPU time goes. It takes capabilities, so that it is not run.
+func ExampleStart() {
+	p, err := target.Open(os.Getpid())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer p.Close()
+	s, err := sample.Start(p, sample.Options{})
+	if errors.Is(err, sample.ErrNotAllowed) {
+		return // go on without
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Close()
+	time.Sleep(time.Second)
+	c, err := s.Take()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, i := range c.Images {
+		share := sample.Share{Samples: i.Total(), Of: c.Total()}
+		lo, hi := share.Interval()
+		fmt.Printf("%s: %.3f to %.3f\n", i.Name, lo, hi)
+	}
+}
+
+func ExampleShare_Interval() {
+	lo, hi := sample.Share{Samples: 81, Of: 263}.Interval()
+	fmt.Printf("%.3f to %.3f\n", lo, hi)
+	// Output: 0.254 to 0.368
+}
