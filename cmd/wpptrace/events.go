@@ -58,6 +58,8 @@ func (p *printer) process() string { return fmt.Sprintf("process %d (%s)", p.pid
 // handle prints an event of a recording.
 func (p *printer) handle(event record.Event) {
 	switch e := event.(type) {
+	case record.NotSampled:
+		p.say("where the CPU time of %s goes will not be known: %s", p.process(), oneLine(e.Err))
 	case record.Planned:
 		p.sayEach(planreport.Lines(e, p.flags.selection.compiled))
 	case record.Forecast:

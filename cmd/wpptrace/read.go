@@ -14,6 +14,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/format"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/memory"
 	"wpptrace/query"
@@ -377,7 +378,7 @@ func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	if statErr == nil && st.Size() <= smallFile {
 		debug.SetGCPercent(400)
 	}
-	s, err := store.ReadFile(path)
+	s, err := store.ReadFile(path, samples.Kind)
 	if s == nil {
 		return nil, 0, err
 	}

@@ -13,6 +13,7 @@ import (
 // order they come, the package's documentation says.
 type Event interface{ event() }
 
+func (NotSampled) event()       {}
 func (Planned) event()          {}
 func (Forecast) event()         {}
 func (Attached) event()         {}
@@ -30,6 +31,10 @@ func (SnapshotFailed) event()   {}
 func (DebugInfoMissing) event() {}
 func (Progress) event()         {}
 func (Ended) event()            {}
+
+// NotSampled says that it will not be known where the CPU time of the process goes, and why. All
+// else is recorded. It comes before Planned.
+type NotSampled struct{ Err error }
 
 // Planned says which probes a recording takes. Nothing has touched the process yet.
 type Planned struct {

@@ -21,7 +21,17 @@ type images struct {
 	threads   *threads
 	troubles  *debugTroubles
 	libraries *libraries
+	ids       []target.FileID // of the files of the plan's parts
 	handle    func(Event)
+}
+
+// identify notes which file the plan's next part is of.
+func (m *images) identify(f *os.File) error {
+	id, err := target.IDOf(f)
+	if err == nil {
+		m.ids = append(m.ids, id)
+	}
+	return err
 }
 
 // addLibraries has those libraries traced that the selection names and that the process has mapped
@@ -67,6 +77,9 @@ func (m *images) planLibrary(lib target.Library) (*Program, error) {
 func (m *images) addLibrary(made *Program) error {
 	m.troubles.notePassedOver(made.Image)
 	if err := m.decoder.Grow(); err != nil {
+		return err
+	}
+	if err := m.identify(m.libraries.last()); err != nil {
 		return err
 	}
 	m.raw.define(made.Plan)

@@ -15,6 +15,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/decoder"
 	"wpptrace/internal/record/overhead"
@@ -42,7 +43,8 @@ type Recorder struct {
 	libraries *libraries
 	images    *images
 	usage     *usage
-	windows   *windows // nil: there is no budget
+	sampling  *sampling // nil: the process is not sampled
+	windows   *windows  // nil: there is no budget
 	raw       *rawTrace
 	forks     forks
 
@@ -80,7 +82,12 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 		r.exe.Close()
 		return nil, gone(p, target.ErrGone)
 	}
+	if r.sampling, err = beginSampling(&r.options, handle); err != nil {
+		r.exe.Close()
+		return nil, replaced(p, run, err)
+	}
 	if err := r.load(); err != nil {
+		r.sampling.close()
 		r.exe.Close()
 		return nil, replaced(p, run, err)
 	}
@@ -177,10 +184,16 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		program: r.program, decoder: r.decoder, threads: r.threads, figures: r.figures,
 		troubles: troubles,
 		command:  o.Process.Command(),
+		profile: func() *samples.Profile {
+			return r.sampling.profile(r.program.Plan, r.images.ids)
+		},
 	}
 	r.images = &images{
 		program: r.program, exe: r.exe, session: r.session, decoder: r.decoder, raw: r.raw,
 		threads: r.threads, troubles: troubles, libraries: r.libraries, handle: r.handle,
+	}
+	if err := r.images.identify(r.exe); err != nil {
+		return err
 	}
 	streams.AddOther(r.snapshots.bytes)
 	streams.Begin(r.snapshots.tables)
@@ -201,6 +214,8 @@ func (r *Recorder) attach() error {
 			return err
 		}
 	}
+	r.sampling.take()
+	r.sampling.pause()
 	if err := r.windows.change(now.uses,
 		func() error { return r.session.Attach(r.exe) }); err != nil {
 		return err
@@ -238,7 +253,8 @@ func (r *Recorder) schedule(now load) error {
 	r.windows = &windows{
 		schedule: overhead.NewScheduler(r.options.Overhead, r.options.Window, used, now.uses,
 			r.threads.rare),
-		usage: r.usage, threads: r.threads, attach: r.images.attachAgain, handle: r.handle,
+		usage: r.usage, threads: r.threads, attach: r.images.attachAgain, sampling: r.sampling,
+		handle: r.handle,
 	}
 	return nil
 }
@@ -362,6 +378,7 @@ func (r *Recorder) finish(abort context.Context) error {
 	if !r.options.Process.Alive() {
 		r.usage.sample() // some of its hits have come but now
 	}
+	r.sampling.take()
 	r.threads.end()
 	return err
 }
@@ -372,6 +389,7 @@ func (r *Recorder) Out() <-chan struct{} { return r.isOut }
 // Close frees everything; what is attached is detached.
 func (r *Recorder) Close() {
 	r.usage.meter.Close()
+	r.sampling.close()
 	r.session.Close()
 	r.out()
 	if err := r.abandon(); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/decoder"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
@@ -22,6 +23,7 @@ type snapshots struct {
 	symbols  []wpp.Symbol // of the alphabet, as far as snapshots have needed them
 	troubles *debugTroubles
 	command  []string
+	profile  func() *samples.Profile // of the CPU time so far; nil: there is none
 }
 
 // bytes is how much memory the tables of snapshots take, but for those of the plan.
@@ -35,6 +37,7 @@ func (s *snapshots) bytes() uint64 {
 // recorded.
 func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	_, program := s.tables(0)
+	profile := s.profile()
 	var threads []wpp.Thread
 	var grammars []func() (*wpp.Grammar, error)
 	for _, t := range s.threads.all {
@@ -48,6 +51,9 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 			return nil, err
 		}
 		made.Threads = threads
+		if profile != nil {
+			made.Sections = append(made.Sections, profile.Section())
+		}
 		for i := range threads {
 			if threads[i].Grammar, err = grammars[i](); err != nil {
 				return nil, fmt.Errorf("copy the record of thread %d: %w", threads[i].TID, err)

@@ -88,6 +88,7 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 		if pacing.isSampleDue() {
 			r.usage.sample()
 		}
+		r.sampling.keep()
 		r.handle(Progress{r.status})
 	}
 }

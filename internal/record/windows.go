@@ -18,6 +18,7 @@ type windows struct {
 	schedule *overhead.Scheduler
 	usage    *usage
 	threads  *threads
+	sampling *sampling
 	attach   func() error // puts the probes in again, in libraries too
 	handle   func(Event)
 	// calm gives up the precedence that wpptrace has while a window is open: it is to be closed in
@@ -111,21 +112,27 @@ func (w *windows) close(ctx context.Context) error {
 	if err := w.threads.leave(); err != nil {
 		return err
 	}
-	return w.countRareSites()
+	err = w.countRareSites()
+	w.sampling.resume()
+	return err
 }
 
 // open puts the probes in again, and lets the window begin.
 func (w *windows) open(ctx context.Context) error {
 	session := w.threads.session
+	w.sampling.pause()
 	if err := w.change(w.schedule.LoadBeforeOpening(), w.attach); err != nil {
 		if errors.Is(err, attach.ErrBreakpoint) && !session.Attached() &&
 			w.schedule.MayTryAgain() {
+			w.sampling.resume()
 			return nil
 		}
 		return err
 	}
 	if !w.schedule.Begins(w.threads.process.Sleeping()) {
-		return w.change(w.schedule.Load(), func() error { return w.threads.detach(ctx) })
+		err := w.change(w.schedule.Load(), func() error { return w.threads.detach(ctx) })
+		w.sampling.resume()
+		return err
 	}
 	if err := session.Enable(false); err != nil {
 		return err

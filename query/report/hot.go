@@ -61,6 +61,7 @@ func estimate(r *query.HotReport, scale float64) *query.HotReport {
 }
 
 func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
+	writeTime(out, s)
 	title := "Command: " + names.Printable(strings.Join(s.Figures.Command, " "))
 	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, text.Count(r.Threads, "thread"))
 	if r.Threads == 0 { // nothing ran of any
@@ -267,9 +268,11 @@ type HotJSON struct {
 	Unused int `json:"unused,omitempty"`
 	// the share of the program's own CPU time that was traced; null: not known, but at most
 	// sampled_most
-	Sampled     *float64      `json:"sampled"`
-	SampledMost *float64      `json:"sampled_most"` // null where sampled is known
-	Subpaths    []SubpathJSON `json:"subpaths"`     // the hottest first
+	Sampled     *float64 `json:"sampled"`
+	SampledMost *float64 `json:"sampled_most"` // null where sampled is known
+	// where all CPU time of the process went, by samples; null: none were taken
+	CPUTime  *TimeJSON     `json:"cpu_time"`
+	Subpaths []SubpathJSON `json:"subpaths"` // the hottest first
 }
 
 // SubpathJSON is a hot subpath.
@@ -292,11 +295,15 @@ type SubpathJSON struct {
 // of a share of the run, counts and costs are estimates of the whole.
 func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
 	r = estimate(r, s.Figures.Scale())
+	cpuTime, err := timeJSON(s)
+	if err != nil {
+		return fmt.Errorf("write hot subpaths: %w", err)
+	}
 	report := HotJSON{
 		SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength,
 		r.Query.MaxLength,
 		r.MinCost, r.Found, r.Unpriced, r.Unused, known(query.Sampled(&s.Figures), 0),
-		known(s.Figures.SampledMost, 0), []SubpathJSON{},
+		known(s.Figures.SampledMost, 0), cpuTime, []SubpathJSON{},
 	}
 	labels := NewLabels(s)
 	for _, p := range r.Subpaths {

@@ -1,7 +1,7 @@
 // Package sample knows where the CPU time of a process goes. A Sampler has each CPU count, once a
 // period, where the process is, if it is its turn there: in the kernel, at which address of which
-// image, or in code of no file. Counts are what came up, as data; a Share says how sure a share of
-// them is.
+// image, or in code of no file. Counts are what came up, as data; samples.Share
+// says how sure a share of them is.
 //
 // The clocks are perf events of the kind cpu-clock, which take no counters of the processor, so
 // that they run in virtual machines too. What they count goes to a BPF program and not to perf's

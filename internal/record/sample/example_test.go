@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/record/sample"
 	"wpptrace/loader/target"
 )
@@ -34,14 +35,8 @@ func ExampleStart() {
 		return
 	}
 	for _, i := range c.Images {
-		share := sample.Share{Samples: i.Total(), Of: c.Total()}
+		share := samples.Share{Samples: i.Total(), Of: c.Total()}
 		lo, hi := share.Interval()
 		fmt.Printf("%s: %.3f to %.3f\n", i.Name, lo, hi)
 	}
-}
-
-func ExampleShare_Interval() {
-	lo, hi := sample.Share{Samples: 81, Of: 263}.Interval()
-	fmt.Printf("%.3f to %.3f\n", lo, hi)
-	// Output: 0.254 to 0.368
 }

@@ -36,6 +36,9 @@ type Sampler struct {
 	cost, least time.Duration // of a sample; between two
 	renewed     time.Time     // the periods
 
+	paused   bool
+	pausedAt time.Duration // of CPU time used
+
 	executable target.FileID
 	code       []target.Code // as last listed
 	last       totals
@@ -99,8 +102,8 @@ func (s *Sampler) setClocks(o Options) (err error) {
 	if _, err := s.drain(nil); err != nil { // what our own thread has done
 		return err
 	}
-	if err := s.objects.Target.Set(uint32(s.process.PID)); err != nil {
-		return fmt.Errorf("name the process: %w", err)
+	if err := s.sample(s.process.PID); err != nil {
+		return err
 	}
 	if s.last, err = s.totals(); err != nil {
 		return err
@@ -184,11 +187,47 @@ func (s *Sampler) renew() error {
 	return nil
 }
 
-func (s *Sampler) totals() (t totals, err error) {
-	t.cpu = s.last.cpu
-	if used, err := s.used(); err == nil { // it may have ended
-		t.cpu = used.CPU
+// Pause has nothing counted until Resume, neither samples nor CPU time.
+func (s *Sampler) Pause() error {
+	if s.paused {
+		return nil
 	}
+	s.pausedAt, s.paused = s.cpuTime(), true
+	return s.sample(0)
+}
+
+// Resume ends a Pause.
+func (s *Sampler) Resume() error {
+	if !s.paused {
+		return nil
+	}
+	s.last.cpu += s.cpuTime() - s.pausedAt
+	s.paused = false
+	return s.sample(s.process.PID)
+}
+
+// sample has the process of a number counted from now on; 0: none.
+func (s *Sampler) sample(pid int) error {
+	if err := s.objects.Target.Set(uint32(pid)); err != nil {
+		return fmt.Errorf("name the process that is sampled: %w", err)
+	}
+	return nil
+}
+
+// cpuTime is what the process has used; the last that is known, if it has ended.
+func (s *Sampler) cpuTime() time.Duration {
+	if s.paused {
+		return s.pausedAt
+	}
+	used, err := s.used()
+	if err != nil {
+		return s.last.cpu
+	}
+	return used.CPU
+}
+
+func (s *Sampler) totals() (t totals, err error) {
+	t.cpu = s.cpuTime()
 	err = errors.Join(s.objects.InKernel.Get(&t.kernel), s.objects.Lost.Get(&t.lost))
 	return t, err
 }

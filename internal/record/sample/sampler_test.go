@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
@@ -162,14 +163,14 @@ func TestShares(t *testing.T) {
 		after[i] -= before[i]
 		spent += after[i]
 	}
-	for i, samples := range []uint64{by["seven"], by["three"], libm + by["waves"], jit} {
-		share, want := Share{samples, user}, after[i]/(spent-after[4]+before[4])
+	for i, n := range []uint64{by["seven"], by["three"], libm + by["waves"], jit} {
+		share, want := samples.Share{Samples: n, Of: user}, after[i]/(spent-after[4]+before[4])
 		if !near(share, want) {
 			t.Errorf("part %d: share %.3f of user mode, by its own clock %.3f", i, share.Value(), want)
 		}
 	}
 	// interrupts that come in other parts are in the kernel, too
-	share, least := Share{c.Kernel, c.Total()}, (after[4]-before[4])/spent
+	share, least := samples.Share{Samples: c.Kernel, Of: c.Total()}, (after[4]-before[4])/spent
 	if share.Value() < least && !near(share, least) {
 		t.Errorf("kernel: share %.3f, by its own clock %.3f", share.Value(), least)
 	}
@@ -180,7 +181,7 @@ func TestShares(t *testing.T) {
 
 // near reports whether a share is within 3 points of another, or as near as chance has it 999 times
 // of 1000.
-func near(s Share, other float64) bool {
+func near(s samples.Share, other float64) bool {
 	const points = 0.03
 	lo, hi := s.Interval()
 	return math.Abs(s.Value()-other) < max(points, (hi-lo)*0.85)
@@ -257,7 +258,7 @@ func TestSharesAsPerfHasThem(t *testing.T) {
 	ours := routines(t, c, program)
 	ours["kernel"] = c.Kernel
 	for _, name := range []string{"seven", "three", "kernel"} {
-		share := Share{ours[name], c.Total()}
+		share := samples.Share{Samples: ours[name], Of: c.Total()}
 		t.Logf("%s: %.3f, by perf %.3f", name, share.Value(), theirs[name])
 		if !near(share, theirs[name]) {
 			t.Errorf("%s: %.3f, by perf %.3f", name, share.Value(), theirs[name])
@@ -272,7 +273,7 @@ func TestNewThreads(t *testing.T) {
 	s := sampler(t, p.Process, Options{})
 	c := take(t, s, 500*time.Millisecond)
 	by := routines(t, c, program)
-	if share := (Share{by["work"], c.Total()}); share.Of < 200 || share.Value() < 0.8 {
+	if share := (samples.Share{Samples: by["work"], Of: c.Total()}); share.Of < 200 || share.Value() < 0.8 {
 		t.Errorf("of %d samples %d are in threads: %v, kernel %d", share.Of, share.Samples, by,
 			c.Kernel)
 	}

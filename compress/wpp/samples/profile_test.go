@@ -1,0 +1,106 @@
+package samples
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"wpptrace/compress/wpp"
+)
+
+// snapshot has two images with a routine each.
+func snapshot(sections ...*wpp.Section) *wpp.Snapshot {
+	return &wpp.Snapshot{
+		Images:   []wpp.Image{{Name: "program"}, {Name: "library"}},
+		Routines: []wpp.Routine{{Name: "f"}, {Name: "g", Image: 1}},
+		Sections: sections,
+	}
+}
+
+func profile() *Profile {
+	return &Profile{
+		Period: time.Millisecond, CPUTime: time.Second, Kernel: 1, Unknown: 2, Lost: 3,
+		Files: []File{
+			{Path: "library", Image: 1, Samples: 20, Routines: []InRoutine{{1, 20}}},
+			{Path: "program", Image: 0, Samples: 10, Routines: []InRoutine{{0, 7}}},
+			{Path: "other", Image: NoImage, Samples: 5},
+		},
+		JIT: []Memory{
+			{Mapping: "[anon:v8]", Samples: 9, Names: map[string]uint64{"f": 4, "g": 5}},
+			{Samples: 1, Names: map[string]uint64{}},
+		},
+	}
+}
+
+func TestSection(t *testing.T) {
+	want := profile()
+	got, err := Of(snapshot(want.Section()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if n := got.Total(); n != 51 {
+		t.Errorf("%d samples", n)
+	}
+}
+
+func TestNoSection(t *testing.T) {
+	if p, err := Of(snapshot()); p != nil || err != nil {
+		t.Errorf("%v, %v", p, err)
+	}
+}
+
+// TestDamaged: what does not fit the snapshot, or itself, is refused.
+func TestDamaged(t *testing.T) {
+	const many = 1 << 63
+	for name, m := range map[string]*SamplesSection{
+		"image":          {File: []*SamplesSection_File{{Image: 3}}},
+		"routine":        {File: []*SamplesSection_File{{Image: 1, Routine: []uint32{2}, InRoutine: []uint64{0}}}},
+		"another's":      {File: []*SamplesSection_File{{Image: 1, Routine: []uint32{1}, InRoutine: []uint64{0}}}},
+		"no image":       {File: []*SamplesSection_File{{Routine: []uint32{0}, InRoutine: []uint64{0}}}},
+		"no count":       {File: []*SamplesSection_File{{Image: 1, Routine: []uint32{0}}}},
+		"more in a part": {File: []*SamplesSection_File{{Image: 1, Samples: 1, Routine: []uint32{0}, InRoutine: []uint64{2}}}},
+		"name":           {Memory: []*SamplesSection_Memory{{Name: [][]byte{[]byte("f")}}}},
+		"more named":     {Memory: []*SamplesSection_Memory{{Name: [][]byte{nil}, InName: []uint64{1}}}},
+		"sum":            {Kernel: many, Unknown: many},
+		"too many":       {Kernel: many},
+		"period":         {PeriodNs: many},
+		"time":           {CpuNs: many},
+	} {
+		data, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Of(snapshot(wpp.NewSection(Kind, data))); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := Of(snapshot(wpp.NewSection(Kind, []byte{0xff}))); err == nil {
+		t.Error("garbage: no error")
+	}
+}
+
+func FuzzOf(f *testing.F) {
+	data, err := profile().Section().Data()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Of(snapshot(wpp.NewSection(Kind, data)))
+		if err != nil {
+			return
+		}
+		again, err := Of(snapshot(p.Section()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(p, again); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

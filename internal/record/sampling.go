@@ -1,0 +1,136 @@
+package record
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"wpptrace/compress/wpp/samples"
+	"wpptrace/internal/record/sample"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/target"
+)
+
+// samplePause is how often samples are taken out of the kernel.
+const samplePause = time.Second
+
+// A sampling counts where the CPU time of a process goes while no probes slow it down. nil: it is
+// not sampled.
+type sampling struct {
+	sampler *sample.Sampler
+	counts  sample.Counts
+	next    time.Time // that samples are taken out of the kernel
+	err     error     // that ended it
+}
+
+// beginSampling begins to sample a process that is at work. One of several that are recorded at the
+// same time is not sampled: each takes clocks of its own, which interrupt all others too.
+func beginSampling(o *Options, handle func(Event)) (*sampling, error) {
+	if _, one := o.Shared.(alone); !one || o.Child != nil || o.Stands || len(o.Threads) > 0 {
+		return nil, nil
+	}
+	s, err := sample.Start(o.Process, sample.Options{Used: o.used})
+	if errors.Is(err, sample.ErrNotAllowed) {
+		handle(NotSampled{err})
+		return nil, nil
+	}
+	if err != nil {
+		return nil, gone(o.Process, err)
+	}
+	return &sampling{sampler: s, next: time.Now().Add(samplePause)}, nil
+}
+
+// pause has nothing counted until resume: probes slow the process down, and what that takes would
+// count as its own.
+func (s *sampling) pause() {
+	if s != nil && s.err == nil {
+		s.end(s.sampler.Pause())
+	}
+}
+
+func (s *sampling) resume() {
+	if s != nil && s.err == nil {
+		s.end(s.sampler.Resume())
+	}
+}
+
+// keep takes samples out of the kernel, if it is time.
+func (s *sampling) keep() {
+	if s != nil && time.Now().After(s.next) {
+		s.take()
+	}
+}
+
+func (s *sampling) take() {
+	if s == nil || s.err != nil {
+		return
+	}
+	s.next = time.Now().Add(samplePause)
+	c, err := s.sampler.Take()
+	s.counts.Add(c)
+	s.end(err)
+}
+
+// end ends sampling after an error: what was counted up to then stays.
+func (s *sampling) end(err error) { s.err = err }
+
+func (s *sampling) close() {
+	if s != nil {
+		s.sampler.Close()
+	}
+}
+
+// profile sums up what was counted by what a plan knows, whose parts are of those files; nil: there
+// were no samples.
+func (s *sampling) profile(pl *plan.Plan, files []target.FileID) *samples.Profile {
+	if s == nil || s.counts.Total() == 0 {
+		return nil
+	}
+	c := &s.counts
+	p := &samples.Profile{Period: c.Period, CPUTime: c.CPUTime, Kernel: c.Kernel,
+		Unknown: c.Unknown, Lost: c.Lost}
+	for id, from := range c.Images {
+		f := samples.File{Path: from.Name, Image: slices.Index(files, id), Samples: from.Total()}
+		if f.Image >= 0 {
+			f.Routines = inRoutines(from, pl, &pl.Parts[f.Image])
+		} else {
+			f.Image = samples.NoImage
+		}
+		p.Files = append(p.Files, f)
+	}
+	for mapping, from := range c.JIT {
+		p.JIT = append(p.JIT,
+			samples.Memory{Mapping: mapping, Samples: from.Samples, Names: from.Names})
+	}
+	slices.SortFunc(p.Files, func(a, b samples.File) int {
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(a.Path, b.Path))
+	})
+	slices.SortFunc(p.JIT, func(a, b samples.Memory) int {
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(a.Mapping, b.Mapping))
+	})
+	return p
+}
+
+// inRoutines are the samples of an image by routine of its part of a plan.
+func inRoutines(i *sample.Image, pl *plan.Plan, part *plan.Part) (list []samples.InRoutine) {
+	const none = -1
+	by := sample.Sum(i, func(offset uint64) int {
+		at, ok := part.Program.Image.Address(offset)
+		if !ok {
+			return none
+		}
+		if r := pl.Containing(at + part.Offset); r != nil {
+			return r.ID
+		}
+		return none
+	})
+	delete(by, none)
+	for routine, n := range by {
+		list = append(list, samples.InRoutine{Routine: routine, Samples: n})
+	}
+	slices.SortFunc(list, func(a, b samples.InRoutine) int {
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(a.Routine, b.Routine))
+	})
+	return list
+}
