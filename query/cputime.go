@@ -55,7 +55,10 @@ func CPUTime(s *wpp.Snapshot) (*TimeReport, error) {
 	r := &TimeReport{Profile: p, Samples: p.Total()}
 	add := func(kind TimeKind, name string, n uint64) {
 		if n > 0 {
-			r.Parts = append(r.Parts, TimePart{kind, name, samples.Share{Samples: n, Of: r.Samples}})
+			r.Parts = append(
+				r.Parts,
+				TimePart{kind, name, samples.Share{Samples: n, Of: r.Samples}},
+			)
 		}
 	}
 	traced, inJIT := uint64(0), uint64(0)

@@ -4,6 +4,7 @@
 //
 // Events come in this order, each once at most, unless it says otherwise:
 //
+//	NotSampled        where sampling is not allowed
 //	Planned           nothing has touched the process yet
 //	Forecast          of a process that was at work already
 //	Attached          the probes stand, and report nothing yet
@@ -24,8 +25,8 @@
 //
 // A Recorder is one recording. Its state is parted by who changes it: threads hold what each thread
 // has done, usage what the process has used and what tracing costs it, windows put probes in and
-// take them out, images are the executable and its libraries, as far as they are traced, and
-// snapshots are made of all that.
+// take them out, sampling is where its CPU time goes while probes do not slow it down, images are
+// the executable and its libraries, as far as they are traced, and snapshots are made of all that.
 //
 // The probes belong to a guard, a process that is this program once more, so that they go whatever
 // becomes of the recording. Who calls Run calls guard.Main first in main.

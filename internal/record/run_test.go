@@ -15,10 +15,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
+	"wpptrace/query"
 )
 
 // loop is a process that works until it is killed.
@@ -90,6 +92,20 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// checkSamples checks that a snapshot says where the CPU time of a bash that computes went: to
+// bash, whose routines are traced, more than anywhere else.
+func checkSamples(t *testing.T, s *wpp.Snapshot) {
+	t.Helper()
+	time, err := query.CPUTime(s)
+	if err != nil || time == nil {
+		t.Fatalf("samples: %v, %v", time, err)
+	}
+	if largest := time.Parts[0]; largest.Kind != query.TracedTime || largest.Share.Value() < 0.5 ||
+		len(time.Routines) == 0 || time.Profile.CPUTime <= 0 {
+		t.Errorf("CPU time: %+v", time)
+	}
+}
+
 // A busy process is traced in windows, which begin once and close again and again.
 func TestWindowEvents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -114,6 +130,7 @@ func TestWindowEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkSamples(t, result.Snapshot)
 	got := strings.Join(names(events), " ")
 	if !strings.HasPrefix(got, "Planned Forecast Attached Began WindowClosed WindowsBegin "+
 		"WindowOpened WindowClosed WindowOpened WindowClosed") || !strings.HasSuffix(got, "Ended") {

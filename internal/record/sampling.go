@@ -24,6 +24,8 @@ type sampling struct {
 	err     error     // that ended it
 }
 
+var errClosed = errors.New("sampling is over")
+
 // beginSampling begins to sample a process that is at work. One of several that are recorded at the
 // same time is not sampled: each takes clocks of its own, which interrupt all others too.
 func beginSampling(o *Options, handle func(Event)) (*sampling, error) {
@@ -72,11 +74,13 @@ func (s *sampling) take() {
 	s.end(err)
 }
 
-// end ends sampling after an error: what was counted up to then stays.
+// end ends sampling after an error. What was counted up to then stays.
 func (s *sampling) end(err error) { s.err = err }
 
+// close ends sampling. What was counted stays.
 func (s *sampling) close() {
 	if s != nil {
+		s.end(cmp.Or(s.err, errClosed))
 		s.sampler.Close()
 	}
 }

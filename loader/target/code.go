@@ -18,8 +18,8 @@ type Code struct {
 	// memory of no file, "" if it has no name: a name, and nothing to open. It has \n and the like
 	// for what cannot be printed.
 	Name string
-	// OfFile: the file is in a file system, or was before it was deleted. Else it is memory, as that
-	// of code made at run time. A memfd is a file, and is none in a file system.
+	// OfFile: the file is in a file system, or was before it was deleted. Else it is memory, as
+	// that of code made at run time. A memfd is a file, and is none in a file system.
 	OfFile bool
 }
 

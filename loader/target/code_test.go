@@ -75,7 +75,10 @@ func TestCode(t *testing.T) {
 		}
 		return found
 	}
-	if c := at(addressOf(library)); c.File != id || !c.OfFile || !strings.HasSuffix(c.Name, "library") ||
+	if c := at(
+		addressOf(library),
+	); c.File != id || !c.OfFile ||
+		!strings.HasSuffix(c.Name, "library") ||
 		strings.Contains(c.Name, "\n") {
 		t.Errorf("a library: %+v", c)
 	}

@@ -169,8 +169,8 @@ type FileID struct {
 	inode  uint64
 }
 
-// IDOf finds out what a file is called in /proc/PID/maps: it is mapped here, and looked up among our
-// own mappings.
+// IDOf finds out what a file is called in /proc/PID/maps: it is mapped here, and looked up among
+// our own mappings.
 func IDOf(f *os.File) (FileID, error) {
 	id, err := inMaps(f)
 	if err != nil {

@@ -17,10 +17,21 @@ import (
 func sampled() *wpp.Snapshot {
 	s := querytest.Compressor()
 	p := &samples.Profile{
-		Period: time.Millisecond, CPUTime: 1200 * time.Millisecond, Kernel: 500, Unknown: 1, Lost: 2,
+		Period:  time.Millisecond,
+		CPUTime: 1200 * time.Millisecond,
+		Kernel:  500,
+		Unknown: 1,
+		Lost:    2,
 		Files: []samples.File{
-			{Path: "/usr/bin/compressor", Image: 0, Samples: 420,
-				Routines: []samples.InRoutine{{Routine: 0, Samples: 400}, {Routine: 1, Samples: 12}}},
+			{
+				Path:    "/usr/bin/compressor",
+				Image:   0,
+				Samples: 420,
+				Routines: []samples.InRoutine{
+					{Routine: 0, Samples: 400},
+					{Routine: 1, Samples: 12},
+				},
+			},
 			{Path: "/usr/lib/x86_64-linux-gnu/libc.so.6", Image: samples.NoImage, Samples: 80},
 			{Path: "/usr/lib/\x1blibrare.so", Image: samples.NoImage, Samples: 3},
 		},

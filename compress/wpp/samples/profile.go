@@ -92,8 +92,8 @@ func (p *Profile) Section() *wpp.Section {
 	return wpp.NewSection(Kind, data)
 }
 
-// Of is the profile of a snapshot that was read with Kind as a known one; nil: it has none. It fails
-// where the section is damaged.
+// Of is the profile of a snapshot that was read with Kind as a known one; nil: it has none. It
+// fails where the section is damaged.
 func Of(s *wpp.Snapshot) (*Profile, error) {
 	for section := range s.SectionsOf(Kind) {
 		p, err := decode(section, s)
@@ -132,7 +132,11 @@ func decode(section *wpp.Section, s *wpp.Snapshot) (*Profile, error) {
 		p.Files = append(p.Files, f)
 	}
 	for _, from := range m.Memory {
-		u := Memory{Mapping: string(from.Mapping), Samples: from.Samples, Names: map[string]uint64{}}
+		u := Memory{
+			Mapping: string(from.Mapping),
+			Samples: from.Samples,
+			Names:   map[string]uint64{},
+		}
 		if len(from.Name) != len(from.InName) {
 			return nil, fmt.Errorf("%d names have %d counts", len(from.Name), len(from.InName))
 		}

@@ -57,13 +57,17 @@ func TestNoSection(t *testing.T) {
 // TestDamaged: what does not fit the snapshot, or itself, is refused.
 func TestDamaged(t *testing.T) {
 	const many = 1 << 63
+	file := func(image uint32, all uint64, routine uint32, in ...uint64) *SamplesSection {
+		return &SamplesSection{File: []*SamplesSection_File{
+			{Image: image, Samples: all, Routine: []uint32{routine}, InRoutine: in}}}
+	}
 	for name, m := range map[string]*SamplesSection{
 		"image":          {File: []*SamplesSection_File{{Image: 3}}},
-		"routine":        {File: []*SamplesSection_File{{Image: 1, Routine: []uint32{2}, InRoutine: []uint64{0}}}},
-		"another's":      {File: []*SamplesSection_File{{Image: 1, Routine: []uint32{1}, InRoutine: []uint64{0}}}},
-		"no image":       {File: []*SamplesSection_File{{Routine: []uint32{0}, InRoutine: []uint64{0}}}},
-		"no count":       {File: []*SamplesSection_File{{Image: 1, Routine: []uint32{0}}}},
-		"more in a part": {File: []*SamplesSection_File{{Image: 1, Samples: 1, Routine: []uint32{0}, InRoutine: []uint64{2}}}},
+		"routine":        file(1, 0, 2, 0),
+		"another's":      file(1, 0, 1, 0),
+		"no image":       file(0, 0, 0, 0),
+		"no count":       file(1, 0, 0),
+		"more in a part": file(1, 1, 0, 2),
 		"name":           {Memory: []*SamplesSection_Memory{{Name: [][]byte{[]byte("f")}}}},
 		"more named":     {Memory: []*SamplesSection_Memory{{Name: [][]byte{nil}, InName: []uint64{1}}}},
 		"sum":            {Kernel: many, Unknown: many},

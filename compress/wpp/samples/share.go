@@ -15,8 +15,8 @@ func (s Share) Value() float64 {
 
 // Interval is where the share of the time is, 95 times of 100 at least: Wilson's interval with a
 // correction for continuity (Newcombe 1998, method 4). It takes samples for independent of each
-// other. Where a program stays in one place for longer than a period, which they then are not, it is
-// wider than need be.
+// other. Where a program stays in one place for longer than a period, which they then are not, it
+// is wider than need be.
 func (s Share) Interval() (lo, hi float64) {
 	if s.Of == 0 {
 		return 0, 1

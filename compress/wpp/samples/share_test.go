@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestIntervalsHold: of all the numbers of samples that may come up of a share, those whose interval
-// has the share in it come up 95 times of 100.
+// TestIntervalsHold: of all the numbers of samples that may come up of a share, those whose
+// interval has the share in it come up 95 times of 100.
 func TestIntervalsHold(t *testing.T) {
 	worst := 1.0
 	for _, n := range []int{1, 2, 5, 10, 30, 100, 300, 1000, 3000} {
@@ -20,7 +20,12 @@ func TestIntervalsHold(t *testing.T) {
 				}
 			}
 			if worst = min(worst, holds); holds < 0.945 {
-				t.Errorf("%d samples, share %.4f: the interval holds in %.4f of all cases", n, p, holds)
+				t.Errorf(
+					"%d samples, share %.4f: the interval holds in %.4f of all cases",
+					n,
+					p,
+					holds,
+				)
 			}
 		}
 	}

@@ -34,8 +34,8 @@ func setClock(thread, cpu int, period time.Duration) (clock, error) {
 	return clock{fd}, nil
 }
 
-// notAllowed marks the errors of perf_event_open(2), and of bpf(2), that say that nobody like us may
-// sample here.
+// notAllowed marks the errors of perf_event_open(2), and of bpf(2), that say that nobody like us
+// may sample here.
 func notAllowed(err error) error {
 	for _, no := range []error{unix.EACCES, unix.EPERM, unix.ENOENT, unix.ENOSYS, unix.EOPNOTSUPP,
 		unix.ENODEV} {

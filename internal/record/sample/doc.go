@@ -13,9 +13,9 @@
 // measured with two threads that wake each other, on a virtual machine: a switch takes 0.5 us more
 // where there is a clock that is off, 1.2 us where it is on, and 3.6 us where it is the first timer
 // to expire, as it is above the frequency of the scheduler's tick. A server that is woken 20,000
-// times a second would be slowed down by 1 to 8 %, however seldom a sample is taken. A clock of a CPU
-// costs a process its samples and nothing else. It sees new threads at once, and misses none; that
-// a thread ends, that the process calls exec and that it forks is nothing to it.
+// times a second would be slowed down by 1 to 8 %, however seldom a sample is taken. A clock of a
+// CPU costs a process its samples and nothing else. It sees new threads at once, and misses none;
+// that a thread ends, that the process calls exec and that it forks is nothing to it.
 //
 // A sample interrupts whoever runs. What that takes is measured, and the period is such that it
 // takes at most a share of the time of each CPU, and so of the process's (Options.Share). The more

@@ -26,8 +26,8 @@ type placed struct {
 
 // A nameMap reads names of code of no file in /tmp/perf-PID.map, which just-in-time compilers write
 // when they are asked to (node --perf-basic-prof, java -XX:+DumpPerfMapAtExit and others). The file
-// is the process's, which may have anything there: it is looked up inside the process's root, opened
-// if it is a regular file of the process's user, and read up to a size, for a time.
+// is the process's, which may have anything there: it is looked up inside the process's root,
+// opened if it is a regular file of the process's user, and read up to a size, for a time.
 type nameMap struct {
 	root int // of the process's mount namespace; -1: there are no names
 	pid  int // as the process itself has it

@@ -47,7 +47,11 @@ func TestOverlappingNames(t *testing.T) {
 		addresses[i] = uint64(i)
 	}
 	file := strings.Repeat("0 ffff x\n", 10000)
-	if err := findNames(strings.NewReader(file), addresses, make([]string, len(addresses))); err == nil {
+	if err := findNames(
+		strings.NewReader(file),
+		addresses,
+		make([]string, len(addresses)),
+	); err == nil {
 		t.Error("no error")
 	}
 }
@@ -64,7 +68,8 @@ func FuzzFindNames(f *testing.F) {
 		}
 		for _, n := range names {
 			const mostOfOne = 10 // an escape of a character
-			if len(n) > maxName*mostOfOne || strings.ContainsFunc(n, func(r rune) bool { return r < ' ' }) {
+			if len(n) > maxName*mostOfOne ||
+				strings.ContainsFunc(n, func(r rune) bool { return r < ' ' }) {
 				t.Errorf("%q", n)
 			}
 		}

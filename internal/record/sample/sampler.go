@@ -52,8 +52,8 @@ type totals struct {
 
 // Start begins to sample a process. It takes CAP_PERFMON and CAP_BPF, and the rights to look at the
 // process; Take takes none of these. An error that is ErrNotAllowed says that nobody like us may
-// sample here. The process stays the caller's, who closes it after the sampler. Cost: 40 ms, half of
-// it CPU time; 2 MB of the kernel's memory.
+// sample here. The process stays the caller's, who closes it after the sampler. Cost: 40 ms, half
+// of it CPU time; 2 MB of the kernel's memory.
 func Start(p *target.Process, o Options) (s *Sampler, err error) {
 	s = &Sampler{process: p, used: o.Used}
 	if s.used == nil {
@@ -137,8 +137,8 @@ func (s *Sampler) Cost() time.Duration { return s.cost }
 // Period is the CPU time between two samples at least. It is up to 6 % longer.
 func (s *Sampler) Period() time.Duration { return s.least }
 
-// Take returns what was counted since it was last called, or since Start. An address counts for what
-// the process has there now or, where that is nothing, had there at the call before. Where the
+// Take returns what was counted since it was last called, or since Start. An address counts for
+// what the process has there now or, where that is nothing, had there at the call before. Where the
 // process has called exec meanwhile, its addresses are those of two programs: they are unknown.
 // After the process's end it returns what is left. Cost: half a millisecond as a rule; it is to be
 // called about once a second, so that libraries and code that come and go are known.

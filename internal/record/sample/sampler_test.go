@@ -26,7 +26,9 @@ import (
 func compile(t testing.TB, source string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), strings.TrimSuffix(source, ".c"))
-	args := append([]string{"-O1", "-g", "-o", program, filepath.Join("testdata", source)}, flags...)
+	args := append(
+		[]string{"-O1", "-g", "-o", program, filepath.Join("testdata", source)},
+		flags...)
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %v: %v\n%s", args, err, out)
 	}
@@ -166,7 +168,12 @@ func TestShares(t *testing.T) {
 	for i, n := range []uint64{by["seven"], by["three"], libm + by["waves"], jit} {
 		share, want := samples.Share{Samples: n, Of: user}, after[i]/(spent-after[4]+before[4])
 		if !near(share, want) {
-			t.Errorf("part %d: share %.3f of user mode, by its own clock %.3f", i, share.Value(), want)
+			t.Errorf(
+				"part %d: share %.3f of user mode, by its own clock %.3f",
+				i,
+				share.Value(),
+				want,
+			)
 		}
 	}
 	// interrupts that come in other parts are in the kernel, too
@@ -273,7 +280,8 @@ func TestNewThreads(t *testing.T) {
 	s := sampler(t, p.Process, Options{})
 	c := take(t, s, 500*time.Millisecond)
 	by := routines(t, c, program)
-	if share := (samples.Share{Samples: by["work"], Of: c.Total()}); share.Of < 200 || share.Value() < 0.8 {
+	if share := (samples.Share{Samples: by["work"], Of: c.Total()}); share.Of < 200 ||
+		share.Value() < 0.8 {
 		t.Errorf("of %d samples %d are in threads: %v, kernel %d", share.Of, share.Samples, by,
 			c.Kernel)
 	}
@@ -391,8 +399,8 @@ func TestNotAllowed(t *testing.T) {
 	}
 }
 
-// BenchmarkCost prints what sampling takes of a process: how much longer a thread takes for the same
-// work, in turns with clocks that run and that stand.
+// BenchmarkCost prints what sampling takes of a process: how much longer a thread takes for the
+// same work, in turns with clocks that run and that stand.
 func BenchmarkCost(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
