@@ -138,6 +138,9 @@ func (r *Recorder) load() (err error) {
 			p.Name, err)
 	}
 	if err = r.begin(spill.New(newDraft(o.Output), o.Memory)); err == nil {
+		err = r.images.identify(r.exe)
+	}
+	if err == nil {
 		err = r.images.addLibraries()
 	}
 	if err != nil {
@@ -191,9 +194,6 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	r.images = &images{
 		program: r.program, exe: r.exe, session: r.session, decoder: r.decoder, raw: r.raw,
 		threads: r.threads, troubles: troubles, libraries: r.libraries, handle: r.handle,
-	}
-	if err := r.images.identify(r.exe); err != nil {
-		return err
 	}
 	streams.AddOther(r.snapshots.bytes)
 	streams.Begin(r.snapshots.tables)
