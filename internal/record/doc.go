@@ -4,7 +4,7 @@
 //
 // Events come in this order, each once at most, unless it says otherwise:
 //
-//	NotSampled        where sampling is not allowed
+//	NotSampled        where it is not possible to sample
 //	Planned           nothing has touched the process yet
 //	Forecast          of a process that was at work already
 //	Attached          the probes stand, and report nothing yet

@@ -82,10 +82,7 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 		r.exe.Close()
 		return nil, gone(p, target.ErrGone)
 	}
-	if r.sampling, err = beginSampling(&r.options, handle); err != nil {
-		r.exe.Close()
-		return nil, replaced(p, run, err)
-	}
+	r.sampling = beginSampling(&r.options, handle)
 	if err := r.load(); err != nil {
 		r.sampling.close()
 		r.exe.Close()

@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -20,27 +21,28 @@ const samplePause = time.Second
 type sampling struct {
 	sampler *sample.Sampler
 	counts  sample.Counts
+	log     *slog.Logger
 	next    time.Time // that samples are taken out of the kernel
 	err     error     // that ended it
 }
 
 var errClosed = errors.New("sampling is over")
 
-// beginSampling begins to sample a process that is at work. One of several that are recorded at the
+// beginSampling begins to sample a process that is at work; where that cannot be, nothing else
+// fails for it. One of several that are recorded at the
 // same time is not sampled: each takes clocks of its own, which interrupt all others too.
-func beginSampling(o *Options, handle func(Event)) (*sampling, error) {
+func beginSampling(o *Options, handle func(Event)) *sampling {
 	if _, one := o.Shared.(alone); !one || o.Child != nil || o.Stands || len(o.Threads) > 0 {
-		return nil, nil
+		return nil
 	}
 	s, err := sample.Start(o.Process, sample.Options{Used: o.used})
-	if errors.Is(err, sample.ErrNotAllowed) {
-		handle(NotSampled{err})
-		return nil, nil
-	}
 	if err != nil {
-		return nil, gone(o.Process, err)
+		if o.Process.Alive() {
+			handle(NotSampled{err})
+		}
+		return nil
 	}
-	return &sampling{sampler: s, next: time.Now().Add(samplePause)}, nil
+	return &sampling{sampler: s, log: o.Log, next: time.Now().Add(samplePause)}
 }
 
 // pause has nothing counted until resume: probes slow the process down, and what that takes would
@@ -75,12 +77,16 @@ func (s *sampling) take() {
 }
 
 // end ends sampling after an error. What was counted up to then stays.
-func (s *sampling) end(err error) { s.err = err }
+func (s *sampling) end(err error) {
+	if s.err = err; err != nil {
+		s.log.Warn("sampling is over", "why", err)
+	}
+}
 
 // close ends sampling. What was counted stays.
 func (s *sampling) close() {
 	if s != nil {
-		s.end(cmp.Or(s.err, errClosed))
+		s.err = cmp.Or(s.err, errClosed)
 		s.sampler.Close()
 	}
 }

@@ -112,11 +112,8 @@ func (s *Sampler) setClocks(o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	const share, rate = 0.01, 999
-	s.least = leastPeriod(s.cost, cmp.Or(o.Share, share), cmp.Or(o.Rate, rate), cpus)
-	s.renewed = time.Now()
 	for cpu := range cpus {
-		c, err := setClock(-1, cpu, uneven(s.least))
+		c, err := setClock(-1, cpu, time.Second)
 		if errors.Is(err, unix.ENODEV) { // it is off
 			continue
 		}
@@ -124,6 +121,13 @@ func (s *Sampler) setClocks(o Options) (err error) {
 			return notAllowed(err)
 		}
 		s.clocks = append(s.clocks, c)
+	}
+	const share, rate = 0.01, 999
+	s.least = leastPeriod(s.cost, cmp.Or(o.Share, share), cmp.Or(o.Rate, rate), len(s.clocks))
+	if err := s.setPeriods(); err != nil {
+		return err
+	}
+	for _, c := range s.clocks {
 		if err := c.run(s.objects.Sample); err != nil {
 			return err
 		}
@@ -178,6 +182,10 @@ func (s *Sampler) renew() error {
 	if time.Since(s.renewed) < enough {
 		return nil
 	}
+	return s.setPeriods()
+}
+
+func (s *Sampler) setPeriods() error {
 	s.renewed = time.Now()
 	for _, c := range s.clocks {
 		if err := c.setPeriod(uneven(s.least)); err != nil {

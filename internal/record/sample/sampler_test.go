@@ -3,6 +3,7 @@ package sample
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -388,7 +390,51 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestNotAllowed: without capabilities there is an error of its own.
+// TestMain lets the test binary, started again, try to sample itself in a sandbox.
+func TestMain(m *testing.M) {
+	if os.Getenv("SANDBOX") == "" {
+		os.Exit(m.Run())
+	}
+	if err := forbid(unix.SYS_PERF_EVENT_OPEN); err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := target.Open(os.Getpid())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = Start(p, Options{})
+	fmt.Println(errors.Is(err, ErrNotAllowed))
+}
+
+// forbid has the kernel refuse a system call to this process, with EPERM, as sandboxes do.
+func forbid(call uint32) error {
+	const number = 0 // offset of the number in struct seccomp_data
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// TestSandbox: where a sandbox forbids perf events, there is an error of its own.
+func TestSandbox(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "SANDBOX=1")
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "true\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestNotAllowed: errors of privileges are told from others.
 func TestNotAllowed(t *testing.T) {
 	err := notAllowed(os.NewSyscallError("perf_event_open", unix.EACCES))
 	if !errors.Is(err, ErrNotAllowed) || !errors.Is(err, unix.EACCES) {
