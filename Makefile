@@ -85,7 +85,7 @@ matrix:
 	WPPTRACE_MATRIX=1 go test -timeout 0 -v ./kernel-tests
 
 # What wpptrace -p does to real servers at work, and what it sees of them: a table, and a JSON
-# object for each run in build/production.json. As root. Some two hours for all of them, on a
+# object for each run in build/production.json. As root. An hour or so for all of them, on a
 # machine that does nothing else; PRODUCTION='-servers redis,nginx -runs 2' measures less. The
 # system's own servers are not started where they are installed.
 production:
