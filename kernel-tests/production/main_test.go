@@ -199,7 +199,7 @@ func TestTable(t *testing.T) {
 		return &run{Server: server, Before: f, Behind: f,
 			Traced: load.Figures{Answers: answers, Duration: time.Second, Longest: held,
 				HoldUpTime: held / 10 * 20},
-			CPUUntraced: 1000, CPUTraced: 1050, Took: 12, FirstWindow: 1.5, PeakRSS: 300 << 20,
+			CPUUntraced: 1000, CPUTraced: 1050, Took: 12, FirstWindow: 1.5, PeakRSS: 300e6,
 			Overhead: 0.05, Probes: 9, Windows: 7, Paths: 100, Messages: []string{"lost: 0"}}
 	}
 	const ms = time.Millisecond

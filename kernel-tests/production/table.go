@@ -47,8 +47,9 @@ func writeTable(w io.Writer, runs []*run) error {
 			holdUps(alone, func(r *run) load.Figures { return r.Before }),
 			fmt.Sprintf("%+.1f%%", median(alone, func(r *run) float64 { return 100 * (0 - r.Loss()) })),
 			text.Short(median(alone, func(r *run) float64 { return r.untracedRate() })),
-			fmt.Sprintf("%.0fM", median(alone, func(r *run) float64 { return float64(r.PeakRSS) })/
-				(1<<20)),
+			fmt.Sprintf("%.0fM", median(alone, func(r *run) float64 {
+				return float64(r.PeakRSS) / 1e6
+			})),
 			comparison(with, "%.1f", func(r *run) (float64, bool) {
 				return r.SharesOff, r.Shares != nil
 			}),
