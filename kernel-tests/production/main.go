@@ -26,7 +26,8 @@ type options struct {
 	compare bool
 	tracer  string
 	json    string
-	memory  int // MB; 0: no limit
+	table   string // a file of JSON objects to print instead
+	memory  int    // MB; 0: no limit
 	flags   []string
 	group   string // a directory: the control group that wpptrace runs in; "": this one's
 }
@@ -41,7 +42,11 @@ func main() {
 	if errors.Is(err, flag.ErrHelp) {
 		return
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case o.table != "":
+		err = printTable(o.table, os.Stdout)
+	default:
 		err = all(ctx, o, os.Stdout, os.Stderr)
 	}
 	if err != nil {
@@ -76,6 +81,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 		"trace once more, beside perf and bpftrace, and compare with what they say")
 	f.StringVar(&o.tracer, "wpptrace", "", "measure this `program` (default: it is built)")
 	f.StringVar(&o.json, "json", "", "append a JSON object for each run to this `file`")
+	f.StringVar(&o.table, "table", "",
+		"measure nothing, but print the table of the objects in this `file`")
 	f.IntVar(&o.memory, "memory", 0,
 		"trace in a control group that allows this many `megabytes` (default: no limit)")
 	if err := f.Parse(args); err != nil {
@@ -89,6 +96,24 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	var err error
 	o.servers, err = server.Find(strings.Split(*chosen, ","))
 	return o, err
+}
+
+// printTable prints the table of runs that were measured before.
+func printTable(path string, out io.Writer) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var runs []*run
+	for in := json.NewDecoder(f); in.More(); {
+		r := &run{}
+		if err := in.Decode(r); err != nil {
+			return fmt.Errorf("read runs of %s: %w", path, err)
+		}
+		runs = append(runs, r)
+	}
+	return errors.Join(writeTable(out, runs), writeMissed(out, runs))
 }
 
 // all measures all servers that are installed.

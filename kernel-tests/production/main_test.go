@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -224,6 +226,19 @@ func TestTable(t *testing.T) {
 	}
 	if want := "node 1 - 12.0s 9 7 100 - +5.0% 2/4ms 1/0ms +0.0% 1.0k 300M - - 0"; lines[2] != want {
 		t.Errorf("%q, not %q", lines[2], want)
+	}
+	path := filepath.Join(t.TempDir(), "runs.json")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		err = errors.Join(err, json.NewEncoder(f).Encode(r))
+	}
+	var again, missing strings.Builder
+	err = errors.Join(err, f.Close(), printTable(path, &again), writeMissed(&missing, runs))
+	if again.String() != out.String()+missing.String() || err != nil {
+		t.Errorf("%s, %v", &again, err)
 	}
 	if err := writeDetails(&details, runs); err != nil {
 		t.Fatal(err)

@@ -139,7 +139,8 @@ func (b *bench) all(ctx context.Context, each func(*run)) error {
 	if !b.o.compare {
 		return nil
 	}
-	r := &run{Server: b.name, Beside: "perf", Before: before}
+	alone := ratio(float64(usedBefore), float64(before.Answers))
+	r := &run{Server: b.name, Beside: "perf", Before: before, CPUUntraced: alone}
 	last, err := b.besidePerf(ctx, r)
 	if err != nil {
 		return err
@@ -156,7 +157,7 @@ func (b *bench) all(ctx context.Context, each func(*run)) error {
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
-	r = &run{Server: b.name, Beside: "bpftrace", Before: before}
+	r = &run{Server: b.name, Beside: "bpftrace", Before: before, CPUUntraced: alone}
 	if err := b.besideBpftrace(ctx, r, last.snapshot, chosen); err != nil {
 		return err
 	}
