@@ -99,6 +99,10 @@ func answers(s *wpp.Snapshot, q HotQuery, name string, gap int) (map[string]any,
 	put("context", context, err)
 	blocks, entries, err := BlockCounts(s, 0)
 	put("counts", []any{blocks, entries}, err)
+	flat, err := Flat(s)
+	put("flat", flat, err)
+	callers, err := CallersOf(s, name)
+	put("callers", callers, err)
 	stat, err := NewStat(s, 0)
 	put("stat", []any{stat.Paths, stat.DistinctPaths, stat.Instructions, stat.TraceBytes,
 		stat.RoutinesMet}, err)

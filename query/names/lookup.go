@@ -2,6 +2,7 @@ package names
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +45,19 @@ func (n *Names) Select(name string) (isNamed func(p *wpp.Symbol) bool, err error
 		return nil, fmt.Errorf("%s: the routine has %s", Printable(name), text.Count(paths, "path"))
 	}
 	return isNamed, nil
+}
+
+// Routines returns the routines of a name, ROUTINE or ROUTINE() as Select takes it, in rising order.
+// It fails where there is none, and where the name is that of a path.
+func (n *Names) Routines(name string) ([]int, error) {
+	if _, err := n.Select(name); err != nil {
+		return nil, err
+	}
+	routines, which := n.Split(name)
+	if which != "" && which != "()" {
+		return nil, fmt.Errorf("it is a path: name its routine, without %s", Printable(which))
+	}
+	return slices.Sorted(maps.Keys(routines)), nil
 }
 
 // mostPaths is how many whole paths the one of the routines has that has most of them.

@@ -1,0 +1,81 @@
+package query
+
+import (
+	"cmp"
+	"slices"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
+)
+
+// A RoutineFigures is what is known of the executions of a routine, without those that it calls.
+type RoutineFigures struct {
+	Routine int    // index in Snapshot.Routines
+	Calls   uint64 // activations whose beginning was seen
+	Paths   uint64 // executions of paths
+	Cost    uint64 // of these, in the report's metric
+	// the path that cost most, of these the one that ran most often; 0 where Paths is 0
+	Hottest      uint32
+	HottestCost  uint64
+	HottestCount uint64
+}
+
+// A FlatReport is a flat profile: what ran, by routine.
+type FlatReport struct {
+	Metric   Metric
+	Threads  int
+	Paths    uint64 // executions of paths in these threads
+	Total    uint64 // the cost of them
+	Routines []RoutineFigures
+}
+
+// Flat sums up by routine what ran in the threads with these ids, or in all: the costliest first.
+// Costs are instructions, or executions where the snapshot does not say what paths consist of. All
+// is counted, and nothing is estimated: of a recording in windows it is what ran in these. It takes
+// time and memory linear in the grammars and the alphabet. It fails where the snapshot has no such
+// thread.
+func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
+	defer wpp.Recover(&err)
+	threads, err := Threads(s, tids)
+	if err != nil {
+		return nil, err
+	}
+	r = &FlatReport{Metric: naturalMetric(s), Threads: len(threads)}
+	cost := symbolCosts(s, r.Metric)
+	of := map[int]*RoutineFigures{}
+	for sym, n := range newForests(s, threads).count() {
+		p := &s.Symbols[sym]
+		if p.IsMark || n == 0 {
+			continue
+		}
+		x := of[p.Routine]
+		if x == nil {
+			x = &RoutineFigures{Routine: p.Routine}
+			of[p.Routine] = x
+		}
+		x.add(uint32(sym), p.Start, n, saturating.Mul(n, cost[sym]))
+	}
+	for _, x := range of {
+		r.Paths = saturating.Add(r.Paths, x.Paths)
+		r.Total = saturating.Add(r.Total, x.Cost)
+		r.Routines = append(r.Routines, *x)
+	}
+	slices.SortFunc(r.Routines, func(a, b RoutineFigures) int {
+		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Paths, a.Paths),
+			cmp.Compare(a.Routine, b.Routine))
+	})
+	return r, nil
+}
+
+// add adds n executions of a path, and what they cost together.
+func (x *RoutineFigures) add(sym uint32, start ops.Start, n, cost uint64) {
+	if start == ops.StartEntry {
+		x.Calls = saturating.Add(x.Calls, n)
+	}
+	if x.Paths == 0 || cost > x.HottestCost || cost == x.HottestCost && n > x.HottestCount {
+		x.Hottest, x.HottestCost, x.HottestCount = sym, cost, n
+	}
+	x.Paths = saturating.Add(x.Paths, n)
+	x.Cost = saturating.Add(x.Cost, cost)
+}
