@@ -171,3 +171,35 @@ func ExampleGrowth() {
 	// 4 symbols: 2 rules of 5
 	// 5 symbols: 2 rules of 5
 }
+
+func ExampleFlat() {
+	s := querytest.TracedLoop()
+	flat, err := query.Flat(s)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report.WriteFlat(os.Stdout, s, flat, 0)
+	// Output:
+	// Command: spin 2 (pid 4711, 1 thread)
+	// Total: 16 instructions in 5 paths
+	// Showing 1 of 1 routine, by share of instructions
+	//
+	//   SHARE  CALLS  PATHS  ROUTINE  HOTTEST PATH
+	// 100.00%      1      5  spin     #2 62% spin.c:7-11
+}
+
+func ExampleCallersOf() {
+	s := querytest.Compressor()
+	callers, err := query.CallersOf(s, "longest_match...int)")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report.WriteCallers(os.Stdout, s, callers, 0)
+	// Output:
+	// longest_match...int) was called 100 times, by 1 caller
+	//
+	// COUNT    SHARE  CALLER  WHERE
+	//   100  100.00%  main    main.c:10
+}

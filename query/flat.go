@@ -6,6 +6,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/saturating"
 )
 
@@ -19,22 +20,31 @@ type RoutineFigures struct {
 	Hottest      uint32
 	HottestCost  uint64
 	HottestCount uint64
+	Samples      uint64 // of the CPU time, that are in it
 }
 
 // A FlatReport is a flat profile: what ran, by routine.
 type FlatReport struct {
-	Metric   Metric
-	Threads  int
-	Paths    uint64 // executions of paths in these threads
-	Total    uint64 // the cost of them
+	Metric  Metric
+	Threads int
+	Paths   uint64 // executions of paths in these threads
+	Total   uint64 // the cost of them
+	Samples uint64 // of the CPU time, in all code; 0: there are none, or threads were asked for
+	// those that ran or have samples, traced or not: by falling samples, where there are any, then
+	// by falling cost
 	Routines []RoutineFigures
 }
 
-// Flat sums up by routine what ran in the threads with these ids, or in all: the costliest first.
-// Costs are instructions, or executions where the snapshot does not say what paths consist of. All
-// is counted, and nothing is estimated: of a recording in windows it is what ran in these. It takes
-// time and memory linear in the grammars and the alphabet. It fails where the snapshot has no such
-// thread.
+// Time is a routine's share of the CPU time.
+func (r *FlatReport) Time(x *RoutineFigures) samples.Share {
+	return samples.Share{Samples: x.Samples, Of: r.Samples}
+}
+
+// Flat sums up by routine what ran in the threads with these ids, or in all. Costs are
+// instructions, or executions where the snapshot does not say what paths consist of. They are
+// counted, and not estimated: of a recording in windows they are those of the windows. Samples are
+// of all threads and all the time; those that are damaged are left out. It takes time and memory
+// linear in the grammars and the alphabet. It fails where the snapshot has no such thread.
 func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
 	defer wpp.Recover(&err)
 	threads, err := Threads(s, tids)
@@ -49,12 +59,13 @@ func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
 		if p.IsMark || n == 0 {
 			continue
 		}
-		x := of[p.Routine]
-		if x == nil {
-			x = &RoutineFigures{Routine: p.Routine}
-			of[p.Routine] = x
+		figures(of, p.Routine).add(uint32(sym), p.Start, n, saturating.Mul(n, cost[sym]))
+	}
+	if time, err := CPUTime(s); err == nil && time != nil && len(tids) == 0 {
+		r.Samples = time.Samples
+		for _, t := range time.Routines {
+			figures(of, t.Routine).Samples = t.Share.Samples
 		}
-		x.add(uint32(sym), p.Start, n, saturating.Mul(n, cost[sym]))
 	}
 	for _, x := range of {
 		r.Paths = saturating.Add(r.Paths, x.Paths)
@@ -62,10 +73,17 @@ func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
 		r.Routines = append(r.Routines, *x)
 	}
 	slices.SortFunc(r.Routines, func(a, b RoutineFigures) int {
-		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Paths, a.Paths),
-			cmp.Compare(a.Routine, b.Routine))
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Cost, a.Cost),
+			cmp.Compare(b.Paths, a.Paths), cmp.Compare(a.Routine, b.Routine))
 	})
 	return r, nil
+}
+
+func figures(of map[int]*RoutineFigures, routine int) *RoutineFigures {
+	if of[routine] == nil {
+		of[routine] = &RoutineFigures{Routine: routine}
+	}
+	return of[routine]
 }
 
 // add adds n executions of a path, and what they cost together.

@@ -18,6 +18,8 @@ import (
 var objects = []struct{ command, typeName string }{
 	{"wpptrace COMMAND --json, stat --json", "report.StatJSON"},
 	{"hot --json", "report.HotJSON"},
+	{"hot --routines --json", "report.FlatJSON"},
+	{"hot --callers ROUTINE --json", "report.CallersJSON"},
 	{"find --json", "report.FindJSON"},
 	{"order --json", "report.OrderJSON"},
 	{"context --json", "report.ContextJSON"},

@@ -47,8 +47,8 @@ func (n *Names) Select(name string) (isNamed func(p *wpp.Symbol) bool, err error
 	return isNamed, nil
 }
 
-// Routines returns the routines of a name, ROUTINE or ROUTINE() as Select takes it, in rising order.
-// It fails where there is none, and where the name is that of a path.
+// Routines returns the routines of a name, ROUTINE or ROUTINE() as Select takes it, in rising
+// order. It fails where there is none, and where the name is that of a path.
 func (n *Names) Routines(name string) ([]int, error) {
 	if _, err := n.Select(name); err != nil {
 		return nil, err

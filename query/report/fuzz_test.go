@@ -97,6 +97,22 @@ func askByName(s *wpp.Snapshot, q query.HotQuery) error {
 	if err := WriteOrder(io.Discard, s, order); err != nil {
 		return err
 	}
+	flat, err := query.Flat(s)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(WriteFlat(io.Discard, s, flat, 3),
+		WriteFlatJSON(io.Discard, s, flat, 0)); err != nil {
+		return err
+	}
+	callers, err := query.CallersOf(s, "longest_match...int)")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(WriteCallers(io.Discard, s, callers, 3),
+		WriteCallersJSON(io.Discard, s, callers, 0)); err != nil {
+		return err
+	}
 	context, err := query.ContextOf(s, "main", 3)
 	if err != nil {
 		return err

@@ -62,17 +62,7 @@ func estimate(r *query.HotReport, scale float64) *query.HotReport {
 
 func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	writeTime(out, s)
-	title := "Command: " + names.Printable(strings.Join(s.Figures.Command, " "))
-	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, text.Count(r.Threads, "thread"))
-	if r.Threads == 0 { // nothing ran of any
-		tail = fmt.Sprintf(" (pid %d)", s.Figures.PID)
-	}
-	if len(s.Figures.Command) == 0 && len(s.Images) > 0 {
-		// it was made of a trace, which has no command
-		title, tail = "Trace: "+names.Printable(s.Images[0].Base()), fmt.Sprintf(" (%s)",
-			text.Count(r.Threads, "thread"))
-	}
-	fmt.Fprintf(out, "%s%s\n", names.ShortenMiddle(title, TableColumns-len(tail)), tail)
+	writeTitle(out, s, r.Threads)
 	total := unit(r.Total, r.Query.Metric)
 	if r.Query.Metric != query.Executions {
 		total += " in " + text.Count(r.Paths, "path")
@@ -100,6 +90,21 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	if r.Found == 0 {
 		fmt.Fprintln(out, "None are: -l 1 shows single paths, a lower -C what cost less")
 	}
+}
+
+// writeTitle writes the line that says what was recorded.
+func writeTitle(out *bufio.Writer, s *wpp.Snapshot, threads int) {
+	title := "Command: " + names.Printable(strings.Join(s.Figures.Command, " "))
+	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, text.Count(threads, "thread"))
+	if threads == 0 { // nothing ran of any
+		tail = fmt.Sprintf(" (pid %d)", s.Figures.PID)
+	}
+	if len(s.Figures.Command) == 0 && len(s.Images) > 0 {
+		// it was made of a trace, which has no command
+		title, tail = "Trace: "+names.Printable(s.Images[0].Base()), fmt.Sprintf(" (%s)",
+			text.Count(threads, "thread"))
+	}
+	fmt.Fprintf(out, "%s%s\n", names.ShortenMiddle(title, TableColumns-len(tail)), tail)
 }
 
 // noun is what a report calls a subpath of the kind.

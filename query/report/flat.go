@@ -1,0 +1,229 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/text"
+	"wpptrace/query"
+	"wpptrace/query/names"
+)
+
+// WriteFlat writes up to top routines of a report, all where top is 0, as a table 100 columns wide:
+// a line for each. SHARE is that of the CPU time, with the interval that it is in, where there are
+// samples, else that of the cost. Calls and paths are those that were recorded: nothing is
+// estimated. The snapshot is the report's.
+func WriteFlat(w io.Writer, s *wpp.Snapshot, r *query.FlatReport, top int) error {
+	out := bufio.NewWriter(w)
+	writeTime(out, s)
+	writeTitle(out, s, r.Threads)
+	writeWindows(out, s, "calls and paths")
+	total := unit(r.Total, r.Metric)
+	if r.Metric != query.Executions {
+		total += " in " + text.Count(r.Paths, "path")
+	}
+	fmt.Fprintf(out, "Total: %s\n", total)
+	writeFlatTable(out, s, r, top)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write routines: %w", err)
+	}
+	return nil
+}
+
+// writeWindows says of a recording in windows that numbers are of these alone.
+func writeWindows(out *bufio.Writer, s *wpp.Snapshot, what string) {
+	if f := &s.Figures; f.IsSampled() {
+		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: %s are those of the windows\n",
+			SampledText(f), text.Count(f.Windows, "window"), what)
+	}
+}
+
+// writeFlatTable writes the table alone, and the line that says what it shows.
+func writeFlatTable(out *bufio.Writer, s *wpp.Snapshot, r *query.FlatReport, top int) {
+	shown := r.Routines
+	if top > 0 {
+		shown = shown[:min(top, len(shown))]
+	}
+	by := string(r.Metric)
+	switch {
+	case r.Samples > 0:
+		by = "CPU time"
+	case r.Metric == query.Executions:
+		by = "paths"
+	}
+	fmt.Fprintf(out, "Showing %d of %s, by share of %s\n", len(shown),
+		text.Count(len(r.Routines), "routine"), by)
+	if len(shown) > 0 {
+		newFlatTable(s, r, shown).write(out)
+	}
+}
+
+// A flatTable is routines as lines, with the widths of its columns.
+type flatTable struct {
+	report *query.FlatReport
+	rows   [][4]string // calls, paths, routine, hottest path
+	shares []string
+	widths [4]int
+}
+
+func newFlatTable(s *wpp.Snapshot, r *query.FlatReport, shown []query.RoutineFigures) *flatTable {
+	t := &flatTable{report: r, widths: [4]int{len("CALLS"), len("PATHS"), len("ROUTINE"), 0}}
+	labels := NewLabels(s)
+	for i := range shown {
+		x := &shown[i]
+		row := [4]string{"-", "-", labels.names.Routine(x.Routine), "not traced"}
+		if s.Routines[x.Routine].LeftOut == "" {
+			row[0], row[1] = strconv.FormatUint(x.Calls, 10), strconv.FormatUint(x.Paths, 10)
+			row[3] = "-"
+		}
+		if x.Paths > 0 {
+			l := labels.Of(x.Hottest)
+			row[3] = fmt.Sprintf("#%d %.0f%% %s", l.Path, percent(hottestOf(x)), l.place())
+		}
+		t.rows, t.shares = append(t.rows, row), append(t.shares, t.share(x))
+		for k, text := range row {
+			t.widths[k] = max(t.widths[k], utf8.RuneCountInString(text))
+		}
+	}
+	const gap = 2
+	room := TableColumns - len(t.shares[0]) - t.widths[0] - t.widths[1] - 4*gap
+	t.widths[2] = min(t.widths[2], max(room-t.widths[3], room/2))
+	t.widths[3] = min(t.widths[3], room-t.widths[2])
+	return t
+}
+
+// hottestOf is the hottest path of a routine as a part of all: of the cost, where there is any.
+func hottestOf(x *query.RoutineFigures) (part, whole uint64) {
+	if x.Cost == 0 {
+		return x.HottestCount, x.Paths
+	}
+	return x.HottestCost, x.Cost
+}
+
+// share is the first column, or two.
+func (t *flatTable) share(x *query.RoutineFigures) string {
+	if t.report.Samples == 0 {
+		return fmt.Sprintf("%6.2f%%", percent(x.Cost, t.report.Total))
+	}
+	share := t.report.Time(x)
+	lo, hi := share.Interval()
+	return fmt.Sprintf("%6s  %11s", percentOf(share), fmt.Sprintf("%.1f-%.1f%%", 100*lo, 100*hi))
+}
+
+func (t *flatTable) write(out *bufio.Writer) {
+	share := "  SHARE"
+	if t.report.Samples > 0 {
+		share = " SHARE     INTERVAL"
+	}
+	out.WriteByte('\n')
+	t.line(out, share, [4]string{"CALLS", "PATHS", "ROUTINE", "HOTTEST PATH"})
+	for i, row := range t.rows {
+		row[2] = names.Shorten(row[2], t.widths[2])
+		row[3] = names.ShortenMiddle(row[3], t.widths[3])
+		t.line(out, t.shares[i], row)
+	}
+}
+
+func (t *flatTable) line(out *bufio.Writer, share string, row [4]string) {
+	line := fmt.Sprintf("%s  %*s  %*s  %s  %s", share, t.widths[0], row[0], t.widths[1], row[1],
+		pad(row[2], t.widths[2]), row[3])
+	out.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// FlatJSON is what hot --routines --json prints. Shares are fractions of 1; costs are in its
+// metric. Of a recording in windows, all but the samples is what ran in these.
+type FlatJSON struct {
+	SchemaVersion int          `json:"schema_version"`
+	Metric        query.Metric `json:"metric"`  // what costs are counted in: instructions or count
+	Threads       int          `json:"threads"` // that were looked at
+	Paths         uint64       `json:"paths"`   // executions of paths
+	Total         uint64       `json:"total"`   // the cost of them
+	Samples       *uint64      `json:"samples"` // of the CPU time, in all code; null: there are none
+	Windows       uint64       `json:"windows"` // that were traced; 0: all the time was
+	// the share of the program's own CPU time that was traced; null: not known, but at most
+	// sampled_most
+	Sampled     *float64      `json:"sampled"`
+	SampledMost *float64      `json:"sampled_most"` // null where sampled is known
+	Found       int           `json:"found"`        // routines, before --top cuts them down
+	Routines    []RoutineJSON `json:"routines"`     // by falling share
+}
+
+// RoutineJSON is what ran of a routine, without those that it calls.
+type RoutineJSON struct {
+	Routine string `json:"routine"` // a name that no other routine of the snapshot has
+	Image   string `json:"image"`   // base name of the file that the code is in
+	// of its entry; absent: not known
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"` // of its entry; absent: not known
+	// of all samples, where there are any, else of the total
+	Share float64 `json:"share"`
+	// of the interval that its share of the CPU time is in, 95 times of 100; null: there are no
+	// samples
+	Least   *float64 `json:"least"`
+	Most    *float64 `json:"most"`    // of the same
+	Samples *uint64  `json:"samples"` // that are in it; null: there are none at all
+	Traced  bool     `json:"traced"`  // else it was left out, and is here for its samples
+	// activations whose beginning was recorded; null: it was not traced
+	Calls   *uint64 `json:"calls"`
+	Paths   *uint64 `json:"paths"`   // executions of paths; null: it was not traced
+	Cost    *uint64 `json:"cost"`    // of these; null: it was not traced
+	Hottest *Label  `json:"hottest"` // the path that cost most; null: none ran
+	// executions of that path; absent: none ran
+	HottestCount uint64 `json:"hottest_count,omitempty"`
+	HottestCost  uint64 `json:"hottest_cost,omitempty"` // of these; absent: 0
+}
+
+// WriteFlatJSON writes up to top routines of a report, all where top is 0, as one JSON object. The
+// snapshot is the report's. It fails where its samples are damaged.
+func WriteFlatJSON(w io.Writer, s *wpp.Snapshot, r *query.FlatReport, top int) error {
+	if _, err := query.CPUTime(s); err != nil {
+		return err
+	}
+	labels := NewLabels(s)
+	object := FlatJSON{SchemaVersion, r.Metric, r.Threads, r.Paths, r.Total, known(r.Samples, 0),
+		s.Figures.Windows, known(query.Sampled(&s.Figures), 0), known(s.Figures.SampledMost, 0),
+		len(r.Routines), []RoutineJSON{}}
+	for i := range r.Routines {
+		if top > 0 && i == top {
+			break
+		}
+		object.Routines = append(object.Routines, routineJSON(s, labels, r, &r.Routines[i]))
+	}
+	return WriteJSON(w, object, "routines")
+}
+
+func routineJSON(s *wpp.Snapshot, labels *Labels, r *query.FlatReport,
+	x *query.RoutineFigures) RoutineJSON {
+	from := &s.Routines[x.Routine]
+	row := RoutineJSON{Routine: labels.names.Routine(x.Routine), Image: s.Images[from.Image].Base(),
+		Share: query.Share(x.Cost, r.Total), Traced: from.LeftOut == ""}
+	row.File, row.Line = entryOf(s, from)
+	if r.Samples > 0 {
+		share := r.Time(x)
+		lo, hi := share.Interval()
+		row.Share, row.Least, row.Most, row.Samples = share.Value(), &lo, &hi, &x.Samples
+	}
+	if row.Traced {
+		row.Calls, row.Paths, row.Cost = &x.Calls, &x.Paths, &x.Cost
+	}
+	if x.Paths > 0 {
+		row.Hottest, row.HottestCount, row.HottestCost = labels.Of(x.Hottest), x.HottestCount,
+			x.HottestCost
+	}
+	return row
+}
+
+// entryOf is the place of a routine's first instruction; "": it is not known.
+func entryOf(s *wpp.Snapshot, r *wpp.Routine) (file string, line int) {
+	for i := range r.Blocks {
+		if b := &r.Blocks[i]; b.Addr == r.Entry && b.Line > 0 {
+			return s.Files[b.File], b.Line
+		}
+	}
+	return "", 0
+}
