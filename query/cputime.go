@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -30,9 +31,12 @@ type TimePart struct {
 	Share samples.Share
 }
 
-// A RoutineTime is the part of the CPU time that went to a routine.
+// A RoutineTime is the part of the CPU time that went to a routine, without those that it calls.
 type RoutineTime struct {
-	Routine int // index in Snapshot.Routines
+	Kind    TimeKind // TracedTime, ImageTime (it is left out), FileTime or JITTime
+	Routine int      // index in Snapshot.Routines; NoRoutine: it is none of them
+	Name    string   // NoRoutine: what its file calls it, or a just-in-time compiler
+	File    string   // without its directory; JITTime: what the mapping is called, "" for nothing
 	Share   samples.Share
 }
 
@@ -42,7 +46,7 @@ type TimeReport struct {
 	Profile  *samples.Profile
 	Samples  uint64        // all
 	Parts    []TimePart    // that have any, by falling share
-	Routines []RoutineTime // traced and left out, by falling share
+	Routines []RoutineTime // those that are known, by falling share
 }
 
 // CPUTime sums up where the CPU time went; nil: the snapshot has no samples, or they were not read.
@@ -64,26 +68,20 @@ func CPUTime(s *wpp.Snapshot) (*TimeReport, error) {
 	traced, inJIT := uint64(0), uint64(0)
 	for i := range p.Files {
 		f := &p.Files[i]
-		own := uint64(0)
-		for _, in := range f.Routines {
-			share := samples.Share{Samples: in.Samples, Of: r.Samples}
-			r.Routines = append(r.Routines, RoutineTime{in.Routine, share})
-			if s.Routines[in.Routine].LeftOut == "" {
-				own += in.Samples
-			}
-		}
+		name, own := path.Base(f.Path), r.addRoutines(s, f)
 		traced += own
 		kind := FileTime
 		if f.Image != samples.NoImage {
 			kind = ImageTime
 		}
-		add(kind, path.Base(f.Path), f.Samples-own)
+		add(kind, name, f.Samples-own)
 	}
 	for i := range p.JIT {
 		if m := &p.JIT[i]; strings.HasPrefix(m.Mapping, "[v") { // [vdso], [vsyscall]: the kernel's
 			add(FileTime, m.Mapping, m.Samples)
 		} else {
 			inJIT += m.Samples
+			r.addNames(JITTime, m.Mapping, m.Names)
 		}
 	}
 	add(TracedTime, "", traced)
@@ -97,4 +95,35 @@ func CPUTime(s *wpp.Snapshot) (*TimeReport, error) {
 		return cmp.Compare(b.Share.Samples, a.Share.Samples)
 	})
 	return r, nil
+}
+
+// addRoutines adds the routines of a file, and returns how many samples are in traced ones.
+func (r *TimeReport) addRoutines(s *wpp.Snapshot, f *samples.File) (traced uint64) {
+	name := path.Base(f.Path)
+	for _, in := range f.Routines {
+		kind := ImageTime
+		if s.Routines[in.Routine].LeftOut == "" {
+			kind = TracedTime
+			traced += in.Samples
+		}
+		r.Routines = append(
+			r.Routines,
+			RoutineTime{kind, in.Routine, "", name, r.share(in.Samples)},
+		)
+	}
+	r.addNames(FileTime, name, f.Names)
+	return traced
+}
+
+// addNames adds the routines of a file, or of memory, that are known by their names.
+func (r *TimeReport) addNames(kind TimeKind, file string, in map[string]uint64) {
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		r.Routines = append(r.Routines, RoutineTime{kind, NoRoutine, name, file, r.share(in[name])})
+	}
+}
+
+func (r *TimeReport) share(
+	n uint64,
+) samples.Share {
+	return samples.Share{Samples: n, Of: r.Samples}
 }

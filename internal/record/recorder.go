@@ -214,7 +214,7 @@ func (r *Recorder) attach() error {
 	r.sampling.take()
 	r.sampling.pause()
 	if r.windows == nil { // probes will slow it down all the time
-		r.sampling.close()
+		r.sampling.stop()
 	}
 	if err := r.windows.change(now.uses,
 		func() error { return r.session.Attach(r.exe) }); err != nil {

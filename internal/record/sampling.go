@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/record/sample"
+	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
@@ -22,11 +25,22 @@ type sampling struct {
 	sampler *sample.Sampler
 	counts  sample.Counts
 	log     *slog.Logger
+	files   map[target.FileID]*sampledFile
 	next    time.Time // that samples are taken out of the kernel
 	err     error     // that ended it
 }
 
-var errClosed = errors.New("sampling is over")
+// A sampledFile is one that samples were in the code of. It is opened when it comes up, as far as
+// wpptrace still may then, and read if there are enough of them.
+type sampledFile struct {
+	file      *os.File // nil: it cannot be opened
+	functions func() *image.Functions
+}
+
+// mostFiles is how many files are opened.
+const mostFiles = 64
+
+var errStopped = errors.New("sampling is over")
 
 // beginSampling begins to sample a process that is at work; where that cannot be, nothing else
 // fails for it. One of several that are recorded at the
@@ -42,7 +56,8 @@ func beginSampling(o *Options, handle func(Event)) *sampling {
 		}
 		return nil
 	}
-	return &sampling{sampler: s, log: o.Log, next: time.Now().Add(samplePause)}
+	return &sampling{sampler: s, log: o.Log, files: map[target.FileID]*sampledFile{},
+		next: time.Now().Add(samplePause)}
 }
 
 // pause has nothing counted until resume: probes slow the process down, and what that takes would
@@ -73,7 +88,30 @@ func (s *sampling) take() {
 	s.next = time.Now().Add(samplePause)
 	c, err := s.sampler.Take()
 	s.counts.Add(c)
+	for id, i := range c.Images {
+		if s.files[id] == nil && len(s.files) < mostFiles {
+			f, _ := s.sampler.Open(id) // without it, its routines have no names
+			s.files[id] = newSampledFile(f, i.Name)
+		}
+	}
 	s.end(err)
+}
+
+func newSampledFile(f *os.File, name string) *sampledFile {
+	return &sampledFile{f, sync.OnceValue(func() *image.Functions {
+		if f == nil {
+			return nil
+		}
+		st, err := f.Stat()
+		if err != nil {
+			return nil
+		}
+		functions, err := image.ReadFunctions(f, st.Size(), name)
+		if err != nil {
+			return nil
+		}
+		return functions
+	})}
 }
 
 // end ends sampling after an error. What was counted up to then stays.
@@ -83,11 +121,22 @@ func (s *sampling) end(err error) {
 	}
 }
 
-// close ends sampling. What was counted stays.
-func (s *sampling) close() {
+// stop ends sampling. What was counted stays.
+func (s *sampling) stop() {
 	if s != nil {
-		s.err = cmp.Or(s.err, errClosed)
+		s.err = cmp.Or(s.err, errStopped)
 		s.sampler.Close()
+	}
+}
+
+// close frees everything: there is no profile any more.
+func (s *sampling) close() {
+	if s == nil {
+		return
+	}
+	s.stop()
+	for _, f := range s.files {
+		f.file.Close()
 	}
 }
 
@@ -98,14 +147,18 @@ func (s *sampling) profile(pl *plan.Plan, files []target.FileID) *samples.Profil
 		return nil
 	}
 	c := &s.counts
-	p := &samples.Profile{Period: c.Period, CPUTime: c.CPUTime, Kernel: c.Kernel,
+	p := &samples.Profile{Period: c.Period, CPUTime: c.CPUTime, Wall: c.Wall, Kernel: c.Kernel,
 		Unknown: c.Unknown, Lost: c.Lost}
+	const many = 500 // one of so many is worth to look up
 	for id, from := range c.Images {
 		f := samples.File{Path: from.Name, Image: slices.Index(files, id), Samples: from.Total()}
 		if f.Image >= 0 {
 			f.Routines = inRoutines(from, pl, &pl.Parts[f.Image])
 		} else {
 			f.Image = samples.NoImage
+			if f.Samples >= c.Total()/many {
+				f.Names = s.names(id, from)
+			}
 		}
 		p.Files = append(p.Files, f)
 	}
@@ -120,6 +173,20 @@ func (s *sampling) profile(pl *plan.Plan, files []target.FileID) *samples.Profil
 		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(a.Mapping, b.Mapping))
 	})
 	return p
+}
+
+// names are the samples of an image by what its file calls the routines; nil: that is not known.
+func (s *sampling) names(id target.FileID, i *sample.Image) map[string]uint64 {
+	f := s.files[id]
+	if f == nil || f.functions() == nil {
+		return nil
+	}
+	by := sample.Sum(i, f.functions().At)
+	delete(by, "")
+	if len(by) == 0 {
+		return nil
+	}
+	return by
 }
 
 // inRoutines are the samples of an image by routine of its part of a plan.

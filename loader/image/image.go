@@ -76,16 +76,9 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 			im, err = nil, fmt.Errorf("read %s: malformed elf file: %v", name, p)
 		}
 	}()
-	r = io.NewSectionReader(r, 0, size)
-	if err := checkMachine(r, name); err != nil {
-		return nil, err
-	}
-	if err := checkSections(r); err != nil {
-		return nil, fmt.Errorf("read %s: malformed elf file: %w", name, err)
-	}
-	f, err := elf.NewFile(r)
+	f, err := parse(r, size, name)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: malformed elf file: %w", name, err)
+		return nil, err
 	}
 	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
 		return nil, fmt.Errorf("%s is neither an executable nor a shared object", name)
@@ -105,6 +98,23 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 		}
 	}
 	return im, nil
+}
+
+// parse reads the headers of an ELF file for a machine that is known. It may panic on a hostile
+// one.
+func parse(r io.ReaderAt, size int64, name string) (*elf.File, error) {
+	r = io.NewSectionReader(r, 0, size)
+	if err := checkMachine(r, name); err != nil {
+		return nil, err
+	}
+	if err := checkSections(r); err != nil {
+		return nil, fmt.Errorf("read %s: malformed elf file: %w", name, err)
+	}
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: malformed elf file: %w", name, err)
+	}
+	return f, nil
 }
 
 func (im *Image) readNamesAndFrames() error {

@@ -144,18 +144,30 @@ func openRegular(name string) (*os.File, error) {
 // OpenLibrary opens a library by way of its mapping: it may have been deleted, or be out of our
 // reach by its path.
 func (p *Process) OpenLibrary(l Library) (*os.File, error) {
-	f, err := openRegular(p.mapFile(l.code))
+	return p.openMapped(l.code, l.id, l.Path)
+}
+
+// OpenCode opens the file that code is of, as OpenLibrary does.
+func (p *Process) OpenCode(
+	c Code,
+) (*os.File, error) {
+	return p.openMapped(c.Mapping, c.File, c.Name)
+}
+
+// openMapped opens the file of a mapping, which is to be one.
+func (p *Process) openMapped(m Mapping, file FileID, name string) (*os.File, error) {
+	f, err := openRegular(p.mapFile(m))
 	if err != nil {
-		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID,
-			explainFUSE(p.mapFile(l.code), err))
+		return nil, fmt.Errorf("open %s of process %d: %w", name, p.PID,
+			explainFUSE(p.mapFile(m), err))
 	}
 	id, err := inMaps(f)
-	if err == nil && id != l.id {
+	if err == nil && id != file {
 		err = errors.New("another file has been mapped there meanwhile")
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, err)
+		return nil, fmt.Errorf("open %s of process %d: %w", name, p.PID, err)
 	}
 	return f, nil
 }

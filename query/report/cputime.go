@@ -18,8 +18,9 @@ type TimeJSON struct {
 	Samples  uint64            `json:"samples"`   // all
 	PeriodNS int64             `json:"period_ns"` // of CPU time, between two samples, about
 	CPUNS    int64             `json:"cpu_ns"`    // that the process used while it was sampled
+	WallNS   int64             `json:"wall_ns"`   // how long that was
 	Parts    []TimePartJSON    `json:"parts"`     // the largest first; their shares add up to 1
-	Routines []RoutineTimeJSON `json:"routines"`  // the largest first
+	Routines []RoutineTimeJSON `json:"routines"`  // those that are known, the largest first
 }
 
 // TimePartJSON is a part of the CPU time.
@@ -38,7 +39,12 @@ type TimePartJSON struct {
 
 // RoutineTimeJSON is the part of the CPU time that went to a routine, without those that it calls.
 type RoutineTimeJSON struct {
-	Routine string  `json:"routine"` // a name that no other routine of the snapshot has
+	// traced; image: of a file that others are traced of; file: of one that none are traced of; jit
+	Kind query.TimeKind `json:"kind"`
+	// of traced and image: a name that no other routine of the snapshot has
+	Routine string `json:"routine"`
+	// that has it; of jit, what the mapping is called; null where that has no name
+	File    *string `json:"file"`
 	Samples uint64  `json:"samples"` // that are in it
 	Share   float64 `json:"share"`   // of all samples
 	// of the interval that its share of the CPU time is in, 95 times of 100
@@ -52,8 +58,14 @@ func timeJSON(s *wpp.Snapshot) (*TimeJSON, error) {
 	if r == nil || err != nil {
 		return nil, err
 	}
-	t := &TimeJSON{r.Samples, int64(r.Profile.Period), int64(r.Profile.CPUTime), []TimePartJSON{},
-		[]RoutineTimeJSON{}}
+	t := &TimeJSON{
+		r.Samples,
+		int64(r.Profile.Period),
+		int64(r.Profile.CPUTime),
+		int64(r.Profile.Wall),
+		[]TimePartJSON{},
+		[]RoutineTimeJSON{},
+	}
 	for _, p := range r.Parts {
 		lo, hi := p.Share.Interval()
 		t.Parts = append(t.Parts, TimePartJSON{p.Kind, known(p.Name, ""),
@@ -62,8 +74,12 @@ func timeJSON(s *wpp.Snapshot) (*TimeJSON, error) {
 	called := names.Of(s)
 	for _, p := range r.Routines {
 		lo, hi := p.Share.Interval()
-		t.Routines = append(t.Routines, RoutineTimeJSON{called.Routine(p.Routine), p.Share.Samples,
-			p.Share.Value(), lo, hi})
+		name := p.Name
+		if p.Routine != query.NoRoutine {
+			name = called.Routine(p.Routine)
+		}
+		t.Routines = append(t.Routines, RoutineTimeJSON{p.Kind, name, known(p.File, ""),
+			p.Share.Samples, p.Share.Value(), lo, hi})
 	}
 	return t, nil
 }
@@ -101,7 +117,11 @@ func timeText(r *query.TimeReport) string {
 	if rest.Samples > 0 {
 		list = append(list, percentOf(rest)+" other")
 	}
-	return fmt.Sprintf("%s (%s)", strings.Join(list, ", "), text.Count(r.Samples, "sample"))
+	cpus := ""
+	if p := r.Profile; p.Wall > 0 {
+		cpus = fmt.Sprintf("; %.2g CPUs busy", float64(p.CPUTime)/float64(p.Wall))
+	}
+	return fmt.Sprintf("%s (%s%s)", strings.Join(list, ", "), text.Count(r.Samples, "sample"), cpus)
 }
 
 func partName(kind query.TimeKind, name string) string {

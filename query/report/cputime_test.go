@@ -19,6 +19,7 @@ func sampled() *wpp.Snapshot {
 	p := &samples.Profile{
 		Period:  time.Millisecond,
 		CPUTime: 1200 * time.Millisecond,
+		Wall:    2 * time.Second,
 		Kernel:  500,
 		Unknown: 1,
 		Lost:    2,
@@ -32,10 +33,12 @@ func sampled() *wpp.Snapshot {
 					{Routine: 1, Samples: 12},
 				},
 			},
-			{Path: "/usr/lib/x86_64-linux-gnu/libc.so.6", Image: samples.NoImage, Samples: 80},
+			{Path: "/usr/lib/x86_64-linux-gnu/libc.so.6", Image: samples.NoImage, Samples: 80,
+				Names: map[string]uint64{"memcpy": 50, "strlen": 20}},
 			{Path: "/usr/lib/\x1blibrare.so", Image: samples.NoImage, Samples: 3},
 		},
-		JIT: []samples.Memory{{Mapping: "[anon:v8]", Samples: 6}, {Mapping: "", Samples: 5},
+		JIT: []samples.Memory{{Mapping: "[anon:v8]", Samples: 6,
+			Names: map[string]uint64{"LazyCompile:*f app.js:1": 4}}, {Mapping: "", Samples: 5},
 			{Mapping: "[vdso]", Samples: 7}},
 	}
 	s.Sections = append(s.Sections, p.Section())
@@ -53,7 +56,7 @@ func TestCPUTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "CPU time: 48.8% kernel, 40.2% traced routines, 7.8% libc.so.6, " +
-		"1.1% JIT code, 0.8% other code of compressor, 1.3% other (1024 samples)\n"
+		"1.1% JIT code, 0.8% other code of compressor, 1.3% other (1024 samples; 0.6 CPUs busy)\n"
 	if got, _, _ := strings.Cut(out.String(), "Command"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -20,6 +20,7 @@ const Kind = wpp.FirstSection
 type Profile struct {
 	Period  time.Duration // of CPU time, between two samples, about
 	CPUTime time.Duration // that the process used while it was sampled
+	Wall    time.Duration // how long it was sampled; 0: not known
 
 	Kernel  uint64
 	Files   []File   // by falling samples
@@ -34,6 +35,8 @@ type File struct {
 	Image    int    // index in Snapshot.Images; NoImage: it is none of them
 	Samples  uint64 // all, those in no routine too
 	Routines []InRoutine
+	// of a file that is no image of the snapshot: samples in routines whose names are known
+	Names map[string]uint64
 }
 
 // NoImage is the index of what is no image of the snapshot.
@@ -66,8 +69,8 @@ func (p *Profile) Total() uint64 {
 
 // Section is the profile as a section of a snapshot.
 func (p *Profile) Section() *wpp.Section {
-	m := &SamplesSection{PeriodNs: uint64(p.Period), CpuNs: uint64(p.CPUTime), Kernel: p.Kernel,
-		Unknown: p.Unknown, Lost: p.Lost}
+	m := &SamplesSection{PeriodNs: uint64(p.Period), CpuNs: uint64(p.CPUTime),
+		WallNs: uint64(p.Wall), Kernel: p.Kernel, Unknown: p.Unknown, Lost: p.Lost}
 	for _, f := range p.Files {
 		to := &SamplesSection_File{Path: []byte(f.Path), Samples: f.Samples,
 			Image: uint32(f.Image + 1)}
@@ -75,14 +78,12 @@ func (p *Profile) Section() *wpp.Section {
 			to.Routine = append(to.Routine, uint32(r.Routine))
 			to.InRoutine = append(to.InRoutine, r.Samples)
 		}
+		to.Name, to.InName = columns(f.Names)
 		m.File = append(m.File, to)
 	}
 	for _, u := range p.JIT {
 		to := &SamplesSection_Memory{Mapping: []byte(u.Mapping), Samples: u.Samples}
-		for _, name := range slices.Sorted(maps.Keys(u.Names)) {
-			to.Name = append(to.Name, []byte(name))
-			to.InName = append(to.InName, u.Names[name])
-		}
+		to.Name, to.InName = columns(u.Names)
 		m.Memory = append(m.Memory, to)
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
@@ -90,6 +91,33 @@ func (p *Profile) Section() *wpp.Section {
 		panic(err)
 	}
 	return wpp.NewSection(Kind, data)
+}
+
+// columns are samples by name as two lists.
+func columns(names map[string]uint64) (list [][]byte, n []uint64) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		list, n = append(list, []byte(name)), append(n, names[name])
+	}
+	return list, n
+}
+
+// namesOf are two lists as samples by name, of so many samples; nil: there are none.
+func namesOf(list [][]byte, n []uint64, of uint64) (map[string]uint64, error) {
+	if len(list) != len(n) {
+		return nil, fmt.Errorf("%d names have %d counts", len(list), len(n))
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	names, sum := map[string]uint64{}, sums{}
+	for i, name := range list {
+		sum.add(n[i])
+		names[string(name)] += n[i]
+	}
+	if sum.over(of) {
+		return nil, fmt.Errorf("of %d samples more have names", of)
+	}
+	return names, nil
 }
 
 // Of is the profile of a snapshot that was read with Kind as a known one; nil: it has none. It
@@ -122,6 +150,9 @@ func decode(section *wpp.Section, s *wpp.Snapshot) (*Profile, error) {
 	if p.CPUTime, err = durationOf(m.CpuNs); err != nil {
 		return nil, err
 	}
+	if p.Wall, err = durationOf(m.WallNs); err != nil {
+		return nil, err
+	}
 	sum.add(p.Kernel, p.Unknown, p.Lost)
 	for _, from := range m.File {
 		f, err := fileOf(from, s)
@@ -132,21 +163,9 @@ func decode(section *wpp.Section, s *wpp.Snapshot) (*Profile, error) {
 		p.Files = append(p.Files, f)
 	}
 	for _, from := range m.Memory {
-		u := Memory{
-			Mapping: string(from.Mapping),
-			Samples: from.Samples,
-			Names:   map[string]uint64{},
-		}
-		if len(from.Name) != len(from.InName) {
-			return nil, fmt.Errorf("%d names have %d counts", len(from.Name), len(from.InName))
-		}
-		named := sums{}
-		for i, name := range from.Name {
-			named.add(from.InName[i])
-			u.Names[string(name)] += from.InName[i]
-		}
-		if named.over(u.Samples) {
-			return nil, fmt.Errorf("of %d samples more have names", u.Samples)
+		u := Memory{Mapping: string(from.Mapping), Samples: from.Samples}
+		if u.Names, err = namesOf(from.Name, from.InName, u.Samples); err != nil {
+			return nil, err
 		}
 		sum.add(u.Samples)
 		p.JIT = append(p.JIT, u)
@@ -178,7 +197,9 @@ func fileOf(from *SamplesSection_File, s *wpp.Snapshot) (File, error) {
 	if in.over(f.Samples) {
 		return f, fmt.Errorf("of %d samples of a file more are in its routines", f.Samples)
 	}
-	return f, nil
+	var err error
+	f.Names, err = namesOf(from.Name, from.InName, f.Samples)
+	return f, err
 }
 
 // sums adds up numbers, and notes where the sum is beyond all bounds.

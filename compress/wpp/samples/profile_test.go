@@ -21,15 +21,20 @@ func snapshot(sections ...*wpp.Section) *wpp.Snapshot {
 
 func profile() *Profile {
 	return &Profile{
-		Period: time.Millisecond, CPUTime: time.Second, Kernel: 1, Unknown: 2, Lost: 3,
+		Period:  time.Millisecond,
+		CPUTime: time.Second,
+		Wall:    time.Minute,
+		Kernel:  1,
+		Unknown: 2,
+		Lost:    3,
 		Files: []File{
 			{Path: "library", Image: 1, Samples: 20, Routines: []InRoutine{{1, 20}}},
 			{Path: "program", Image: 0, Samples: 10, Routines: []InRoutine{{0, 7}}},
-			{Path: "other", Image: NoImage, Samples: 5},
+			{Path: "other", Image: NoImage, Samples: 5, Names: map[string]uint64{"h": 4}},
 		},
 		JIT: []Memory{
 			{Mapping: "[anon:v8]", Samples: 9, Names: map[string]uint64{"f": 4, "g": 5}},
-			{Samples: 1, Names: map[string]uint64{}},
+			{Samples: 1},
 		},
 	}
 }

@@ -32,6 +32,7 @@ type SamplesSection struct {
 	Lost          uint64                   `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`       // that there was no room for
 	File          []*SamplesSection_File   `protobuf:"bytes,6,rep,name=file,proto3" json:"file,omitempty"`
 	Memory        []*SamplesSection_Memory `protobuf:"bytes,7,rep,name=memory,proto3" json:"memory,omitempty"`
+	WallNs        uint64                   `protobuf:"varint,8,opt,name=wall_ns,json=wallNs,proto3" json:"wall_ns,omitempty"` // how long it was sampled; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -115,6 +116,13 @@ func (x *SamplesSection) GetMemory() []*SamplesSection_Memory {
 	return nil
 }
 
+func (x *SamplesSection) GetWallNs() uint64 {
+	if x != nil {
+		return x.WallNs
+	}
+	return 0
+}
+
 type SamplesSection_File struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -122,6 +130,8 @@ type SamplesSection_File struct {
 	Image         uint32                 `protobuf:"varint,3,opt,name=image,proto3" json:"image,omitempty"`                                 // 1 + its index in the snapshot's images; 0: it is none of them
 	Routine       []uint32               `protobuf:"varint,4,rep,packed,name=routine,proto3" json:"routine,omitempty"`                      // index in the snapshot's routines, which are of this image
 	InRoutine     []uint64               `protobuf:"varint,5,rep,packed,name=in_routine,json=inRoutine,proto3" json:"in_routine,omitempty"` // samples, one element a routine
+	Name          [][]byte               `protobuf:"bytes,6,rep,name=name,proto3" json:"name,omitempty"`                                    // of a routine, of a file that is no image of the snapshot
+	InName        []uint64               `protobuf:"varint,7,rep,packed,name=in_name,json=inName,proto3" json:"in_name,omitempty"`          // samples, one element a name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -187,6 +197,20 @@ func (x *SamplesSection_File) GetRoutine() []uint32 {
 func (x *SamplesSection_File) GetInRoutine() []uint64 {
 	if x != nil {
 		return x.InRoutine
+	}
+	return nil
+}
+
+func (x *SamplesSection_File) GetName() [][]byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *SamplesSection_File) GetInName() []uint64 {
+	if x != nil {
+		return x.InName
 	}
 	return nil
 }
@@ -263,7 +287,7 @@ var File_samples_proto protoreflect.FileDescriptor
 
 const file_samples_proto_rawDesc = "" +
 	"\n" +
-	"\rsamples.proto\x12\x10wpptrace.samples\"\xf7\x03\n" +
+	"\rsamples.proto\x12\x10wpptrace.samples\"\xbd\x04\n" +
 	"\x0eSamplesSection\x12\x1b\n" +
 	"\tperiod_ns\x18\x01 \x01(\x04R\bperiodNs\x12\x15\n" +
 	"\x06cpu_ns\x18\x02 \x01(\x04R\x05cpuNs\x12\x16\n" +
@@ -271,14 +295,17 @@ const file_samples_proto_rawDesc = "" +
 	"\aunknown\x18\x04 \x01(\x04R\aunknown\x12\x12\n" +
 	"\x04lost\x18\x05 \x01(\x04R\x04lost\x129\n" +
 	"\x04file\x18\x06 \x03(\v2%.wpptrace.samples.SamplesSection.FileR\x04file\x12?\n" +
-	"\x06memory\x18\a \x03(\v2'.wpptrace.samples.SamplesSection.MemoryR\x06memory\x1a\x83\x01\n" +
+	"\x06memory\x18\a \x03(\v2'.wpptrace.samples.SamplesSection.MemoryR\x06memory\x12\x17\n" +
+	"\awall_ns\x18\b \x01(\x04R\x06wallNs\x1a\xb0\x01\n" +
 	"\x04File\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\fR\x04path\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x04R\asamples\x12\x14\n" +
 	"\x05image\x18\x03 \x01(\rR\x05image\x12\x18\n" +
 	"\aroutine\x18\x04 \x03(\rR\aroutine\x12\x1d\n" +
 	"\n" +
-	"in_routine\x18\x05 \x03(\x04R\tinRoutine\x1ai\n" +
+	"in_routine\x18\x05 \x03(\x04R\tinRoutine\x12\x12\n" +
+	"\x04name\x18\x06 \x03(\fR\x04name\x12\x17\n" +
+	"\ain_name\x18\a \x03(\x04R\x06inName\x1ai\n" +
 	"\x06Memory\x12\x18\n" +
 	"\amapping\x18\x01 \x01(\fR\amapping\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x04R\asamples\x12\x12\n" +

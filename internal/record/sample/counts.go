@@ -11,6 +11,7 @@ import (
 type Counts struct {
 	Period  time.Duration // of CPU time, about: one sample stands for so much
 	CPUTime time.Duration // that the process has used meanwhile
+	Wall    time.Duration // how long that was
 
 	Kernel  uint64                   // in the kernel
 	Images  map[target.FileID]*Image // in code of files
@@ -130,6 +131,7 @@ func (c *Counts) InJIT() (n uint64) {
 func (c *Counts) Add(o Counts) {
 	c.Period = o.Period
 	c.CPUTime += o.CPUTime
+	c.Wall += o.Wall
 	c.Kernel += o.Kernel
 	c.Unknown += o.Unknown
 	c.Lost += o.Lost

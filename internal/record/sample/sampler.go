@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ type Options struct {
 // A Sampler samples a process. It belongs to one goroutine.
 type Sampler struct {
 	process *target.Process
-	used    func() (target.Times, error)
+	times   func() (target.Times, error)
 	run     *target.Run
 	objects bpf.SampleObjects
 	clocks  []clock
@@ -37,7 +38,7 @@ type Sampler struct {
 	renewed     time.Time     // the periods
 
 	paused   bool
-	pausedAt time.Duration // of CPU time used
+	pausedAt used
 
 	executable target.FileID
 	code       []target.Code // as last listed
@@ -46,8 +47,14 @@ type Sampler struct {
 
 // totals are what only grows.
 type totals struct {
-	cpu          time.Duration
+	used
 	kernel, lost uint64
+}
+
+// A used is how much time there was, up to some moment.
+type used struct {
+	cpu  time.Duration // of the process
+	wall time.Time
 }
 
 // Start begins to sample a process. It takes CAP_PERFMON and CAP_BPF, and the rights to look at the
@@ -55,9 +62,9 @@ type totals struct {
 // sample here. The process stays the caller's, who closes it after the sampler. Cost: 40 ms, half
 // of it CPU time; 2 MB of the kernel's memory.
 func Start(p *target.Process, o Options) (s *Sampler, err error) {
-	s = &Sampler{process: p, used: o.Used}
-	if s.used == nil {
-		s.used = p.Times
+	s = &Sampler{process: p, times: o.Used}
+	if s.times == nil {
+		s.times = p.Times
 	}
 	defer func() {
 		if err != nil {
@@ -155,7 +162,7 @@ func (s *Sampler) Take() (Counts, error) {
 		return Counts{}, s.wrap(err)
 	}
 	c := Counts{
-		Period: s.least, CPUTime: now.cpu - s.last.cpu,
+		Period: s.least, CPUTime: now.cpu - s.last.cpu, Wall: now.wall.Sub(s.last.wall),
 		Kernel: now.kernel - s.last.kernel, Lost: now.lost - s.last.lost,
 	}
 	s.last = now
@@ -200,7 +207,7 @@ func (s *Sampler) Pause() error {
 	if s.paused {
 		return nil
 	}
-	s.pausedAt, s.paused = s.cpuTime(), true
+	s.pausedAt, s.paused = s.now(), true
 	return s.sample(0)
 }
 
@@ -209,8 +216,10 @@ func (s *Sampler) Resume() error {
 	if !s.paused {
 		return nil
 	}
-	s.last.cpu += s.cpuTime() - s.pausedAt
 	s.paused = false
+	now := s.now()
+	s.last.cpu += now.cpu - s.pausedAt.cpu
+	s.last.wall = s.last.wall.Add(now.wall.Sub(s.pausedAt.wall))
 	return s.sample(s.process.PID)
 }
 
@@ -222,20 +231,21 @@ func (s *Sampler) sample(pid int) error {
 	return nil
 }
 
-// cpuTime is what the process has used; the last that is known, if it has ended.
-func (s *Sampler) cpuTime() time.Duration {
+// now is how much time there was up to now, pauses included; of a process that has ended, the CPU
+// time that is known.
+func (s *Sampler) now() used {
 	if s.paused {
 		return s.pausedAt
 	}
-	used, err := s.used()
-	if err != nil {
-		return s.last.cpu
+	now := used{s.last.cpu, time.Now()}
+	if times, err := s.times(); err == nil {
+		now.cpu = times.CPU
 	}
-	return used.CPU
+	return now
 }
 
 func (s *Sampler) totals() (t totals, err error) {
-	t.cpu = s.cpuTime()
+	t.used = s.now()
 	err = errors.Join(s.objects.InKernel.Get(&t.kernel), s.objects.Lost.Get(&t.lost))
 	return t, err
 }
@@ -283,6 +293,17 @@ func (s *Sampler) listCode() (code []target.Code, known bool, err error) {
 		exe.Close()
 	}
 	return code, false, nil
+}
+
+// Open opens an image, which samples were in the code of, by way of the process's mapping. It takes
+// CAP_CHECKPOINT_RESTORE, and CAP_DAC_READ_SEARCH where the file is another user's.
+func (s *Sampler) Open(image target.FileID) (*os.File, error) {
+	i := slices.IndexFunc(s.code, func(c target.Code) bool { return c.File == image && c.OfFile })
+	if i < 0 {
+		return nil, fmt.Errorf("open a file of process %d (%s): %w", s.process.PID, s.process.Name,
+			os.ErrNotExist)
+	}
+	return s.process.OpenCode(s.code[i])
 }
 
 // attribute adds samples by what is at their addresses.

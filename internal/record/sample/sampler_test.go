@@ -142,6 +142,9 @@ func routines(t testing.TB, c Counts, program string) map[string]uint64 {
 
 // TestShares: a program that knows by its own clock what it has spent where is sampled.
 func TestShares(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds of CPU time")
+	}
 	program := compile(t, "shares.c", "-lm")
 	p := start(t, program)
 	s := sampler(t, p.Process, Options{})
@@ -214,6 +217,9 @@ func (r *running) shares(t testing.TB) (list []float64) {
 
 // TestSharesAsPerfHasThem compares with perf, where it is installed.
 func TestSharesAsPerfHasThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds of CPU time")
+	}
 	perf, err := exec.LookPath("perf")
 	if err != nil {
 		t.Skip(err)
