@@ -64,7 +64,9 @@ func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
 	if time, err := CPUTime(s); err == nil && time != nil && len(tids) == 0 {
 		r.Samples = time.Samples
 		for _, t := range time.Routines {
-			figures(of, t.Routine).Samples = t.Share.Samples
+			if t.Routine != NoRoutine {
+				figures(of, t.Routine).Samples = t.Share.Samples
+			}
 		}
 	}
 	for _, x := range of {
