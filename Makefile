@@ -93,6 +93,7 @@ production:
 	@RUNLEVEL=1 .ci/need redis-server nginx:nginx-light memcached pgbench:postgresql \
 		python3 gcc g++ objcopy:binutils perl node:nodejs java:default-jre-headless \
 		javac:default-jdk-headless rustc firefox-esr perf:linux-perf bpftrace
+	@ls /usr/lib/*/libpython3.*.so.1.0 >/dev/null 2>&1 || .ci/need libpython:libpython3-dev
 	@mkdir -p build
 	go run ./kernel-tests/production -json build/production.json $(PRODUCTION)
 

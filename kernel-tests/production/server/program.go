@@ -130,7 +130,7 @@ func buildJava(ctx context.Context, src string) ([]string, error) {
 // buildLibpython makes an interpreter that consists of the shared library, which Debian's own has
 // been linked with statically.
 func buildLibpython(ctx context.Context, src string) ([]string, error) {
-	found, _ := filepath.Glob("/usr/lib/x86_64-linux-gnu/libpython3.*.so.1.0")
+	found, _ := filepath.Glob("/usr/lib/*/libpython3.*.so.1.0")
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%w: apt-get install libpython3-dev", ErrMissing)
 	}
