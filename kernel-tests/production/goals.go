@@ -50,6 +50,9 @@ var goals = []goal{
 	{what: "counts beside bpftrace's", unit: " times as many or few",
 		of: func(r *run) float64 { return r.CountsOff },
 		is: func(r *run) bool { return r.Counts != nil }, atMost: 1.5, beside: "bpftrace"},
+	{what: "of the ten hottest subpaths found", of: func(r *run) float64 {
+		return 10 * ratio(float64(r.TopFound), float64(r.Top))
+	}, is: func(r *run) bool { return r.Top > 0 }, atLeast: 9, beside: inFull},
 }
 
 // missed says which goals a server's runs miss.

@@ -149,6 +149,31 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// A subpath is found where another recording has it, or one that begins like it.
+func TestTopFound(t *testing.T) {
+	full, _, _ := snapshot(t)
+	stream := func(symbols ...uint32) *wpp.Snapshot {
+		s, g := *full, sequitur.New()
+		for range 50 {
+			for _, x := range symbols {
+				g.Append(x)
+			}
+		}
+		s.Threads = []wpp.Thread{{Grammar: wpp.FromSequitur(g)}}
+		return &s
+	}
+	both := stream(0, 1)
+	for _, c := range []struct {
+		name  string
+		other *wpp.Snapshot
+		found int
+	}{{"itself", both, 2}, {"one of them", stream(0, 0, 0, 0), 0}} {
+		if found, of, err := topFound(both, c.other); found != c.found || of != 2 || err != nil {
+			t.Errorf("%s: %d of %d, %v", c.name, found, of, err)
+		}
+	}
+}
+
 // Counts are compared by answer, estimates scaled up; where no total is known, none is compared.
 func TestCounts(t *testing.T) {
 	s, exe, base := snapshot(t)
@@ -208,10 +233,12 @@ func TestTable(t *testing.T) {
 	beside := of("redis", 900*ms, 100*ms, 10)
 	beside.Beside, beside.SharesOff, beside.Shares = "perf", 2.5, []routineShare{{"a", 0.1, 0.2}}
 	beside.Exit, beside.Where = 1, map[string]float64{"kernel": 0.7, "redis": 0.295, "x": 0.005}
+	full := of("redis", 5*time.Second, 1*ms, 1)
+	full.Beside, full.TopFound, full.Top = inFull, 7, 10
 	refused := of("node", 2*ms, 1*ms, 1000)
 	refused.Overhead, refused.FirstWindow = -1, 0
 	runs := []*run{of("redis", 40*ms, 2*ms, 900), of("redis", 20*ms, 4*ms, 950),
-		of("redis", 30*ms, 3*ms, 920), beside, refused}
+		of("redis", 30*ms, 3*ms, 920), beside, full, refused}
 	var out, details strings.Builder
 	if err := writeTable(&out, runs); err != nil {
 		t.Fatal(err)
@@ -220,11 +247,11 @@ func TestTable(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
-	if want := "redis 3 1.5s 12.0s 9 7 100 5.0% +5.0% 30/60ms 3/0ms -8.0% 1.0k 300M 2.5 - 0,1"; lines[1] !=
+	if want := "redis 3 1.5s 12.0s 9 7 100 5.0% +5.0% 30/60ms 3/0ms -8.0% 1.0k 300M 2.5 - 7/10 0,1"; lines[1] !=
 		want {
 		t.Errorf("%q, not %q", lines[1], want)
 	}
-	if want := "node 1 - 12.0s 9 7 100 - +5.0% 2/4ms 1/0ms +0.0% 1.0k 300M - - 0"; lines[2] != want {
+	if want := "node 1 - 12.0s 9 7 100 - +5.0% 2/4ms 1/0ms +0.0% 1.0k 300M - - - 0"; lines[2] != want {
 		t.Errorf("%q, not %q", lines[2], want)
 	}
 	path := filepath.Join(t.TempDir(), "runs.json")

@@ -19,7 +19,8 @@ import (
 // server was left alone.
 type run struct {
 	Server string `json:"server"`
-	Beside string `json:"beside"` // the other tool that ran at the same time; "": none did
+	// the other tool that ran at the same time; "": none did; inFull: it was traced in full
+	Beside string `json:"beside"`
 
 	Before load.Figures `json:"before"`
 	Traced load.Figures `json:"traced"` // from the command to its end
@@ -50,10 +51,16 @@ type run struct {
 	Shares    []routineShare `json:"shares,omitempty"`
 	SharesOff float64        `json:"shares_off_points"`
 	// beside bpftrace: entries of routines, and by which factor they differ at most
-	Counts     []routineCount `json:"counts,omitempty"`
-	CountsOff  float64        `json:"counts_off_factor"`
-	Unmeasured []string       `json:"unmeasured,omitempty"`
+	Counts    []routineCount `json:"counts,omitempty"`
+	CountsOff float64        `json:"counts_off_factor"`
+	// of a full trace: its ten hottest subpaths, and how many of them windows have found
+	Top        int      `json:"top"`
+	TopFound   int      `json:"top_found"`
+	Unmeasured []string `json:"unmeasured,omitempty"`
 }
+
+// inFull is what a run is beside that traces all, however slow.
+const inFull = "full"
 
 // Loss is by how much the throughput was down, as a share.
 func (r *run) Loss() float64 { return 1 - ratio(r.Traced.Rate(), r.untracedRate()) }
@@ -149,6 +156,11 @@ func (b *bench) all(ctx context.Context, each func(*run)) error {
 	if last.snapshot == nil {
 		return nil
 	}
+	r = &run{Server: b.name, Beside: inFull, Before: before, CPUUntraced: alone}
+	if err := b.full(ctx, r, last.snapshot); err != nil {
+		return err
+	}
+	each(r)
 	maps, err := mapsOf(b.pid)
 	if err != nil {
 		return err
@@ -177,10 +189,11 @@ func (b *bench) untraced(ctx context.Context) (load.Figures, time.Duration, erro
 }
 
 // traced measures it from the beginning of a wpptrace -p to its end.
-func (b *bench) traced(ctx context.Context, r *run, began func()) (*tracing, error) {
+func (b *bench) traced(ctx context.Context, r *run, began func(), flags ...string) (*tracing,
+	error) {
 	b.load.Begin()
 	start := used(b.pid)
-	t, err := trace(ctx, b.o, b.pid, b.dir, b.load.Answers, began)
+	t, err := trace(ctx, b.o, flags, b.pid, b.dir, b.load.Answers, began)
 	if err != nil {
 		return nil, err
 	}
@@ -242,6 +255,16 @@ func (b *bench) besidePerf(ctx context.Context, r *run) (*tracing, error) {
 		r.Shares, r.SharesOff, err = compareShares(p, t.snapshot)
 	}
 	return t, err
+}
+
+// full traces all, however slow, and looks for what was hot then in what windows have seen.
+func (b *bench) full(ctx context.Context, r *run, windows *wpp.Snapshot) error {
+	t, err := b.traced(ctx, r, nil, "--overhead", "0", "--max-slowdown", "0")
+	if err != nil || t.snapshot == nil {
+		return err
+	}
+	r.TopFound, r.Top, err = topFound(t.snapshot, windows)
+	return err
 }
 
 // besideBpftrace traces it while bpftrace counts the entries of routines that a tracing before has

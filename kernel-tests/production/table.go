@@ -19,7 +19,8 @@ SAID: what tracing took, by wpptrace's account; CPU: how much more CPU time the 
 each answer. HELD, FREE: the longest gap between two answers of a connection, traced and untraced,
 and how long gaps of 10 ms or more were together. THROUGHPUT: by how much it changed, of the
 answers a second untraced. SHARES: by how many points the share of a routine differs from perf's at
-most. COUNTS: by which factor the entries of ten routines differ from bpftrace's at most.
+most. COUNTS: by which factor the entries of ten routines differ from bpftrace's at most. TOP: how
+many of the ten hottest subpaths of a full trace were found.
 
 `
 
@@ -27,11 +28,11 @@ most. COUNTS: by which factor the entries of ten routines differ from bpftrace's
 func writeTable(w io.Writer, runs []*run) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "SERVER\tRUNS\tFIRST\tCOMMAND\tPROBES\tWINDOWS\tPATHS\tSAID\tCPU\tHELD\t"+
-		"FREE\tTHROUGHPUT\tANSWERS/S\tRSS\tSHARES\tCOUNTS\tEXIT\t")
+		"FREE\tTHROUGHPUT\tANSWERS/S\tRSS\tSHARES\tCOUNTS\tTOP\tEXIT\t")
 	for _, group := range byServer(runs) {
 		alone, with := group.alone, group.beside
 		if len(alone) == 0 {
-			alone = with
+			alone = with[:1] // that beside perf disturbs least
 		}
 		fmt.Fprintln(out, strings.Join([]string{
 			group.name,
@@ -56,6 +57,7 @@ func writeTable(w io.Writer, runs []*run) error {
 			comparison(with, "x%.2f", func(r *run) (float64, bool) {
 				return r.CountsOff, r.Counts != nil
 			}),
+			topText(with),
 			exits(group.all()),
 		}, "\t")+"\t")
 	}
@@ -118,6 +120,16 @@ func comparison(runs []*run, format string, of func(*run) (float64, bool)) strin
 	return "-"
 }
 
+// topText says how many of the hottest subpaths of a full trace were found.
+func topText(runs []*run) string {
+	for _, r := range runs {
+		if r.Top > 0 {
+			return fmt.Sprintf("%d/%d", r.TopFound, r.Top)
+		}
+	}
+	return "-"
+}
+
 // holdUps is the longest hold-up, and how long all were together.
 func holdUps(runs []*run, of func(*run) load.Figures) string {
 	longest := median(runs, func(r *run) float64 { return of(r).Longest.Seconds() })
@@ -141,7 +153,9 @@ func writeDetails(w io.Writer, runs []*run) error {
 	var b strings.Builder
 	for _, r := range runs {
 		what := "traced"
-		if r.Beside != "" {
+		if r.Beside == inFull {
+			what = "traced in full"
+		} else if r.Beside != "" {
 			what = "traced, beside " + r.Beside
 		}
 		fmt.Fprintf(&b, "\n%s, %s: held up %d times for %.0f ms, answers in %v, 99.9%% in %v, "+

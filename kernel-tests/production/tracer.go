@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,14 +41,14 @@ type tracing struct {
 // patience is how much longer than it was asked to wpptrace may take.
 const patience = 90 * time.Second
 
-// trace runs wpptrace on a process. answers are those of the load so far; began is called once the
-// recording has begun.
-func trace(ctx context.Context, o *options, pid int, dir string, answers func() uint64,
-	began func()) (*tracing, error) {
+// trace runs wpptrace on a process. flags are further ones, answers those of the load so far; began
+// is called once the recording has begun.
+func trace(ctx context.Context, o *options, flags []string, pid int, dir string,
+	answers func() uint64, began func()) (*tracing, error) {
 	out := dir + "/record.wpp"
 	_ = os.Remove(out)
 	args := inGroup(o.group, append([]string{o.tracer, "-p", strconv.Itoa(pid), "-d",
-		o.duration().String(), "-o", out}, o.flags...)...)
+		o.duration().String(), "-o", out}, slices.Concat(o.flags, flags)...)...)
 	cmd := exec.Command(args[0], args[1:]...)
 	// as if it had been typed: what it reads must not be what this one's stdin is
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
