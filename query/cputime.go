@@ -56,6 +56,11 @@ func CPUTime(s *wpp.Snapshot) (*TimeReport, error) {
 	if p == nil || err != nil {
 		return nil, err
 	}
+	return CPUTimeOf(p, s), nil
+}
+
+// CPUTimeOf sums up a profile, by the routines of a snapshot as far as it refers to any.
+func CPUTimeOf(p *samples.Profile, s *wpp.Snapshot) *TimeReport {
 	r := &TimeReport{Profile: p, Samples: p.Total()}
 	add := func(kind TimeKind, name string, n uint64) {
 		if n > 0 {
@@ -94,7 +99,7 @@ func CPUTime(s *wpp.Snapshot) (*TimeReport, error) {
 	slices.SortStableFunc(r.Routines, func(a, b RoutineTime) int {
 		return cmp.Compare(b.Share.Samples, a.Share.Samples)
 	})
-	return r, nil
+	return r
 }
 
 // addRoutines adds the routines of a file, and returns how many samples are in traced ones.

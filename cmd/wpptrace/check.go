@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/record"
 	"wpptrace/loader/requirement"
+	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
+	"wpptrace/query"
 	"wpptrace/query/report"
 )
 
@@ -33,6 +38,12 @@ func checkCommand() *cobra.Command {
 			}})
 			if c.Flags().Changed("pid") {
 				requirement.OfProcess(pid, func(q requirement.Requirement) { r.add(q) })
+				if p, err := target.Open(pid); err == nil {
+					defer p.Close()
+					r.add(requirement.Requirement{Name: "CPU time", Find: func() (string, error) {
+						return cpuTimeOf(p), nil
+					}})
+				}
 			}
 			if err := r.write(c.OutOrStdout(), asJSON); err != nil {
 				return err
@@ -46,6 +57,31 @@ func checkCommand() *cobra.Command {
 	c.Flags().IntVarP(&pid, "pid", "p", 0, "check process `PID` too")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
+}
+
+// cpuTimeOf says where the CPU time of a process goes, and what would show more of it. Nothing that
+// it finds is in the way of a recording.
+func cpuTimeOf(p *target.Process) string {
+	const enough = time.Second
+	profile, err := record.SampleFor(p, enough)
+	if err != nil {
+		return "not known: " + oneLine(err)
+	}
+	r := query.CPUTimeOf(profile, &wpp.Snapshot{})
+	if r.Samples == 0 {
+		return fmt.Sprintf("it has used none in %v: see what it waits for", enough)
+	}
+	text := report.TimeText(r)
+	switch largest := r.Parts[0]; {
+	case largest.Kind == query.FileTime && largest.Name != p.File &&
+		!strings.HasPrefix(largest.Name, "["):
+		text += fmt.Sprintf(": --lib %s traces that library", largest.Name)
+	case largest.Kind == query.JITTime:
+		text += ": JIT code cannot be traced, but what has made it can"
+	case largest.Kind == query.KernelTime:
+		text += ": strace -c or perf trace show what it asks of the kernel"
+	}
+	return text
 }
 
 // limitsOf lists what cannot be had where probes go in by that mechanism.

@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"wpptrace/loader/requirement"
+	"wpptrace/loader/target"
 )
 
 // What is missing is printed with the fix, and nothing hides what comes after it.
@@ -28,5 +31,34 @@ func TestCheckReport(t *testing.T) {
 		"unknown  four             not known without privileges: run wpptrace as root\n"
 	if out.String() != want || r.OK {
 		t.Errorf("%q, ok %v; want %q", out.String(), r.OK, want)
+	}
+}
+
+// TestCheckCPUTime: of a process that computes, check says where its CPU time goes; of one that
+// sleeps, that there is none.
+func TestCheckCPUTime(t *testing.T) {
+	for program, want := range map[string]string{
+		"while :; do x=$(((x * 31 + 7) % 1000)); done": " bash",
+		"read x": "it has used none in 1s",
+	} {
+		cmd := exec.Command("bash", "-c", program)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		p, err := target.Open(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		time.Sleep(100 * time.Millisecond) // it begins
+		if text := cpuTimeOf(p); !strings.Contains(text, want) {
+			t.Errorf("%s: %s", program, text)
+		}
 	}
 }

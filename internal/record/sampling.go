@@ -56,7 +56,31 @@ func beginSampling(o *Options, handle func(Event)) *sampling {
 		}
 		return nil
 	}
-	return &sampling{sampler: s, log: o.Log, files: map[target.FileID]*sampledFile{},
+	return newSampling(s, o.Log)
+}
+
+// SampleFor samples a process for a time, and says where its CPU time went meanwhile; no file is an
+// image of any snapshot. Nothing is attached. An error that is sample.ErrNotAllowed says that
+// nobody like us may sample here.
+func SampleFor(p *target.Process, d time.Duration) (*samples.Profile, error) {
+	sampler, err := sample.Start(p, sample.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s := newSampling(sampler, slog.New(slog.DiscardHandler))
+	defer s.close()
+	for end := time.Now().Add(d); time.Now().Before(end) && !p.Wait(min(d, samplePause)); {
+		s.take()
+	}
+	s.take()
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.sum(nil, nil), nil
+}
+
+func newSampling(s *sample.Sampler, log *slog.Logger) *sampling {
+	return &sampling{sampler: s, log: log, files: map[target.FileID]*sampledFile{},
 		next: time.Now().Add(samplePause)}
 }
 
@@ -146,6 +170,11 @@ func (s *sampling) profile(pl *plan.Plan, files []target.FileID) *samples.Profil
 	if s == nil || s.counts.Total() == 0 {
 		return nil
 	}
+	return s.sum(pl, files)
+}
+
+// sum is profile, though there were no samples.
+func (s *sampling) sum(pl *plan.Plan, files []target.FileID) *samples.Profile {
 	c := &s.counts
 	p := &samples.Profile{Period: c.Period, CPUTime: c.CPUTime, Wall: c.Wall, Kernel: c.Kernel,
 		Unknown: c.Unknown, Lost: c.Lost}

@@ -90,12 +90,12 @@ func writeTime(out *bufio.Writer, s *wpp.Snapshot) {
 	if err != nil {
 		fmt.Fprintf(out, "CPU time: not known: %v\n", err)
 	} else if r != nil {
-		fmt.Fprintln(out, "CPU time: "+timeText(r))
+		fmt.Fprintln(out, "CPU time: "+TimeText(r))
 	}
 }
 
-// timeText says where the CPU time went: the largest parts, and the rest together.
-func timeText(r *query.TimeReport) string {
+// TimeText says where the CPU time went: the largest parts, and the rest together.
+func TimeText(r *query.TimeReport) string {
 	if r.Samples == 0 {
 		return "no samples"
 	}
