@@ -80,25 +80,23 @@ type counted struct {
 	addr    uint64 // link-time, of an instruction that a breakpoint slows down little
 }
 
-// chooseCounted chooses the ten routines that take the most instructions of those that are entered
-// less than mostEntries times a second each, whose entries are cheap to count.
+// chooseCounted chooses the ten routines that take the most time of those that are entered less
+// than mostEntries times a second each, whose entries are cheap to count.
 func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 	const many, mostEntries = 10, 30_000
-	entries, err := entriesOf(s)
+	flat, err := query.Flat(s)
 	if err != nil {
 		return nil, err
 	}
-	costs, err := costsOf(s)
-	if err != nil {
-		return nil, err
-	}
+	entries := entriesOf(flat)
 	scale := s.Figures.Scale()
 	if s.Figures.SampledMost > 0 {
 		scale = 1 / s.Figures.SampledMost // or more
 	}
 	paths := imagePaths(s, maps)
 	var list []counted
-	for _, r := range most(costs, len(costs)) {
+	for i := range flat.Routines {
+		r := flat.Routines[i].Routine
 		routine := &s.Routines[r]
 		perSecond := float64(entries[r]) * scale / s.Figures.Duration.Seconds()
 		if entries[r] == 0 || perSecond > mostEntries {
@@ -115,37 +113,13 @@ func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 	return list, nil
 }
 
-// costsOf is how many instructions were seen of each routine.
-func costsOf(s *wpp.Snapshot) (map[int]uint64, error) {
-	seen, err := query.NewFrequencies(s)
-	if err != nil {
-		return nil, err
-	}
-	costs := map[int]uint64{}
-	for i := range s.Symbols {
-		if x := &s.Symbols[i]; !x.IsMark {
-			costs[x.Routine] += s.SymbolCost(uint32(i)) * seen.Symbol(uint32(i))
-		}
-	}
-	return costs, nil
-}
-
 // entriesOf is how often each routine was seen entered.
-func entriesOf(s *wpp.Snapshot) (map[int]uint64, error) {
-	byEntry := make([]map[uint64]uint64, len(s.Images))
-	for i := range s.Images {
-		var err error
-		if _, byEntry[i], err = query.BlockCounts(s, i); err != nil {
-			return nil, err
-		}
-	}
+func entriesOf(flat *query.FlatReport) map[int]uint64 {
 	entries := map[int]uint64{}
-	for i, r := range s.Routines {
-		if n := byEntry[r.Image][r.Entry]; n > 0 {
-			entries[i] = n
-		}
+	for _, x := range flat.Routines {
+		entries[x.Routine] = x.Calls
 	}
-	return entries, nil
+	return entries
 }
 
 // cheapEntry is the address of the push that a routine begins with, if it does: no branch leads
@@ -290,10 +264,11 @@ func compareCounts(s *wpp.Snapshot, before *wpp.Snapshot, chosen []counted, rate
 	if answers == 0 || s.Figures.SampledMost > 0 { // no total is known
 		return nil, 0, nil
 	}
-	entries, err := entriesOf(s)
+	flat, err := query.Flat(s)
 	if err != nil {
 		return nil, 0, err
 	}
+	entries := entriesOf(flat)
 	type place struct {
 		image string
 		entry uint64

@@ -16,6 +16,7 @@ import (
 
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/production/load"
 )
@@ -143,6 +144,22 @@ func TestShares(t *testing.T) {
 	want := []routineShare{{"a", 0.5, 0.6}, {"b", 0.5, 0.4}}
 	if err != nil || !reflect.DeepEqual(list, want) || worst < 9.99 || worst > 10.01 {
 		t.Errorf("%+v, %v, %v", list, worst, err)
+	}
+	// shares of the CPU time, where wpptrace has samples
+	sampled := samples.Profile{Kernel: 10, Files: []samples.File{{Path: exe, Image: 0, Samples: 80,
+		Routines: []samples.InRoutine{{Routine: 0, Samples: 30}, {Routine: 1, Samples: 20}}},
+		{Path: "/lib/libc.so.6", Image: samples.NoImage, Samples: 5}},
+		JIT: []samples.Memory{{Samples: 5}}}
+	s.Sections = []*wpp.Section{sampled.Section()}
+	list, worst, err = compareShares(p, s)
+	want = []routineShare{{"a", 0.2, 0.3}, {"b", 0.2, 0.2}}
+	if err != nil || !reflect.DeepEqual(list, want) || worst < 9.99 || worst > 10.01 {
+		t.Errorf("%+v, %v, %v", list, worst, err)
+	}
+	seen, err := places(s)
+	if want := map[string]float64{filepath.Base(exe): 0.8, "libc.so.6": 0.05, "no file": 0.05,
+		"kernel": 0.1}; err != nil || !reflect.DeepEqual(seen, want) {
+		t.Errorf("%v, %v", seen, err)
 	}
 	if none := locate([]uint64{at(0)}, maps, nil); len(none.routines) > 0 || none.samples != 1 {
 		t.Errorf("%+v", none)

@@ -47,6 +47,8 @@ type run struct {
 
 	// beside perf: where that has found the process, as shares of its samples
 	Where map[string]float64 `json:"where,omitempty"`
+	// and where wpptrace has, of its samples
+	WhereEstimated map[string]float64 `json:"where_wpptrace,omitempty"`
 	// shares of routines, of the time in traced code, and by how many points they differ at most
 	Shares    []routineShare `json:"shares,omitempty"`
 	SharesOff float64        `json:"shares_off_points"`
@@ -251,9 +253,13 @@ func (b *bench) besidePerf(ctx context.Context, r *run) (*tracing, error) {
 	for place, n := range p.where {
 		r.Where[place] = float64(n) / float64(p.samples)
 	}
-	if t.snapshot != nil {
-		r.Shares, r.SharesOff, err = compareShares(p, t.snapshot)
+	if t.snapshot == nil {
+		return t, nil
 	}
+	if r.WhereEstimated, err = places(t.snapshot); err != nil {
+		return nil, err
+	}
+	r.Shares, r.SharesOff, err = compareShares(p, t.snapshot)
 	return t, err
 }
 

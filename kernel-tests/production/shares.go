@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/query"
 )
 
@@ -197,39 +198,60 @@ func offsetsOf(path string) func(addr uint64) uint64 {
 }
 
 // compareShares compares the ten routines that perf has found most, and the ten that wpptrace says
-// most of: by how much they differ at most, in points, follows. perf's shares are of its samples
-// in traced routines, wpptrace's of the instructions that it has seen.
+// most of: by how much they differ at most, in points, follows. Shares are those of the CPU time,
+// or where wpptrace has no samples, of perf's in traced routines and of wpptrace's instructions.
 func compareShares(p *profile, s *wpp.Snapshot) (list []routineShare, worst float64, err error) {
-	seen, err := query.NewFrequencies(s)
+	flat, err := query.Flat(s)
 	if err != nil {
 		return nil, 0, err
 	}
-	costs := map[int]float64{}
-	total, sampled := 0.0, 0
-	for i := range s.Symbols {
-		if x := &s.Symbols[i]; !x.IsMark {
-			cost := float64(s.SymbolCost(uint32(i))) * float64(seen.Symbol(uint32(i)))
-			costs[x.Routine] += cost
-			total += cost
+	parts, total, sampled := map[int]uint64{}, flat.Total, 0
+	for i := range flat.Routines {
+		if x := &flat.Routines[i]; s.Routines[x.Routine].LeftOut == "" {
+			parts[x.Routine] = x.Cost
+			if flat.Samples > 0 {
+				parts[x.Routine] = x.Samples
+			}
 		}
 	}
 	for _, n := range p.routines {
 		sampled += n
 	}
+	if flat.Samples > 0 {
+		total, sampled = flat.Samples, p.samples
+	}
 	if total == 0 || sampled == 0 {
 		return nil, 0, nil
 	}
 	const many = 10
-	chosen := append(most(p.routines, many), most(costs, many)...)
+	chosen := append(most(p.routines, many), most(parts, many)...)
 	slices.Sort(chosen)
 	for _, r := range slices.Compact(chosen) {
 		x := routineShare{s.Routines[r].Name, float64(p.routines[r]) / float64(sampled),
-			costs[r] / total}
+			float64(parts[r]) / float64(total)}
 		list = append(list, x)
 		worst = max(worst, 100*math.Abs(x.Perf-x.Estimated))
 	}
 	slices.SortStableFunc(list, func(a, b routineShare) int { return cmp.Compare(b.Perf, a.Perf) })
 	return list, worst, nil
+}
+
+// places is where wpptrace's samples are, as shares of them, by the names that perf's have here;
+// nil: it has none.
+func places(s *wpp.Snapshot) (map[string]float64, error) {
+	p, err := samples.Of(s)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	where, total := map[string]float64{}, float64(p.Total())
+	where["kernel"] = float64(p.Kernel) / total
+	for _, f := range p.Files {
+		where[filepath.Base(f.Path)] += float64(f.Samples) / total
+	}
+	for _, m := range p.JIT {
+		where["no file"] += float64(m.Samples) / total
+	}
+	return where, nil
 }
 
 // most are the n keys of the largest values.

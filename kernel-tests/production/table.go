@@ -168,6 +168,9 @@ func writeDetails(w io.Writer, runs []*run) error {
 		if len(r.Where) > 0 {
 			fmt.Fprintf(&b, "  perf: %s\n", whereText(r.Where))
 		}
+		if len(r.WhereEstimated) > 0 {
+			fmt.Fprintf(&b, "  wpptrace: %s\n", whereText(r.WhereEstimated))
+		}
 		for _, x := range r.Shares {
 			fmt.Fprintf(&b, "  %-40.40s  perf %5.1f%%  wpptrace %5.1f%%\n", x.Routine, 100*x.Perf,
 				100*x.Estimated)

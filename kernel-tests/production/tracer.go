@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
 )
 
@@ -87,7 +88,7 @@ func trace(ctx context.Context, o *options, flags []string, pid int, dir string,
 	t.exit = cmd.ProcessState.ExitCode()
 	if info, err := os.Stat(out); err == nil {
 		t.bytes = info.Size()
-		if t.snapshot, err = store.ReadFile(out); err != nil {
+		if t.snapshot, err = store.ReadFile(out, samples.Kind); err != nil {
 			return nil, err
 		}
 	}
