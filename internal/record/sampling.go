@@ -42,11 +42,14 @@ const mostFiles = 64
 
 var errStopped = errors.New("sampling is over")
 
-// beginSampling begins to sample a process that is at work; where that cannot be, nothing else
-// fails for it. One of several that are recorded at the
-// same time is not sampled: each takes clocks of its own, which interrupt all others too.
+// beginSampling begins to sample a process; where that cannot be, nothing else fails for it. One
+// that begins and will be traced all the time is not sampled: probes slow it down all the time. Nor
+// is one of several that are recorded at the same time: each takes clocks of its own, which
+// interrupt all others too.
 func beginSampling(o *Options, handle func(Event)) *sampling {
-	if _, one := o.Shared.(alone); !one || o.Child != nil || o.Stands || len(o.Threads) > 0 {
+	_, one := o.Shared.(alone)
+	begins := o.Child != nil || o.Stands
+	if !one || begins && o.Overhead == 0 || len(o.Threads) > 0 {
 		return nil
 	}
 	s, err := sample.Start(o.Process, sample.Options{Used: o.used})
