@@ -32,7 +32,7 @@ type run struct {
 	// from the command to the first window, in seconds; 0: there was none
 	FirstWindow float64  `json:"first_window_seconds"`
 	Took        float64  `json:"command_seconds"` // from the command to its end
-	Exit        int      `json:"exit_status"`     // -1: it had to be killed
+	Exit        int      `json:"exit_status"`     // -1: a signal has killed it
 	Messages    []string `json:"messages"`        // on stderr
 	Report      string   `json:"report"`          // on stdout
 	PeakRSS     uint64   `json:"peak_rss_bytes"`

@@ -32,7 +32,7 @@ type tracing struct {
 	lines []stamped // on stderr
 	out   []byte    // stdout: the report
 	took  time.Duration
-	exit  int // its status; -1: it was killed, for it did not end
+	exit  int // its status; -1: a signal has killed it: for lack of memory, or of patience
 	peak  uint64
 	// nil where it has written none
 	snapshot *wpp.Snapshot
