@@ -71,7 +71,7 @@ test:
 	go test -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(RACE))") $(AGAIN)
 
 # The same programs on other kernels, those of kernel-tests/vm, which QEMU emulates: some hours.
-KERNEL_TESTS = TestCheck|TestManyProbes|TestZooIsExact|TestAttachInMidRun
+KERNEL_TESTS = TestCheck|TestManyProbes|TestZooIsExact|TestAttachInMidRun|TestSamples
 kernel-tests:
 	@.ci/need-go
 	@.ci/need gcc g++ clang bash gzip sed sqlite3 python3 qemu-system-x86_64:qemu-system-x86 cpio
