@@ -29,9 +29,10 @@ struct registers {
 /* Hardware numbers, by which sites name registers. */
 enum { NUMBER_SP = 4, NUMBER_FP = 5 };
 
-/* Offsets in struct registers by hardware number. */
-static const __u8 register_offset[16] = {
-	80, 88, 96, 40, 152, 32, 104, 112, 72, 64, 56, 48, 24, 16, 8, 0};
+/* EACH_REGISTER(r) is r(number, member of struct registers) for all hardware numbers. */
+#define EACH_REGISTER(r)                                                                           \
+	r(0, rax) r(1, rcx) r(2, rdx) r(3, rbx) r(4, rsp) r(5, rbp) r(6, rsi) r(7, rdi) r(8, r8)       \
+		r(9, r9) r(10, r10) r(11, r11) r(12, r12) r(13, r13) r(14, r14) r(15, r15)
 
 /* An activation with this CFA has its return address there. */
 #define RETURN_ADDRESS_AT(cfa) ((cfa) - 8)

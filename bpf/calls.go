@@ -66,3 +66,37 @@ func tooClose(calls int) error {
 	return fmt.Errorf("lay out the return addresses of %d calls: more than %d that are close by "+
 		"the table's hash", calls, TracerCallTableCALL_PROBES)
 }
+
+// MakeCall returns the entry of a call: its return address and the depth of its routine's frame,
+// bytes; whether an event of the routine comes before it; and the return address of the one call
+// that enters the routine, 0 if there may be several.
+func MakeCall(address uint64, depth int, reported bool, caller uint64) TracerCall {
+	c := TracerCall{Address: address,
+		Info: uint32(depth)<<TracerCallBitsCALL_DEPTH_SHIFT | uint32(TracerCallBitsCALL_KNOWN)}
+	if reported {
+		c.Info |= uint32(TracerCallBitsCALL_REPORTED)
+	}
+	if by := int64(caller - address); caller > 0 && by == int64(int32(by)) {
+		c.Caller = int32(by)
+	}
+	return c
+}
+
+// NextCall is what a site has of the call that comes next: its link-time return address, and the
+// depth of its routine's frame, bytes. It is 0, not known, for depths that no compiler makes.
+func NextCall(ra uint64, depth int) uint64 {
+	const shift = TracerCallingCALLING_SHIFT
+	if ra>>shift > 0 || depth%8 != 0 || depth>>(64-shift+3) > 0 {
+		return 0
+	}
+	return uint64(depth/8)<<shift | ra
+}
+
+// OnlyCaller is what a site has of the one call that enters its routine: the link-time return
+// address, and whether an event of the caller comes before the call.
+func OnlyCaller(ra uint64, reported bool) uint64 {
+	if reported {
+		return 1<<TracerCallingCALLING_SHIFT | ra
+	}
+	return ra
+}

@@ -19,7 +19,7 @@ func TestCallTable(t *testing.T) {
 			"addresses")
 		var calls []bpf.TracerCall
 		for i, a := range addresses {
-			calls = append(calls, bpf.TracerCall{Address: a, Depth: uint32(i)})
+			calls = append(calls, bpf.MakeCall(a, i, false, 0))
 		}
 		table, err := bpf.NewCallTable(calls, 0)
 		if err != nil {

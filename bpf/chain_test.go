@@ -3,6 +3,7 @@
 package bpf_test
 
 import (
+	"slices"
 	"testing"
 
 	"wpptrace/bpf"
@@ -127,6 +128,66 @@ func TestActivationThatGoesOn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
 			r.returns(stack, base+0x2000)
+			c.run(r)
+			r.expect(t, c.want...)
+		})
+	}
+}
+
+// TestCallersThatAreKnown (rules 14 and 15): return addresses that are not read need not be there.
+func TestCallersThatAreKnown(t *testing.T) {
+	const in = stack - 48
+	taken := flags(0x40)
+	inner, outer := wire.MakeCaller(wire.Inside, 0x2000), wire.MakeCaller(wire.Outside, 0)
+	begins, called := wire.MakeHit(calling, 1, stack), wire.MakeHit(first, 0, in)
+	handler := append(registers(), wire.MakeInterrupt(0x1234))
+	for _, c := range []struct {
+		name string
+		run  func(r *rig)
+		want []wire.Event
+	}{
+		{"the only one", func(r *rig) { r.hit(known, in); r.hit(known, in) },
+			[]wire.Event{inner, wire.MakeHit(known, 0, in), wire.MakeRepeat(1)}},
+		{"the only one, elsewhere", func(r *rig) { r.hit(known, in); r.hit(known, in-64) },
+			[]wire.Event{inner, wire.MakeHit(known, 0, in), inner,
+				wire.MakeHit(known, 0, in-64)}},
+		{"the only one, and the caller's",
+			func(r *rig) { r.returns(in+32, outside); r.hit(followed, in) },
+			[]wire.Event{wire.MakeCaller(wire.Inside, 0x1000), outer,
+				wire.MakeHit(followed, 0, in)}},
+		{"the next", func(r *rig) { r.hit(calling, stack, taken); r.hit(first, in) },
+			[]wire.Event{begins, inner, called}},
+		{"not after that outcome",
+			func(r *rig) { r.returns(in, outside); r.hit(calling, stack); r.hit(first, in) },
+			[]wire.Event{wire.MakeHit(calling, 0, stack), outer, called}},
+		{"not further in",
+			func(r *rig) {
+				r.returns(in-8, outside)
+				r.hit(calling, stack, taken)
+				r.hit(first, in-8)
+			},
+			[]wire.Event{begins, outer, wire.MakeHit(first, 0, in-8)}},
+		{"not after another event", func(r *rig) {
+			r.returns(in, outside)
+			r.hit(calling, stack, taken)
+			r.hit(plain, stack)
+			r.hit(first, in)
+		}, []wire.Event{begins, wire.MakeHit(plain, 0, stack), outer, called}},
+		{"not where a signal's handler has come", func(r *rig) {
+			r.returns(in, outside)
+			r.hit(calling, stack, taken)
+			r.Signal(r.thread, base+0x1234, &interrupted, 10, 0)
+			r.hit(first, in)
+		}, slices.Concat([]wire.Event{begins}, handler, []wire.Event{outer, called})},
+		{"not where one has come in external code", func(r *rig) {
+			r.returns(in, outside)
+			r.hit(calling, stack, taken)
+			r.Signal(r.thread, outside, &interrupted, 10, 0)
+			r.hit(first, in)
+		}, []wire.Event{begins, outer, called}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
 			c.run(r)
 			r.expect(t, c.want...)
 		})

@@ -16,6 +16,6 @@
 // thread.h and hit.h compile for user space as well: see package usermode.
 package bpf
 
-//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type site -type call -type call_table -type library_table -type ending_flag -type batch -type life -type loss -type stop -type metric -type site_flag -type site_none -type origin Tracer wpptrace.bpf.c
+//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type site -type call -type call_table -type library_table -type ending_flag -type batch -type life -type loss -type stop -type metric -type site_flag -type site_none -type origin -type part -type calling -type call_bits Tracer wpptrace.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type news -type family_event -type family_table -type obstacle Family family.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type sample_table Sample sample.bpf.c

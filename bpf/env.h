@@ -15,11 +15,18 @@
 /* count counts a failure. */
 static void count(enum metric m);
 
+/* ends_behind reports whether the hit ends behind this part of it, as it does where its parts are
+ * measured. */
+static int ends_behind(enum part p);
+
 /* read_user reads size bytes of the process's memory. It returns 0, or an error, and zeroes to. */
 static long read_user(void *to, __u32 size, __u64 from);
 
 /* register_value is what a register holds, by its hardware number. */
 static __u64 register_value(struct registers *regs, __u32 number);
+
+/* load_register is the same, for where it has to be fast. */
+static __u64 load_register(struct registers *regs, __u32 number);
 
 /* place is the link-time address, with the offset of its image, of an address in the process's
  * memory; NOWHERE: it is in external code. */

@@ -90,6 +90,7 @@ static __always_inline void take_signal(
 	take_registers(t, regs, pc);
 	t->taken_signal = signal;
 	t->unseen_signal = 0;
+	t->next_cfa = 0;
 	put_repeats(t);
 	t->last = 0;
 	make_room(t, FRAME_PC + 1);
@@ -163,6 +164,7 @@ static __always_inline void note_return(struct thread *t, __u64 sp)
 static __always_inline void note_handler(
 	struct thread *t, struct registers *regs, __u32 signal, __u64 blocked)
 {
+	t->next_cfa = 0;
 	if (runs_handler(t->taken_signal, blocked))
 		return;
 	note_return(t, register_value(regs, NUMBER_SP));
@@ -263,16 +265,23 @@ static __always_inline long read_return(struct thread *t, __u64 *ra, __u64 cfa)
 	return failed;
 }
 
-/* find_chain collects the return address of the activation and those of the callers that may have
- * had no event yet. It returns a hash of them. */
-static __always_inline __u64 find_chain(struct thread *t, __u64 cfa)
+/* only_caller is the return address of all activations of the site's routine; 0: there may be
+ * others. */
+static __always_inline __u64 only_caller(const struct site *s)
+{
+	return s->caller ? CALLING_RETURN(s->caller) + bias_of(s) : 0;
+}
+
+/* find_chain collects the return address of the activation, which is only if that is not 0, and
+ * those of the callers that may have had no event yet. It returns a hash of them. */
+static __always_inline __u64 find_chain(struct thread *t, __u64 cfa, __u64 only)
 {
 	__u64 hash = 0, n = 0, ra = 0, known = 0;
 
 	t->near_size = 0;
 	for (int i = 0; i < CHAIN_MAX; i++) {
-		ra = 0;
-		if (read_return(t, &ra, cfa)) {
+		ra = only;
+		if (!only && read_return(t, &ra, cfa)) {
 			count(METRIC_UNREADABLE);
 			ra = 0;
 		}
@@ -285,7 +294,8 @@ static __always_inline __u64 find_chain(struct thread *t, __u64 cfa)
 		known = !!call;
 		if (!call || call & CALL_REPORTED)
 			break;
-		cfa += call >> CALL_DEPTH_SHIFT;
+		cfa += CALL_DEPTH(call);
+		only = CALL_CALLER(call) ? ra + CALL_CALLER(call) : 0;
 		if (i == CHAIN_MAX - 1)
 			count(METRIC_LONG_CHAIN);
 	}
@@ -345,20 +355,20 @@ static long resync_step(__u32 i, struct resync *r)
 	put(r->t, event | (__u64)ORIGIN_RESYNC << 48);
 	if (!call)
 		return 1;
-	r->cfa += call >> CALL_DEPTH_SHIFT;
+	r->cfa += CALL_DEPTH(call);
 	return 0;
 }
 
 /* put_callers reports who has called an activation, unless that was reported last. */
-__noinline int put_callers(struct thread *t, __u32 routine, __u64 cfa)
+__noinline int put_callers(struct thread *t, const struct site *s, __u64 cfa)
 {
 	__u64 last = 0;
 
-	if (!t)
+	if (!t || !s)
 		return 0;
 	if (!t->resync) {
-		__u64 hash = find_chain(t, cfa);
-		if (t->cfa == cfa && t->hash == hash && t->routine == routine)
+		__u64 hash = find_chain(t, cfa, only_caller(s));
+		if (t->cfa == cfa && t->hash == hash && t->routine == s->routine)
 			return 0;
 		if (!t->chain_known)
 			last = caller_event(t, t->chain_last, t->chain_cfa);
@@ -383,38 +393,90 @@ __noinline int put_callers(struct thread *t, __u32 routine, __u64 cfa)
 		return 0;
 	}
 	t->cfa = cfa;
-	t->routine = routine;
+	t->routine = s->routine;
 	put_chain(t, last);
 	return 0;
 }
 
-/* captured_value is the value that a site captures, or VALUE_UNREADABLE. */
-static __noinline __u64 captured_value(struct registers *regs, const struct site *s)
+/* put_known_caller reports who has called an activation, unless that was reported last, where the
+ * return address need not be read: the plan knows it, or the event before says so (rules 14 and
+ * 15). It returns 0 elsewhere. */
+static __always_inline int put_known_caller(struct thread *t, const struct site *s, __u64 cfa)
 {
-	__u64 value = 0;
+	__u64 ra;
+
+	if (CALLING_AFTER_EVENT(s->caller))
+		ra = CALLING_RETURN(s->caller) + bias_of(s);
+	else if (cfa == t->next_cfa)
+		ra = t->next_return;
+	else
+		return 0;
+	if (t->cfa == cfa && t->routine == s->routine && t->chain_len == 1 && t->chain[0] == ra)
+		return 1;
+	put_repeats(t);
+	make_room(t, 3);
+	if (t->resync)
+		return 0;
+	t->cfa = t->chain_cfa = cfa;
+	t->routine = s->routine;
+	t->chain[0] = t->chain_last = ra;
+	t->chain_len = t->chain_known = 1;
+	t->hash = mix(0, ra);
+	t->last = 0;
+	put(t, EVENT_CALLER(ORIGIN_INSIDE, place(ra)));
+	return 1;
+}
+
+/* note_next notes what comes after a hit, as far as the plan knows. */
+static __always_inline void note_next(struct thread *t, const struct site *s, __u64 cfa, __u64 out)
+{
+	__u64 next = s->next[out & 1];
+
+	t->stays = s->stays >> out & 1;
+	t->next_cfa = next ? cfa - CALLING_DEPTH(next) : 0;
+	t->next_return = CALLING_RETURN(next) + bias_of(s);
+}
+
+/* capture_size is the size of what a site captures, bytes. */
+static __always_inline __u32 capture_size(const struct site *s)
+{
+	__u32 size = s->capture_size;
+
+	return size < 1 || size > 8 ? 8 : size; /* for the verifier: it is 1, 2, 4 or 8 */
+}
+
+/* read_captured reads the memory that a site captures. It returns 0, or an error. */
+static __noinline long read_captured(struct registers *regs, const struct site *s, __u64 *value)
+{
+	__u64 address;
 	__u32 size;
 
-	if (!s)
+	if (!s || !value)
 		return 0;
-	size = s->capture_size;
-	if (size < 1 || size > 8) /* for the verifier: it is 1, 2, 4 or 8 */
-		size = 8;
+	size = capture_size(s);
+	address = (__s64)s->capture_disp;
+	if (s->flags & SITE_CAPTURE_RIP)
+		address += bias_of(s);
+	if (s->capture_reg < NO_REG)
+		address += register_value(regs, s->capture_reg);
+	if (s->capture_index < NO_REG)
+		address += register_value(regs, s->capture_index) * s->capture_scale;
+	return read_user(value, size, address);
+}
+/* captured_value is the value that a site captures, or VALUE_UNREADABLE. */
+static __always_inline __u64 captured_value(struct registers *regs, const struct site *s)
+{
+	__u64 value = 0;
+
 	if (s->flags & SITE_CAPTURE_MEMORY) {
-		__u64 address = (__s64)s->capture_disp;
-		if (s->flags & SITE_CAPTURE_RIP)
-			address += bias_of(s);
-		if (s->capture_reg < NO_REG)
-			address += register_value(regs, s->capture_reg);
-		if (s->capture_index < NO_REG)
-			address += register_value(regs, s->capture_index) * s->capture_scale;
-		if (read_user(&value, size, address))
+		if (read_captured(regs, s, &value))
 			return VALUE_UNREADABLE;
 	} else {
-		value = register_value(regs, s->capture_reg);
+		value = load_register(regs, s->capture_reg);
 		if (s->capture_index < NO_REG)
 			value -= register_value(regs, s->capture_index);
 	}
-	value &= ~0ULL >> (64 - 8 * size);
+	value &= ~0ULL >> (64 - 8 * capture_size(s));
 	if (s->flags & SITE_CAPTURE_TARGET)
 		value -= bias_of(s);
 	return EVENT_LOW(60, value);
@@ -457,11 +519,14 @@ static __always_inline int put_hit(struct registers *regs, struct thread *t, con
 {
 	__u64 captured = 0;
 
-	if (t->resync || (s->flags & SITE_FIRST && !is_last(t, s, cfa)))
-		put_callers(t, s->routine, cfa);
+	if (t->resync || (s->flags & SITE_FIRST && !is_last(t, s, cfa) &&
+		!put_known_caller(t, s, cfa)))
+		put_callers(t, s, cfa);
 	if (t->resync)
 		return 0;
-	t->stays = s->stays >> out & 1;
+	note_next(t, s, cfa, out);
+	if (ends_behind(PART_CALLERS))
+		return 1;
 	if (s->flags & (SITE_CAPTURE | SITE_VALUE) &&
 		(s->flags & SITE_VALUE || out == !!(s->flags & SITE_CAPTURE_TAKEN))) {
 		__u64 value = captured_value(regs, s);
@@ -472,6 +537,8 @@ static __always_inline int put_hit(struct registers *regs, struct thread *t, con
 		}
 		captured = EVENT_CAPTURED(value);
 	}
+	if (ends_behind(PART_CAPTURE))
+		return 1;
 	if (event == t->last && captured == t->last_captured) {
 		t->repeats++;
 		t->batch.hits++;
@@ -510,6 +577,8 @@ static __always_inline void report(
 		count(METRIC_HIGH_ADDRESS);
 	if (cfa != t->cfa)
 		t->cfa = 0; /* the remembered activation may be over: this one is not below it */
+	if (ends_behind(PART_FRAME))
+		return;
 	for (int i = 0; i < 2; i++)
 		if (put_hit(regs, t, s, cfa, event, out))
 			return;

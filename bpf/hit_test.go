@@ -23,17 +23,20 @@ const (
 
 // The sites of the simulated plan. All frames are found by rsp + 16.
 const (
-	plain   = iota // no decision, never first
-	first          // may be first
-	jump           // jle
-	table          // ja that checks the bound of the switch on esi, which is not taken
-	pointer        // an indirect jump: through [rdi + rcx*8 + 0x20]
-	global         // switch on a byte of the image, at 0x5000
-	framed         // CFA by rbp
-	slotted        // CFA in the frame of rbp
-	valued         // jle that captures four bytes in the frame of rbp
-	looping        // jle that may be first, and comes again in the same activation if it is taken
-	staying        // never first, and followed by another event of its activation
+	plain    = iota // no decision, never first
+	first           // may be first
+	jump            // jle
+	table           // ja that checks the bound of the switch on esi, which is not taken
+	pointer         // an indirect jump: through [rdi + rcx*8 + 0x20]
+	global          // switch on a byte of the image, at 0x5000
+	framed          // CFA by rbp
+	slotted         // CFA in the frame of rbp
+	valued          // jle that captures four bytes in the frame of rbp
+	looping         // jle that may be first, and comes again in the same activation if it is taken
+	staying         // never first, and followed by another event of its activation
+	known           // may be first, in a routine that the call at 0x2000 alone enters
+	followed        // the same, entered by the call at 0x1000 alone
+	calling         // jle that the call at 0x2000 follows if it is taken
 )
 
 func site(s bpf.TracerSite) bpf.TracerSite {
@@ -76,11 +79,18 @@ var sites = []bpf.TracerSite{
 	looping: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteFirst, Routine: 1,
 		Stays: 1 << 1}),
 	staying: site(bpf.TracerSite{Condition: usermode.ConditionNone, Stays: 1}),
+	known: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteFirst,
+		Routine: 3, Caller: bpf.OnlyCaller(0x2000, true)}),
+	followed: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteFirst,
+		Routine: 4, Caller: bpf.OnlyCaller(0x1000, false)}),
+	calling: site(bpf.TracerSite{Condition: 14, Next: [2]uint64{1: bpf.NextCall(0x2000, 48)}}),
 }
 
 // calls: the one at 0x1000 is made by a caller that may have been without events, the one at 0x2000
 // by one that has had an event.
-var calls = map[uint64]bpf.TracerCall{0x1000: {Depth: 32}, 0x2000: {Depth: 48, Reported: 1}}
+var calls = map[uint64]bpf.TracerCall{
+	0x1000: bpf.MakeCall(0x1000, 32, false, 0), 0x2000: bpf.MakeCall(0x2000, 48, true, 0),
+}
 
 // A rig is a machine with one thread.
 type rig struct {

@@ -9,7 +9,7 @@
 #define NEAR 8
 _Static_assert((NEAR & (NEAR - 1)) == 0, "an index is bounded by a mask");
 
-/* What is remembered of a thread. */
+/* What is remembered of a thread: first what nearly each hit needs. */
 struct thread {
 	/* The activation whose chain of callers was sent last, and a hash of that; cfa 0: none. */
 	__u64 cfa, hash;
@@ -25,16 +25,15 @@ struct thread {
 	/* The activation of the last hit has another before it calls or ends. */
 	__u64 stays;
 
+	/* The activation that the one of the last hit calls before it has another: its CFA, 0 where it
+	 * is not known, and its return address. */
+	__u64 next_cfa, next_return;
+
 	/* Hits in batches that were handed over or lost. */
 	__u64 sent;
-	/* What is left of the thread is being handed over. */
-	__u64 sending;
-	/* Where signal handlers return to, once seen. */
-	__u64 restorer;
-
-	/* While callers are looked for: words of the stack, where they lie, and how many bytes. */
-	__u64 near_at, near_size;
-	__u64 near[NEAR];
+	/* Hits until one is timed; not set by init_thread. */
+	__u64 untimed;
+	struct batch batch;
 
 	/* The CFA of the outermost activation of the chain, the chain's length, its last return
 	 * address, and whether that is one of the calls map. */
@@ -43,6 +42,9 @@ struct thread {
 	__u64 chain_last;
 	__u64 chain_known;
 	__u64 chain[CHAIN_MAX];
+	/* While callers are looked for: words of the stack, where they lie, and how many bytes. */
+	__u64 near_at, near_size;
+	__u64 near[NEAR];
 	/* What the signal frame has that the chain ends with. */
 	__u64 interrupted[FRAME_REGISTERS];
 
@@ -64,9 +66,10 @@ struct thread {
 	__u64 faulted;
 	/* The signal whose handler has begun in external code; 0: none. */
 	__u64 unseen_signal;
-	/* Hits until one is timed; not set by init_thread. */
-	__u64 untimed;
-	struct batch batch;
+	/* What is left of the thread is being handed over. */
+	__u64 sending;
+	/* Where signal handlers return to, once seen. */
+	__u64 restorer;
 };
 
 /* reset_thread sees to it that the next hit says where it is all by itself. */
@@ -76,6 +79,7 @@ static __always_inline void reset_thread(struct thread *t)
 	t->last = 0;
 	t->taken_signal = 0;
 	t->resync = 1;
+	t->next_cfa = 0;
 }
 
 /* init_thread is how a thread starts, in memory that may have been another's. sending is not

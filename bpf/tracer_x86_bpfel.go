@@ -25,17 +25,31 @@ type TracerBatch struct {
 }
 
 type TracerCall struct {
-	_        structs.HostLayout
-	Address  uint64
-	Depth    uint32
-	Reported uint32
+	_       structs.HostLayout
+	Address uint64
+	Info    uint32
+	Caller  int32
 }
+
+type TracerCallBits uint32
+
+const (
+	TracerCallBitsCALL_KNOWN       TracerCallBits = 1
+	TracerCallBitsCALL_REPORTED    TracerCallBits = 2
+	TracerCallBitsCALL_DEPTH_SHIFT TracerCallBits = 2
+)
 
 type TracerCallTable uint32
 
 const (
 	TracerCallTableCALL_PROBES     TracerCallTable = 16
 	TracerCallTableCALL_MULTIPLIER TracerCallTable = 2654435761
+)
+
+type TracerCalling uint32
+
+const (
+	TracerCallingCALLING_SHIFT TracerCalling = 47
 )
 
 type TracerEndingFlag uint32
@@ -102,6 +116,17 @@ const (
 	TracerOriginORIGIN_RESYNC           TracerOrigin = 8
 )
 
+type TracerPart uint32
+
+const (
+	TracerPartPART_ALL     TracerPart = 0
+	TracerPartPART_THREAD  TracerPart = 1
+	TracerPartPART_SITE    TracerPart = 2
+	TracerPartPART_FRAME   TracerPart = 3
+	TracerPartPART_CALLERS TracerPart = 4
+	TracerPartPART_CAPTURE TracerPart = 5
+)
+
 type TracerSite struct {
 	_            structs.HostLayout
 	Offset       int32
@@ -116,6 +141,8 @@ type TracerSite struct {
 	Library      uint8
 	CaptureDisp  int32
 	Stays        uint32
+	Next         [2]uint64
+	Caller       uint64
 }
 
 type TracerSiteFlag uint32
@@ -157,17 +184,19 @@ type TracerThread struct {
 	LastCaptured  uint64
 	Repeats       uint64
 	Stays         uint64
+	NextCfa       uint64
+	NextReturn    uint64
 	Sent          uint64
-	Sending       uint64
-	Restorer      uint64
-	NearAt        uint64
-	NearSize      uint64
-	Near          [8]uint64
+	Untimed       uint64
+	Batch         TracerBatch
 	ChainCfa      uint64
 	ChainLen      uint64
 	ChainLast     uint64
 	ChainKnown    uint64
 	Chain         [56]uint64
+	NearAt        uint64
+	NearSize      uint64
+	Near          [8]uint64
 	Interrupted   [17]uint64
 	Taken         [17]uint64
 	TakenSignal   uint64
@@ -176,8 +205,8 @@ type TracerThread struct {
 	KilledHits    uint64
 	Faulted       uint64
 	UnseenSignal  uint64
-	Untimed       uint64
-	Batch         TracerBatch
+	Sending       uint64
+	Restorer      uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -212,6 +241,7 @@ const (
 	TracerVarImageBase         = "image_base"
 	TracerVarImageSize         = "image_size"
 	TracerVarKeepForBtf        = "keep_for_btf"
+	TracerVarLastPart          = "last_part"
 	TracerVarLibraries         = "libraries"
 	TracerVarLibraryCount      = "library_count"
 	TracerVarMapped            = "mapped"
@@ -309,6 +339,7 @@ type TracerVariableSpecs struct {
 	ImageBase         *ebpf.VariableSpec `ebpf:"image_base"`
 	ImageSize         *ebpf.VariableSpec `ebpf:"image_size"`
 	KeepForBtf        *ebpf.VariableSpec `ebpf:"keep_for_btf"`
+	LastPart          *ebpf.VariableSpec `ebpf:"last_part"`
 	Libraries         *ebpf.VariableSpec `ebpf:"libraries"`
 	LibraryCount      *ebpf.VariableSpec `ebpf:"library_count"`
 	Mapped            *ebpf.VariableSpec `ebpf:"mapped"`
@@ -382,6 +413,7 @@ type TracerVariables struct {
 	ImageBase         *ebpf.Variable `ebpf:"image_base"`
 	ImageSize         *ebpf.Variable `ebpf:"image_size"`
 	KeepForBtf        *ebpf.Variable `ebpf:"keep_for_btf"`
+	LastPart          *ebpf.Variable `ebpf:"last_part"`
 	Libraries         *ebpf.Variable `ebpf:"libraries"`
 	LibraryCount      *ebpf.Variable `ebpf:"library_count"`
 	Mapped            *ebpf.Variable `ebpf:"mapped"`

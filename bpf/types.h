@@ -44,7 +44,18 @@ struct site {
 	__s32 capture_disp;
 	/* 1 << outcome: after it the activation neither calls nor ends before its next event. */
 	__u32 stays;
+	/* By outcome: the one call that can come before its next event. A CALLING; 0: none is known. */
+	__u64 next[2];
+	/* The one call that enters the routine, a CALLING; 0: there may be several. */
+	__u64 caller;
 };
+/* A CALLING is a call by its link-time return address, in the low bits. Above them it has the depth
+ * of a next call, in units of 8 bytes; of an only one, whether an event of the caller comes before
+ * it. */
+enum calling { CALLING_SHIFT = 47 };
+#define CALLING_RETURN(c) ((c) & ((1ULL << CALLING_SHIFT) - 1))
+#define CALLING_DEPTH(c) ((c) >> CALLING_SHIFT << 3)
+#define CALLING_AFTER_EVENT(c) ((c) >> CALLING_SHIFT)
 enum site_none { CONDITION_NONE = 16, NO_REG = 16 };
 enum site_flag {
 	/* The event may be the first of its activation. */
@@ -85,10 +96,12 @@ struct library {
 struct call {
 	/* Link-time, with the offset of its image; 0: the entry is empty. */
 	__u64 address;
-	/* CFA - stack pointer before the call instruction, bytes. */
-	__u32 depth;
-	/* Its routine has had an event before it calls. */
-	__u32 reported;
+	/* CALL_KNOWN, CALL_REPORTED, and from CALL_DEPTH_SHIFT on CFA - stack pointer before the call
+	 * instruction, bytes. */
+	__u32 info;
+	/* The distance to the return address of the one call that enters its routine; 0: there may be
+	 * several. */
+	__s32 caller;
 };
 enum call_table {
 	/* A call is at most so many entries, less one, behind the first that it may be at. */
@@ -101,14 +114,17 @@ static __always_inline __u32 call_slot(__u64 address, __u32 shift)
 	return (__u32)address * CALL_MULTIPLIER >> shift;
 }
 
-/* What call_at says of a call, 0 where it knows none: these, and the depth in the bits from
- * CALL_DEPTH_SHIFT on. */
-enum call_bits { CALL_KNOWN = 1, CALL_REPORTED = 2 };
-#define CALL_DEPTH_SHIFT 2
+/* CALL_REPORTED: its routine has had an event before it calls. */
+enum call_bits { CALL_KNOWN = 1, CALL_REPORTED = 2, CALL_DEPTH_SHIFT = 2 };
+
+/* What call_at says of a call, 0 where it knows none: its info and, in the high half, its caller.
+ */
 static __always_inline __u64 call_info(const struct call *c)
 {
-	return (__u64)c->depth << CALL_DEPTH_SHIFT | (c->reported ? CALL_REPORTED : 0) | CALL_KNOWN;
+	return (__u64)c->caller << 32 | c->info;
 }
+#define CALL_DEPTH(call) ((__u32)(call) >> CALL_DEPTH_SHIFT)
+#define CALL_CALLER(call) ((__u64)((__s64)(call) >> 32))
 
 /* What goes through the ring buffer: count events of one thread. */
 struct batch {
@@ -186,6 +202,22 @@ enum metric {
 	/* What their reports took. */
 	METRIC_TIMED_NS,
 	METRICS
+};
+
+/* The parts of a hit, in their order, of which each costs something. */
+enum part {
+	/* All of them, the last of which is that its events are put out. */
+	PART_ALL,
+	/* What is remembered of the thread is looked up. */
+	PART_THREAD,
+	/* What the plan says of the site is. */
+	PART_SITE,
+	/* The frame's address and the outcome. */
+	PART_FRAME,
+	/* Who has called the activation. */
+	PART_CALLERS,
+	/* The captured value. */
+	PART_CAPTURE
 };
 
 /* Events: see package wire, which has the same layout in Go. */

@@ -62,6 +62,9 @@ volatile const __u64 wake_watermark;
 volatile const __u64 stop_watermark;
 /* Bytes in the ring above which its room is for threads that run on until they have stopped. */
 volatile const __u64 overflow_watermark;
+/* enum part: what a hit does last, where its parts are measured; else 0. The verifier takes out
+ * what asks for it. */
+volatile const __u32 last_part;
 /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning. */
 __u64 enabled_at;
 __u32 enabled;
@@ -92,6 +95,9 @@ const struct {
 	enum call_table t;
 	enum library_table l;
 	enum ending_flag g;
+	enum part p;
+	enum calling c;
+	enum call_bits b;
 } *keep_for_btf __attribute__((unused));
 
 static __always_inline void add(enum metric m, __u64 n)
@@ -101,6 +107,10 @@ static __always_inline void add(enum metric m, __u64 n)
 static __always_inline void count(enum metric m)
 {
 	add(m, 1);
+}
+static __always_inline int ends_behind(enum part p)
+{
+	return last_part == p;
 }
 static __always_inline long read_user(void *to, __u32 size, __u64 from)
 {
@@ -163,7 +173,10 @@ static __always_inline long output_to(void *buffer, struct batch *b, __u64 n, __
 }
 static __always_inline long output(struct batch *b, __u64 n)
 {
-	__u64 full = waiting_in(&ring) + sizeof(*b) > wake_watermark;
+	__u64 waiting = waiting_in(&ring);
+	/* Where it is twice as much, the consumer has been woken long since and is not done. To wake it
+	 * for each batch would cost several times what the batch does. */
+	int full = waiting + sizeof(*b) > wake_watermark && waiting < 2 * wake_watermark;
 
 	return output_to(&ring, b, n, full ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
@@ -189,12 +202,25 @@ static __always_inline void note_loss(struct batch *b, __u64 hits)
 #define bound_index(n, size) asm volatile("%0 &= %1" : "+r"(n) : "i"((size) - 1))
 #define loop(n, step, ctx) bpf_loop(n, step, ctx, 0)
 
-static __noinline __u64 register_value(struct registers *regs, __u32 number)
+static __always_inline __u64 load_register(struct registers *regs, __u32 number)
 {
 	__u64 v = 0;
 
-	bpf_probe_read_kernel(&v, 8, (char *)regs + register_offset[number & 15]);
+	/* The verifier knows the context by constant offsets alone. */
+	switch (number & 15) {
+#define LOAD_REGISTER(n, name)                                                                     \
+	case n:                                                                                        \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                                                      \
+					 : "=r"(v)                                                                     \
+					 : "r"(regs), "i"(__builtin_offsetof(struct registers, name)));                \
+		break;
+		EACH_REGISTER(LOAD_REGISTER)
+	}
 	return v;
+}
+static __noinline __u64 register_value(struct registers *regs, __u32 number)
+{
+	return load_register(regs, number);
 }
 
 #include "hit.h"
@@ -301,12 +327,16 @@ int hit(struct registers *regs)
 		count(METRIC_NO_STORAGE);
 		return 0;
 	}
+	if (ends_behind(PART_THREAD))
+		return 0;
 	__u32 cookie = bpf_get_attach_cookie(regs);
 	struct site *s = bpf_map_lookup_elem(&sites, &cookie);
 	if (!s) {
 		count(METRIC_NO_SITE);
 		return 0;
 	}
+	if (ends_behind(PART_SITE))
+		return 0;
 	__u64 sequence = t->batch.sequence, began = 0;
 	if (!t->untimed--) {
 		t->untimed = UNTIMED;

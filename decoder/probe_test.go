@@ -14,7 +14,7 @@ import (
 )
 
 // kernelSite turns a site of the plan into the kernel's, as loader/attach does.
-func kernelSite(s *plan.Site) bpf.TracerSite {
+func kernelSite(p *plan.Plan, s *plan.Site) bpf.TracerSite {
 	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base,
 		Condition: s.Condition, CaptureReg: usermode.NoReg, CaptureIndex: usermode.NoReg}
 	flag := func(on bool, f uint8) {
@@ -27,6 +27,14 @@ func kernelSite(s *plan.Site) bpf.TracerSite {
 		if stays {
 			k.Stays |= 1 << outcome
 		}
+	}
+	for outcome, ra := range s.NextCall {
+		if ra > 0 {
+			k.Next[outcome] = bpf.NextCall(ra, p.Calls[ra].Depth)
+		}
+	}
+	if s.Caller > 0 {
+		k.Caller = bpf.OnlyCaller(s.Caller, p.Calls[s.Caller].AfterEvent)
 	}
 	flag(s.Slot, usermode.SiteSlot)
 	if s.Capture == nil {

@@ -102,15 +102,11 @@ func newProcess(p *plan.Plan, h habits, seed uint64) *process {
 		handlers: map[int]bool{}}
 	sites := make([]bpf.TracerSite, len(p.Sites))
 	for i := range p.Sites {
-		sites[i] = kernelSite(&p.Sites[i])
+		sites[i] = kernelSite(p, &p.Sites[i])
 	}
 	calls := map[uint64]bpf.TracerCall{}
 	for ra, c := range p.Calls {
-		k := bpf.TracerCall{Depth: uint32(c.Depth)}
-		if c.AfterEvent {
-			k.Reported = 1
-		}
-		calls[ra] = k
+		calls[ra] = bpf.MakeCall(ra, c.Depth, c.AfterEvent, c.Caller)
 	}
 	s.machine = usermode.New(sites, calls, imageBase, 1<<32)
 	s.machine.Memory.Set(restorer, 0x0f0000000fc0c748)

@@ -22,6 +22,10 @@ static void count(enum metric m)
 {
 	countMetric(machine, m);
 }
+static int ends_behind(enum part p)
+{
+	return 0;
+}
 static long read_user(void *to, __u32 size, __u64 from)
 {
 	__u64 word;
@@ -66,28 +70,16 @@ static void note_loss(struct batch *b, __u64 hits)
 {
 	loseHits(machine, b->tid, b->hits, b->lost, hits);
 }
-static __u64 register_value(struct registers *regs, __u32 number)
+static __u64 load_register(struct registers *regs, __u32 number)
 {
-	const __u64 by_number[16] = {
-		regs->rax,
-		regs->rcx,
-		regs->rdx,
-		regs->rbx,
-		regs->rsp,
-		regs->rbp,
-		regs->rsi,
-		regs->rdi,
-		regs->r8,
-		regs->r9,
-		regs->r10,
-		regs->r11,
-		regs->r12,
-		regs->r13,
-		regs->r14,
-		regs->r15,
-	};
+#define REGISTER_BY_NUMBER(n, name) [n] = regs->name,
+	const __u64 by_number[16] = {EACH_REGISTER(REGISTER_BY_NUMBER)};
 
 	return by_number[number & 15];
+}
+static __u64 register_value(struct registers *regs, __u32 number)
+{
+	return load_register(regs, number);
 }
 #define bound_index(n, size) assert((n) < (size))
 #define loop(n, step, ctx) for (__u32 i_ = 0; i_ < (n) && !step(i_, ctx); i_++)
@@ -183,10 +175,12 @@ static const struct field fields[] = {
 	FIELD(site, library),
 	FIELD(site, capture_disp),
 	FIELD(site, stays),
+	FIELD(site, next),
+	FIELD(site, caller),
 	WHOLE(call),
 	FIELD(call, address),
-	FIELD(call, depth),
-	FIELD(call, reported),
+	FIELD(call, info),
+	FIELD(call, caller),
 	WHOLE(batch),
 	FIELD(batch, tid),
 	FIELD(batch, count),
@@ -210,6 +204,8 @@ static const struct field fields[] = {
 	FIELD(thread, last_captured),
 	FIELD(thread, repeats),
 	FIELD(thread, stays),
+	FIELD(thread, next_cfa),
+	FIELD(thread, next_return),
 	FIELD(thread, sent),
 	FIELD(thread, sending),
 	FIELD(thread, restorer),

@@ -176,7 +176,7 @@ func findCall(h C.uintptr_t, address C.__u64, to *C.struct_call) C.int {
 	if !ok {
 		return 0
 	}
-	to.depth, to.reported = C.__u32(c.Depth), C.__u32(c.Reported)
+	to.info, to.caller = C.__u32(c.Info), C.__s32(c.Caller)
 	return 1
 }
 

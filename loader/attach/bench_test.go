@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
+	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/target"
@@ -43,6 +44,49 @@ func BenchmarkHit(b *testing.B) {
 		}
 		all.report(b, "")
 		emulated.report(b, "-emulated")
+	}
+}
+
+// BenchmarkHitParts measures what each part of a hit costs, ns: over the programs of the zoo none
+// of whose hits is single-stepped the difference between hits that end behind that part and those
+// that end before it, beside an empty BPF program, trap included. It is as BenchmarkHit is, and its
+// figures are means over the programs as well.
+func BenchmarkHitParts(b *testing.B) {
+	parts := []struct {
+		name string
+		last bpf.TracerPart
+	}{
+		{"thread", bpf.TracerPartPART_THREAD}, {"site", bpf.TracerPartPART_SITE},
+		{"frame", bpf.TracerPartPART_FRAME}, {"callers", bpf.TracerPartPART_CALLERS},
+		{"capture", bpf.TracerPartPART_CAPTURE}, {"output", bpf.TracerPartPART_ALL},
+	}
+	subjects := slices.DeleteFunc(benchmarkSubjects(b),
+		func(s *benchmarkSubject) bool { return s.stepped })
+	empty := emptyProgram(b)
+	for b.Loop() {
+		const rounds = 7
+		sums := make([]float64, len(parts)+1) // behind the empty program and each part
+		for _, s := range subjects {
+			var r round
+			runs := []func() time.Duration{s.runUntraced(b), s.runEmpty(b, empty)}
+			for _, p := range parts {
+				runs = append(runs, func() time.Duration { return s.runTraced(b, p.last, &r) })
+			}
+			took := make([][]time.Duration, len(runs))
+			for n := range rounds {
+				for i := range runs {
+					i = (i + n) % len(runs)
+					took[i] = append(took[i], runs[i]())
+				}
+			}
+			for i := range sums {
+				sums[i] += float64(median(took[i+1])-median(took[0])) / float64(r.hits)
+			}
+		}
+		b.ReportMetric(sums[0]/float64(len(subjects)), "ns/trap")
+		for i, p := range parts {
+			b.ReportMetric((sums[i+1]-sums[i])/float64(len(subjects)), "ns/"+p.name)
+		}
 	}
 }
 
@@ -87,7 +131,7 @@ func benchmarkSubjects(b *testing.B) (list []*benchmarkSubject) {
 		s := &benchmarkSubject{planned: planOf(b, path),
 			argv: append([]string{path, "1"}, p.Args...)}
 		var once round
-		s.runTraced(b, &once)
+		s.runTraced(b, bpf.TracerPartPART_ALL, &once)
 		s.argv[1] = fmt.Sprint(1 +
 			int(enough/(time.Duration(once.hits-once.stepped)*emulated+
 				time.Duration(once.stepped)*stepped+1)))
@@ -120,9 +164,9 @@ type round struct {
 // compare makes the three runs, beginning with another one each time.
 func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program, turn int) (r round) {
 	runs := []func(){
-		func() { r.untraced = s.run(b, func(*target.Child, *os.File) func() { return func() {} }) },
-		func() { s.runTraced(b, &r) },
-		func() { r.empty = s.runEmpty(b, empty) },
+		func() { r.untraced = s.runUntraced(b)() },
+		func() { r.traced = s.runTraced(b, bpf.TracerPartPART_ALL, &r) },
+		func() { r.empty = s.runEmpty(b, empty)() },
 	}
 	for i := range runs {
 		runs[(turn+i)%len(runs)]()
@@ -130,8 +174,14 @@ func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program, turn int) 
 	return r
 }
 
-func (s *benchmarkSubject) runEmpty(b *testing.B, empty *ebpf.Program) time.Duration {
-	return s.run(b, func(c *target.Child, exe *os.File) func() {
+func (s *benchmarkSubject) runUntraced(b *testing.B) func() time.Duration {
+	return func() time.Duration {
+		return s.run(b, func(*target.Child, *os.File) func() { return func() {} })
+	}
+}
+
+func (s *benchmarkSubject) runEmpty(b *testing.B, empty *ebpf.Program) func() time.Duration {
+	attach := func(c *target.Child, exe *os.File) func() {
 		offsets := make([]uint64, len(s.plan.Sites))
 		for i := range offsets {
 			var ok bool
@@ -144,12 +194,15 @@ func (s *benchmarkSubject) runEmpty(b *testing.B, empty *ebpf.Program) time.Dura
 			b.Fatal(err)
 		}
 		return func() { l.Close() }
-	})
+	}
+	return func() time.Duration { return s.run(b, attach) }
 }
 
-func (s *benchmarkSubject) runTraced(b *testing.B, r *round) {
-	r.traced = s.run(b, func(c *target.Child, exe *os.File) func() {
-		session, err := Load(c.Process, s.image, s.plan, Options{Ring: DefaultRing})
+// runTraced returns the CPU time of a run whose hits end behind a part, and counts those that do
+// not.
+func (s *benchmarkSubject) runTraced(b *testing.B, last bpf.TracerPart, r *round) time.Duration {
+	return s.run(b, func(c *target.Child, exe *os.File) func() {
+		session, err := Load(c.Process, s.image, s.plan, Options{Ring: DefaultRing, last: last})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -160,7 +213,9 @@ func (s *benchmarkSubject) runTraced(b *testing.B, r *round) {
 			b.Fatal(err)
 		}
 		return func() {
-			s.count(b, session, r)
+			if last == bpf.TracerPartPART_ALL {
+				s.count(b, session, r)
+			}
 			session.Close()
 		}
 	})
@@ -168,6 +223,7 @@ func (s *benchmarkSubject) runTraced(b *testing.B, r *round) {
 
 // count counts the hits that a session of a process that has ended has reported.
 func (s *benchmarkSubject) count(b *testing.B, session *Session, r *round) {
+	r.hits, r.stepped = 0, 0
 	last := map[uint32]wire.Event{} // of each thread
 	eachWaiting(b, session, func(batch wire.Batch) {
 		for i := range batch.Len() {
@@ -226,8 +282,7 @@ func medians(rounds []round) round {
 		for i, r := range rounds {
 			list[i] = what(r)
 		}
-		slices.Sort(list)
-		return list[len(list)/2]
+		return median(list)
 	}
 	return round{
 		untraced: of(func(r round) time.Duration { return r.untraced }),
@@ -236,4 +291,9 @@ func medians(rounds []round) round {
 		hits:     rounds[0].hits,
 		stepped:  rounds[0].stepped,
 	}
+}
+
+func median(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	return list[len(list)/2]
 }

@@ -51,9 +51,10 @@ func (x *images) add(m *mapped) error {
 // writeSites writes the sites of an image into the kernel's table. library is its number, 0 for the
 // executable.
 func (x *images) writeSites(m *mapped, library int) error {
+	calls := func(ra uint64) plan.Call { return x.plan.Calls[ra+x.plan.Parts[library].Offset] }
 	sites, entries := make([]bpf.TracerSite, len(m.sites)), make([]uint32, len(m.sites))
 	for i := range m.sites {
-		sites[i], entries[i] = siteOf(&m.sites[i]), uint32(m.first+i)
+		sites[i], entries[i] = siteOf(&m.sites[i], calls), uint32(m.first+i)
 		sites[i].Library = uint8(library)
 	}
 	if err := write(x.objects.Sites, entries, sites); err != nil {
@@ -93,11 +94,7 @@ func partCalls(p *plan.Plan, part int) []bpf.TracerCall {
 		if ra < lo || ra >= hi {
 			continue
 		}
-		call := bpf.TracerCall{Address: ra, Depth: uint32(c.Depth)}
-		if c.AfterEvent {
-			call.Reported = 1
-		}
-		calls = append(calls, call)
+		calls = append(calls, bpf.MakeCall(ra, c.Depth, c.AfterEvent, c.Caller))
 	}
 	return calls
 }

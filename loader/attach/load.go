@@ -26,7 +26,7 @@ type Options struct {
 	// stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
 	Hold bool
 	// Shared has libraries traced too, those that Add names, and stops the process where it maps
-	// code until Refresh. It takes 23 MB of the kernel's memory.
+	// code until Refresh. It takes 29 MB of the kernel's memory.
 	Shared bool
 	// Guard puts the probes in and takes them out; nil: one that the session starts and ends. The
 	// caller closes it, after the session.
@@ -36,6 +36,8 @@ type Options struct {
 	ForkOfTraced bool
 	// Mechanism is how the probes go in; 0: the best that the running kernel has.
 	Mechanism uprobe.Mechanism
+
+	last bpf.TracerPart // what a hit does last, where its parts are measured; 0: all
 }
 
 // Load prepares a session: it loads the BPF program with the tables of the plan's first part, for
@@ -94,6 +96,7 @@ func (s *Session) load(o Options) error {
 		"stop_watermark":     o.stopWatermark(),
 		"overflow_watermark": o.overflowWatermark(),
 		"call_shift":         x.calls.Shift,
+		"last_part":          o.last,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the BPF program: %w", name, err)
@@ -202,8 +205,9 @@ func lastLine(err error) error {
 	return err
 }
 
-// siteOf turns a site of the plan into the kernel's.
-func siteOf(s *plan.Site) bpf.TracerSite {
+// siteOf turns a site of the plan into the kernel's. call returns what is known of a call in its
+// image.
+func siteOf(s *plan.Site, call func(ra uint64) plan.Call) bpf.TracerSite {
 	const none = uint8(bpf.TracerSiteNoneNO_REG)
 	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base,
 		Condition: s.Condition, CaptureReg: none, CaptureIndex: none}
@@ -214,6 +218,14 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 		if stays {
 			k.Stays |= 1 << outcome
 		}
+	}
+	for outcome, ra := range s.NextCall {
+		if ra > 0 {
+			k.Next[outcome] = bpf.NextCall(ra, call(ra).Depth)
+		}
+	}
+	if s.Caller > 0 {
+		k.Caller = bpf.OnlyCaller(s.Caller, call(s.Caller).AfterEvent)
 	}
 	if s.Slot {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_SLOT)

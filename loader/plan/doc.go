@@ -89,4 +89,14 @@
 //     ends. How far a loop has come when a signal interrupts it, or the thread dies in it, is
 //     known by the registers that the kernel has saved then. A handler that changes them is not
 //     foreseen.
+//  14. Only callers. A routine that traced code alone enters (rule 1), by one call and no jump,
+//     always returns behind that call: its return address is not read (Site.Caller, Call.Caller).
+//  15. Next calls. After an event an activation may have one call that it can make before its next
+//     event, and no way to end before it: no other call but of what is Harmless lies on any
+//     probe-free route from the event, those behind the call included if what it calls may return
+//     without an event. If the thread's next event is then of an activation whose frame begins
+//     where that call leaves the stack pointer, it is this call that has begun it, for whatever
+//     else runs before has its frame further in; and its return address is not read
+//     (Site.NextCall). Where a signal's handler comes in between, which may lie anywhere, it is. An
+//     event of the caller always comes before that call, so that the chain of rule 2 ends with it.
 package plan

@@ -38,6 +38,9 @@ func (p *Plan) Append(q *Plan) error {
 		q.Sites[i].Routine += len(p.Routines)
 	}
 	for ra, c := range q.Calls {
+		if c.Caller > 0 {
+			c.Caller += q.offset
+		}
 		p.Calls[ra+q.offset] = c
 	}
 	p.Parts = append(p.Parts, Part{Program: q.Program, Offset: q.offset, Routines: q.Routines,

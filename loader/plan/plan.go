@@ -47,8 +47,15 @@ type Site struct {
 	// SameActivation says, by outcome (0 for what is no conditional jump), that the activation
 	// neither calls nor ends before its next event.
 	SameActivation [2]bool
-	Capture        *Capture // what its events record besides the outcome; nil: nothing
-	Expected       float64  // hits
+	// NextCall is, by outcome, the one call that the activation can make before its next event,
+	// if it cannot end before that (rule 15: next calls): its return address, of a key of
+	// Plan.Calls without the Offset; 0: several are possible, or something else.
+	NextCall [2]uint64
+	// Caller is the one call that enters the routine (rule 14: only callers), as NextCall; 0: there
+	// may be several.
+	Caller   uint64
+	Capture  *Capture // what its events record besides the outcome; nil: nothing
+	Expected float64  // hits
 }
 
 // NoCondition is the condition of a site that is no conditional jump.
@@ -56,8 +63,9 @@ const NoCondition = 16
 
 // A Call is what is known of a call by its return address.
 type Call struct {
-	Depth      int  // CFA - rsp before the call, bytes
-	AfterEvent bool // an event of the caller comes before it
+	Depth      int    // CFA - rsp before the call, bytes
+	AfterEvent bool   // an event of the caller comes before it
+	Caller     uint64 // as that of the Sites of the routine that calls, Offset added
 }
 
 // A Callee says what kind of code a block calls or jumps to.

@@ -19,6 +19,8 @@ type placing struct {
 	leaving  blockSet                // see markLeaving
 	counts   map[int]*absint.Counter // by block: loops without a probe whose rounds events decide
 	captured map[int]*plan.Capture   // by block: the registers that its events record
+	caller   uint64                  // see plan.Site
+	onward   onward
 }
 
 // result makes the plan of the probes that are on.
@@ -30,9 +32,21 @@ func (p *planner) result() (*plan.Plan, error) {
 		}
 		return false
 	})
+	probeFree := make([]bool, len(p.routines))
+	p.each(func(r *routine) bool {
+		probeFree[r.ID] = r.traced() && r.runsProbeFree()
+		return false
+	})
+	p.each(func(r *routine) bool {
+		if x := &placed[r.ID]; r.traced() {
+			x.caller, x.onward = onlyCaller(r), newOnward(r, probeFree)
+		}
+		return false
+	})
 	var calls map[uint64]plan.Call
 	var sites []plan.Site
-	parallel.Both(func() { calls = p.placeCalls() }, func() { sites = p.placeSites(placed) })
+	parallel.Both(func() { calls = p.placeCalls(placed) },
+		func() { sites = p.placeSites(placed) })
 	found := make([]plan.Findings, len(p.routines))
 	p.each(func(r *routine) bool { found[r.ID] = placed[r.ID].findings(r); return false })
 	return plan.New(p.program, p.imports, found, sites, calls)
@@ -123,7 +137,7 @@ func (r *routine) countProbes() (n int) {
 }
 
 // placeCalls makes the table of calls.
-func (p *planner) placeCalls() map[uint64]plan.Call {
+func (p *planner) placeCalls(placed []placing) map[uint64]plan.Call {
 	calls := make(map[uint64]plan.Call, p.countLeads())
 	for _, r := range p.routines {
 		if !r.traced() {
@@ -131,8 +145,8 @@ func (p *planner) placeCalls() map[uint64]plan.Call {
 		}
 		for _, b := range r.calls.leads {
 			if block := &r.Blocks[b]; r.calls.isCall(b) && block.Depth >= 0 {
-				calls[block.Hi] = plan.Call{Depth: block.Depth,
-					AfterEvent: !r.first[b] || r.probed[b].on}
+				calls[block.Hi] = plan.Call{Depth: block.Depth, AfterEvent: r.callsAfterEvent(b),
+					Caller: placed[r.ID].caller}
 			}
 		}
 	}
@@ -148,7 +162,7 @@ func (x *placing) site(b int) plan.Site {
 	s := plan.Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn),
 		Condition: plan.NoCondition, Stepped: pr.stepped,
 		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b],
-		Expected: r.costs.activations * r.costs.freq[b]}
+		Caller: x.caller, Expected: r.costs.activations * r.costs.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Condition()
 	}
@@ -156,6 +170,11 @@ func (x *placing) site(b int) plan.Site {
 		s.SameActivation = [2]bool{!x.leaves(block.Succ[1]), !x.leaves(block.Succ[0])}
 	} else if !r.calls.isCall(b) {
 		s.SameActivation[0] = !x.leaves(r.Blocks[b].After()...)
+	}
+	if conditional := insn.Kind == x86.Jcc && block.End == cfg.Jcc; conditional {
+		s.NextCall = [2]uint64{x.onward.after(b, block.Succ[1]), x.onward.after(b, block.Succ[0])}
+	} else {
+		s.NextCall[0] = x.onward.after(b, block.After()...)
 	}
 	switch t := pr.capture; {
 	case t == nil:

@@ -334,6 +334,16 @@ func site(is func(s *plan.Site) bool, change func(s *plan.Site)) func(*testing.T
 	}
 }
 
+// callOf is where a call of a traced routine that the routine makes returns to.
+func callOf(p *plan.Plan, r *plan.Routine) (ra uint64) {
+	for b := range r.Blocks {
+		if kind, _ := r.Callee(b); kind == plan.Known && r.Blocks[b].IsCall() {
+			ra = r.Blocks[b].Hi
+		}
+	}
+	return ra
+}
+
 func anySite(*plan.Site) bool { return true }
 
 // value changes the first captured value of a routine that decides jumps.
@@ -456,6 +466,23 @@ var breakages = []breakage{
 			return s.Condition < plan.NoCondition && !s.SameActivation[1]
 		}, func(s *plan.Site) { s.SameActivation[1] = true }),
 		"is taken to be followed by another of its activation", 1},
+	{"an only caller of what other code enters", "loops",
+		site(anySite, func(s *plan.Site) { s.Caller = s.Addr }),
+		"is taken to be entered by one call alone", 0},
+	{"another only caller", "begun_silently", site(anySite, func(s *plan.Site) { s.Caller++ }),
+		"is taken to be entered by one call alone", 0},
+	{"an only caller of the caller", "recurs",
+		func(_ *testing.T, p *plan.Plan, r *plan.Routine) {
+			ra := callOf(p, r)
+			c := p.Calls[ra]
+			c.Caller = ra
+			p.Calls[ra] = c
+		}, "is taken to be entered by one call alone", 0},
+	{"a next call where another may come", "recurs",
+		func(t *testing.T, p *plan.Plan, r *plan.Routine) {
+			site(func(s *plan.Site) bool { return s.NextCall[0] == 0 },
+				func(s *plan.Site) { s.NextCall[0] = callOf(p, r) })(t, p, r)
+		}, "is taken for the only one that may come", 1},
 	{"frame address", "loops", site(anySite, func(s *plan.Site) { s.Offset += 8 }),
 		"looks for the frame address", 0},
 	{"frame register", "loops", site(anySite, func(s *plan.Site) { s.Base ^= 1 }),

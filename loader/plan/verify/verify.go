@@ -55,6 +55,7 @@ func Plan(p *plan.Plan) []Fault {
 	for _, r := range v.traced {
 		v.checkSites(r)
 		v.checkSameActivation(r)
+		v.checkNextCalls(r)
 		v.checkCallees(r)
 		v.checkCalls(r)
 		v.checkShifting(r)
@@ -64,6 +65,7 @@ func Plan(p *plan.Plan) []Fault {
 		v.checkFirstCalls(r)
 	}
 	v.checkTable()
+	v.checkOnlyCallers()
 	v.findOpen()
 	v.findOutgoing()
 	v.findRestarted()
@@ -99,6 +101,7 @@ type routine struct {
 	first   []bool        // by block: it can be reached from the entry without an event
 	// an end is not followed by the next activation: the callers imply it
 	probeFree bool
+	runs      *bool // see runsProbeFree
 
 	entered    bool // external code may enter it
 	returnsOut bool // it may return there: that has entered it, or what jumps to it
