@@ -231,12 +231,16 @@ const (
 	TracerProgOnSignalGenerate = "on_signal_generate"
 	TracerProgOnSysExit        = "on_sys_exit"
 	TracerVarCallShift         = "call_shift"
+	TracerVarClearing          = "clearing"
+	TracerVarCopied            = "copied"
 	TracerVarEnabled           = "enabled"
 	TracerVarEnabledAt         = "enabled_at"
 	TracerVarEnded             = "ended"
+	TracerVarEndsEarly         = "ends_early"
 	TracerVarEscaped           = "escaped"
 	TracerVarForked            = "forked"
 	TracerVarGuard             = "guard"
+	TracerVarHeadless          = "headless"
 	TracerVarHolding           = "holding"
 	TracerVarImageBase         = "image_base"
 	TracerVarImageSize         = "image_size"
@@ -329,12 +333,16 @@ type TracerMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerVariableSpecs struct {
 	CallShift         *ebpf.VariableSpec `ebpf:"call_shift"`
+	Clearing          *ebpf.VariableSpec `ebpf:"clearing"`
+	Copied            *ebpf.VariableSpec `ebpf:"copied"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	EnabledAt         *ebpf.VariableSpec `ebpf:"enabled_at"`
 	Ended             *ebpf.VariableSpec `ebpf:"ended"`
+	EndsEarly         *ebpf.VariableSpec `ebpf:"ends_early"`
 	Escaped           *ebpf.VariableSpec `ebpf:"escaped"`
 	Forked            *ebpf.VariableSpec `ebpf:"forked"`
 	Guard             *ebpf.VariableSpec `ebpf:"guard"`
+	Headless          *ebpf.VariableSpec `ebpf:"headless"`
 	Holding           *ebpf.VariableSpec `ebpf:"holding"`
 	ImageBase         *ebpf.VariableSpec `ebpf:"image_base"`
 	ImageSize         *ebpf.VariableSpec `ebpf:"image_size"`
@@ -403,12 +411,16 @@ func (m *TracerMaps) Close() error {
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerVariables struct {
 	CallShift         *ebpf.Variable `ebpf:"call_shift"`
+	Clearing          *ebpf.Variable `ebpf:"clearing"`
+	Copied            *ebpf.Variable `ebpf:"copied"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	EnabledAt         *ebpf.Variable `ebpf:"enabled_at"`
 	Ended             *ebpf.Variable `ebpf:"ended"`
+	EndsEarly         *ebpf.Variable `ebpf:"ends_early"`
 	Escaped           *ebpf.Variable `ebpf:"escaped"`
 	Forked            *ebpf.Variable `ebpf:"forked"`
 	Guard             *ebpf.Variable `ebpf:"guard"`
+	Headless          *ebpf.Variable `ebpf:"headless"`
 	Holding           *ebpf.Variable `ebpf:"holding"`
 	ImageBase         *ebpf.Variable `ebpf:"image_base"`
 	ImageSize         *ebpf.Variable `ebpf:"image_size"`

@@ -72,8 +72,17 @@ __u32 enabled;
 __u32 replaced;
 /* Its last thread has come to its end: ENDED, and how, as wait has it. */
 __u32 ended;
-/* It has started a process, which is not traced. */
+/* Processes that it has started, none of which is traced, */
 __u32 forked;
+/* and those of them whose memory is a copy, with the probes that stood. */
+__u32 copied;
+/* Copies of the probes go out of these. */
+__u32 clearing;
+/* Its first thread has ended, and others have not: the kernel does not know the process's memory by
+ * it any more. */
+__u32 headless;
+/* Threads of any process have their memory still when they end here (Linux 6.16). */
+__u32 ends_early;
 /* Times that it has mapped code of a file. */
 __u32 mapped;
 /* It is stopped where it maps code, until that has been dealt with: probes stand, or are about to.
@@ -481,8 +490,15 @@ int on_exit(__u64 *args)
 
 	if (note_end(task)) /* its probes go next, one after the other */
 		enabled = 0;
+	if (task->mm)
+		ends_early = 1;
 	if (task->tgid != target)
 		return 0;
+	if (task->pid == target && task->signal->live.counter) {
+		__sync_lock_test_and_set(&headless, 1);
+		if (clearing) /* the probes may go out of the process, too */
+			enabled = 0;
+	}
 	bpf_probe_read_kernel(&e.pc, 8, &regs->REG_PC);
 	bpf_probe_read_kernel(&e.call, 8, &regs->REG_SYSCALL);
 	e.pc = place(e.pc);
@@ -526,14 +542,18 @@ int on_exec(__u64 *args)
 SEC("tp_btf/sched_process_fork")
 int on_fork(__u64 *args)
 {
-	struct task_struct *child = (void *)args[1];
+	struct task_struct *parent = (void *)args[0], *child = (void *)args[1];
 
-	if (!enabled || bpf_get_current_pid_tgid() >> 32 != target)
+	if (bpf_get_current_pid_tgid() >> 32 != target)
 		return 0;
-	if (child->tgid != target)
-		forked = 1;
-	else if (stop_watermark) /* threads that end before they have a batch full would never */
+	if (child->tgid != target) {
+		__sync_fetch_and_add(&forked, 1);
+		if (child->mm != parent->mm)
+			__sync_fetch_and_add(&copied, 1);
+	} else if (enabled && stop_watermark) {
+		/* threads that end before they have a batch full would never */
 		stop_if_full();
+	}
 	return 0;
 }
 

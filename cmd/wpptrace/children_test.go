@@ -30,16 +30,20 @@ int main(int c, char **v) {
 	return 0;
 }`
 
-// Processes that the target starts are not traced, but have copies of the probes: the recording
-// says so, once.
+// Processes that the target starts are not traced: the recording says so, once, and how many there
+// were, with copies of the probes.
 func TestChildren(t *testing.T) {
 	program := testenv.CompileC(t, begetter, "-O1", "-pthread")
 	for child, want := range map[string]bool{"process": true, "thread": false, "none": false} {
 		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program, child)
-		if got := strings.Contains(errs, " (prog) has started another, which is not recorded, "+
-			"but slowed down while probes stand, for it has copies of them: --follow-fork "+
-			"records it, too\n"); status != 0 || got != want {
-			t.Errorf("%s: status %d, %s", child, status, errs)
+		for _, text := range []string{
+			" (prog) has started another, which is not recorded: --follow-fork records it, too\n",
+			" (prog) has started 1 other, not recorded: 1 had copies of the probes, which slowed " +
+				"them down, for ",
+		} {
+			if got := strings.Count(errs, text); status != 0 || got > 1 || (got == 1) != want {
+				t.Errorf("%s: status %d, %s", child, status, errs)
+			}
 		}
 	}
 }
@@ -98,5 +102,104 @@ func TestFileSizeLimit(t *testing.T) {
 	const want = "wpptrace: write snapshot x.wpp: file too large: allow larger files with ulimit -f"
 	if errs := w.errs.String(); !strings.Contains(errs, want) {
 		t.Errorf("%s", errs)
+	}
+}
+
+// forker works without a pause, and at SIGUSR1 starts another that does. That one prints whether a
+// call takes it far longer than one took when no probe stood.
+const forker = `
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+enum { CALLS = 20000, FAR = 20 };
+static volatile int asked;
+static void on(int signal) { asked = signal; }
+__attribute__((noinline)) int work(int x)
+{
+	int s = 0;
+	for (int i = 0; i < (x & 7); i++)
+		s += x >> i & 1 ? i : x;
+	return s;
+}
+static double calls(void)
+{
+	struct timespec a, b;
+	volatile int sink;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+	for (int i = 0; i < CALLS; i++)
+		sink = work(i);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+	return (b.tv_sec - a.tv_sec) * 1e9 + b.tv_nsec - a.tv_nsec;
+}
+int main(void)
+{
+	int child = 0;
+	signal(SIGUSR1, on);
+	calls();
+	double before = calls();
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		if (asked && !child) {
+			if (fork())
+				child = -1;
+			else
+				child = 1;
+		}
+		double now = calls();
+		if (child == 1) {
+			puts(now > FAR * before ? "slow" : "fast");
+			if (fflush(stdout))
+				exit(0);
+		}
+		usleep(10000);
+	}
+}`
+
+// TestForkedChildIsFast: a process that the target had forked ran at a 400th of its speed until the
+// recording ended. Where probes stand all the time it still does, which a line says.
+func TestForkedChildIsFast(t *testing.T) {
+	program := testenv.CompileC(t, forker, "-O1")
+	for _, c := range []struct {
+		flags []string
+		fast  bool
+	}{
+		{[]string{"--overhead", "0", "--max-slowdown", "0"}, false},
+		{[]string{"--overhead", "90"}, true}, // the first window is long
+		{[]string{"--overhead", "5"}, true},
+	} {
+		s := testenv.Start(t, exec.Command(program))
+		s.Answer()
+		w := startTracer(t, append([]string{"-p", strconv.Itoa(s.PID()), "-o", "x.wpp"},
+			c.flags...)...)
+		w.expect("recording process")
+		if err := unix.Kill(s.PID(), unix.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		w.expect("has started another, which is not recorded: --follow-fork records it, too")
+		if !c.fast {
+			w.expect("what process " + strconv.Itoa(s.PID()) + " (prog) forks is slowed down, too, " +
+				"until probes go out, for it has copies of them: probes that stand all the time " +
+				"are put in once, and nothing is kept that could put in more: --overhead has them " +
+				"taken out; --follow-fork records these, too")
+		}
+		answer := s.Answer()
+		for range 1000 {
+			if c.fast == (strings.TrimSpace(answer) == "fast") {
+				break
+			}
+			answer = s.Answer()
+		}
+		if c.fast != (strings.TrimSpace(answer) == "fast") {
+			t.Errorf("%q: the child is still %s", c.flags, answer)
+		}
+		w.signal(unix.SIGINT)
+		w.wait(0)
+		if !strings.Contains(w.errs.String(), "has started 1 other, not recorded: 1 had copies") {
+			t.Errorf("%q: %s", c.flags, w.errs.String())
+		}
+		unix.Kill(s.PID(), unix.SIGKILL)
 	}
 }

@@ -72,9 +72,13 @@ func (p *printer) handle(event record.Event) {
 	case record.Began:
 		p.say("recording %s to %s", p.process(), e.Path)
 	case record.Forked:
-		p.say("%s has started another, which is not recorded, but slowed down while probes "+
-			"stand, for it has copies of them: "+
-			"--follow-fork records it, too", p.process())
+		p.say("%s has started another, which is not recorded: --follow-fork records it, too",
+			p.process())
+	case record.CopiesStay:
+		p.insist("what %s forks is slowed down, too, until probes go out, for it has copies of "+
+			"them: %s", p.process(), errorText(e.Err))
+	case record.ForksCounted:
+		p.say("%s", forksText(p.process(), e))
 	case record.LibraryAdded:
 		p.say("%s: %s", names.Printable(e.Path), planreport.Summary(e.Program.Plan))
 		if refused := planreport.Refused(e.Program); refused != "" {
@@ -285,4 +289,15 @@ func unmatchedText(glob string, pid int) string {
 // libraryLeftOutText says why a library that --lib names is not traced.
 func libraryLeftOutText(e record.LibraryLeftOut) string {
 	return fmt.Sprintf("%s is not traced: %s", names.Printable(e.Path), oneLine(e.Err))
+}
+
+// forksText says what has become of the processes that one has started.
+func forksText(process string, e record.ForksCounted) string {
+	line := fmt.Sprintf("%s has started %s, not recorded", process,
+		text.Count(uint64(e.Started), "other"))
+	if e.Copies == 0 {
+		return line
+	}
+	return fmt.Sprintf("%s: %d had copies of the probes, which slowed them down, for %v at most",
+		line, e.Copies, e.Longest.Round(time.Millisecond))
 }

@@ -33,6 +33,7 @@ var remedies = [remedy.Kinds]string{
 	remedy.NoBudget:       "leave --overhead out, or see --max-slowdown",
 	remedy.NoTrial:        "leave --canary out",
 	remedy.NoFollow:       "leave out --follow-fork",
+	remedy.Windows:        "--overhead has them taken out; --follow-fork records these, too",
 	remedy.RootOrNoFollow: "run wpptrace as root, or leave out --follow-fork",
 	remedy.RootOrNoHold:   "run wpptrace as root, or leave out --lib and --on-overflow stop",
 	remedy.RecordLater:    "start it by wpptrace, or trace it with -p once it runs",

@@ -19,9 +19,9 @@
 //	Ended             says why; the probes go out after it
 //	DebugInfoMissing  for each image that some is missing of
 //
-// LibraryAdded and LibraryLeftOut come for each library, from before Planned to Ended. Forked and
-// LetGoOn come when that happens, or is found out after Ended. Where a recording fails, the error
-// of Run comes in place of all events that would follow.
+// LibraryAdded and LibraryLeftOut come for each library, from before Planned to Ended. Forked,
+// CopiesStay and LetGoOn come when that happens, or is found out after Ended; ForksCounted behind
+// Ended. Where a recording fails, the error of Run comes in place of all events that would follow.
 //
 // A Recorder is one recording. Its state is parted by who changes it: threads hold what each thread
 // has done, usage what the process has used and what tracing costs it, windows put probes in and

@@ -19,6 +19,8 @@ func (Forecast) event()         {}
 func (Attached) event()         {}
 func (Began) event()            {}
 func (Forked) event()           {}
+func (CopiesStay) event()       {}
+func (ForksCounted) event()     {}
 func (LibraryAdded) event()     {}
 func (LibraryLeftOut) event()   {}
 func (LetGoOn) event()          {}
@@ -62,6 +64,18 @@ type Began struct{ Path string } // where the snapshot goes
 
 // Forked says that the process has started another one for the first time, which is not recorded.
 type Forked struct{}
+
+// CopiesStay says that processes which the recorded one has forked are slowed down as it is, for
+// they have copies of its probes, and why these cannot be taken out before the recording ends.
+type CopiesStay struct{ Err error }
+
+// ForksCounted says what processes the recorded one has started, none of which is recorded. It
+// comes when the probes are out, and so are their copies.
+type ForksCounted struct {
+	Started int
+	Copies  int           // of these, that had copies of the probes, which slow them down
+	Longest time.Duration // that one had them, at most
+}
 
 // LibraryAdded says that a library is traced from here on.
 type LibraryAdded struct {

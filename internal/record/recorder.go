@@ -46,7 +46,7 @@ type Recorder struct {
 	sampling  *sampling // nil: the process is not sampled
 	windows   *windows  // nil: there is no budget
 	raw       *rawTrace
-	forks     forks
+	forks     *forks // nil: what the process starts is recorded, too
 
 	began, ended time.Time
 	reason       Reason
@@ -211,6 +211,9 @@ func (r *Recorder) attach() error {
 			return err
 		}
 	}
+	if _, one := o.Shared.(alone); one { // else they are recorded
+		r.forks = newForks(r.session, r.windows, r.probesAgain(), r.handle)
+	}
 	r.sampling.take()
 	r.sampling.pause()
 	if r.windows == nil { // probes will slow it down all the time
@@ -282,7 +285,7 @@ func (r *Recorder) confine() error {
 	if r.windows != nil {
 		own = append(own, cap.SYS_NICE)
 	}
-	if r.windows != nil || shared {
+	if r.probesAgain() {
 		own = append(own, cap.SYS_PTRACE)
 		guards = append(guards, cap.BPF, cap.PERFMON, cap.SYS_NICE)
 		if !privilege.Has(cap.BPF) {
@@ -304,6 +307,11 @@ func (r *Recorder) confine() error {
 	return r.options.Confine([]string{r.options.Output, store.Old(r.options.Output)}, own...)
 }
 
+// probesAgain reports whether probes go in after the recording has begun.
+func (r *Recorder) probesAgain() bool {
+	return r.windows != nil || len(r.options.Selection.Libraries) > 0
+}
+
 // Record records until the context is done or there is another reason to end, and writes the
 // snapshot. Where that cannot be written, the result says that it is not, beside the error; an
 // error beside a snapshot that was written is of something else.
@@ -318,7 +326,7 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 	r.handle(end)
 	r.reason = end.Reason
 	disturbance := r.finish(abort)
-	r.forks.note(r.session, r.handle)
+	r.forks.end()
 	r.out()
 	if err := abort.Err(); err != nil {
 		return nil, cmp.Or(disturbance, err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"wpptrace/internal/record/overhead"
-	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
@@ -67,7 +66,9 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 		case done:
 			r.handle(SnapshotWritten{r.options.Output})
 		}
-		r.forks.note(r.session, r.handle)
+		if err := r.forks.keep(); err != nil {
+			return r.disturbed(err)
+		}
 		exited := r.options.Process.Wait(0)
 		if end, over := r.isOver(); over {
 			return end, nil
@@ -90,16 +91,6 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 		}
 		r.sampling.keep()
 		r.handle(Progress{r.status})
-	}
-}
-
-// forks notes whether the process has started others.
-type forks struct{ noted bool }
-
-func (f *forks) note(s *attach.Session, handle func(Event)) {
-	if !f.noted && s.Forked() {
-		f.noted = true
-		handle(Forked{})
 	}
 }
 

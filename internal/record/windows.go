@@ -49,6 +49,11 @@ func (w *windows) relax() {
 	}
 }
 
+// isOpenSince reports whether a window is open that was opened after then.
+func (w *windows) isOpenSince(then time.Time) bool {
+	return w != nil && w.schedule.IsOpen() && w.schedule.Opened().After(then)
+}
+
 // haveBegun reports whether a window has been closed: not all is traced.
 func (w *windows) haveBegun() bool { return w != nil && w.schedule.Closed() > 0 }
 

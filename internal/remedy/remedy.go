@@ -31,6 +31,7 @@ const (
 	NoBudget       // do without a budget, or bound the slow-down otherwise
 	NoTrial        // do without a trial
 	NoFollow       // do without following
+	Windows        // trace in windows, or follow
 	RootOrNoFollow // be root, or do without following
 	RootOrNoHold   // be root, or have nothing that stops the process
 	RecordLater    // start the process by the tool, or record it when it runs

@@ -329,12 +329,6 @@ func (s *Session) GuardDead() bool {
 	}
 }
 
-// Forked reports whether the process has started another one since Enable. That one runs untraced.
-func (s *Session) Forked() bool {
-	var v uint32
-	return s.objects.Forked.Get(&v) == nil && v != 0
-}
-
 // Exit returns how the process has come to its end; false: it has not, or not since the session was
 // loaded.
 func (s *Session) Exit() (status unix.WaitStatus, ended bool) {

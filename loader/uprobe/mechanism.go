@@ -94,6 +94,16 @@ func (m Mechanism) SupportsFollow() error {
 	return nil
 }
 
+// SupportsClearing fails where the copies of probes that a forked process has cannot be taken out
+// while the probes stand: they are for it as well.
+func (m Mechanism) SupportsClearing() error {
+	if m != ProcessLink {
+		return errors.New("it takes Linux 6.10 or later: before it, probes are in all processes " +
+			"of a program at once")
+	}
+	return nil
+}
+
 // mostEvents is how many perf events are put in at once. The kernel takes them out one by one, 0.1
 // s each, and nothing can hurry it or end that: half a minute is what may be asked of whoever waits
 // for it. Their descriptors stay below the 1024 that a process may have where nobody has raised it.

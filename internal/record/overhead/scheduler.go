@@ -46,6 +46,9 @@ func (s *Scheduler) Rare() *RareSites { return s.rare }
 // IsOpen reports whether a window is open.
 func (s *Scheduler) IsOpen() bool { return !s.opened.IsZero() }
 
+// Opened is when the window that is open was opened.
+func (s *Scheduler) Opened() time.Time { return s.opened }
+
 // Closed is the number of windows that have been closed.
 func (s *Scheduler) Closed() uint64 { return s.closed }
 

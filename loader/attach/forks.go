@@ -1,0 +1,83 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Forks are processes that one has started since Attach. None of them is traced.
+type Forks struct {
+	Started uint32 // all
+	// Copies are those whose memory is a copy, with the probes that stood, as that of fork is, not
+	// of vfork or posix_spawn.
+	Copies uint32
+}
+
+// Forks counts what processes the session's one has started. Cost: some us.
+func (s *Session) Forks() (f Forks) {
+	_ = s.objects.Forked.Get(&f.Started) // a variable of a loaded program can be read
+	_ = s.objects.Copied.Get(&f.Copies)
+	return f
+}
+
+// ErrCopiesStay says that copies of probes cannot be taken out, so that they stay in for as long as
+// the probes of which they are copies.
+var ErrCopiesStay = errors.New("the copies of probes stay in")
+
+// ErrProbesAstray says that probes may have gone out of the process itself. Nothing is reported any
+// more.
+var ErrProbesAstray = errors.New("its first thread ended while copies of probes were taken out, " +
+	"of which the kernel takes it for one then")
+
+// ClearCopies takes the copies of all probes that stand out of the processes that have them. The
+// kernel does that, whatever these do meanwhile: where a second user of a probe goes, it looks in
+// whose memory anybody wants one. It knows the process by the memory of its first thread, so that
+// what shares that memory keeps its probes, and a process whose first thread has ended is refused.
+//
+// errors.Is says ErrCopiesStay where nothing was done, ErrProbesAstray where the recording is to
+// end. Cost: that of putting all of these probes in and of taking them out again, but for what the
+// process itself is held up: some us of its time a probe, each by itself.
+func (s *Session) ClearCopies() error {
+	if err := s.mayClear(); err != nil {
+		return fmt.Errorf("process %d (%s) has been forked: %w: %w", s.process.PID,
+			s.process.Name, ErrCopiesStay, err)
+	}
+	err := s.objects.Clearing.Set(uint32(1))
+	if err == nil && !s.headless() {
+		err = s.images.clearCopies(s.guard)
+	}
+	if s.headless() {
+		err = ErrProbesAstray
+	}
+	if err = errors.Join(err, s.objects.Clearing.Set(uint32(0))); err != nil {
+		return fmt.Errorf("take the copies of probes out of what process %d (%s) has forked: %w",
+			s.process.PID, s.process.Name, err)
+	}
+	return nil
+}
+
+// mayClear says why no copies can be taken out.
+func (s *Session) mayClear() error {
+	if err := s.images.mechanism.SupportsClearing(); err != nil {
+		return err
+	}
+	if s.headless() {
+		return errors.New("its first thread has ended")
+	}
+	var early uint32
+	if err := s.objects.EndsEarly.Get(&early); err != nil || early != 0 {
+		return err
+	}
+	threads, err := s.process.Threads()
+	if err == nil && len(threads) > 1 {
+		err = errors.New("it has several threads, of which the first may end: it takes Linux " +
+			"6.16 to see that in time")
+	}
+	return err
+}
+
+// headless reports whether the process's first thread has ended, and others have not.
+func (s *Session) headless() bool {
+	var v uint32
+	return s.objects.Headless.Get(&v) == nil && v != 0
+}
