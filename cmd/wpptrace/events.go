@@ -243,15 +243,22 @@ func (p *printer) followEndText(r record.Reason) string {
 // statusText is the live line of a recording. since is how long it is that the one before was
 // shown.
 func (p *printer) statusText(s record.Status, since time.Duration) string {
-	line := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
-		s.Duration.Seconds(), text.Short(float64(s.Paths-p.paths)/since.Seconds()),
-		100*s.Ring, text.Short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)),
-		s.Lost)
+	line := fmt.Sprintf("%.0fs  ", s.Duration.Seconds())
 	if s.Windows > 0 {
-		line += fmt.Sprintf("  overhead %s  traced %s", text.Share(s.Overhead),
-			text.Share(s.Sampled))
-	} else if s.SlowDownKnown {
-		line += "  slow-down " + s.SlowDown.String()
+		line += fmt.Sprintf("%s  %s paths  overhead %s  lost %d", text.Count(s.Windows, "window"),
+			text.Short(float64(s.Paths)), text.Share(s.Overhead), s.Lost)
+	} else {
+		line += fmt.Sprintf("%s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
+			text.Short(float64(s.Paths-p.paths)/since.Seconds()), 100*s.Ring,
+			text.Short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)), s.Lost)
+		if s.SlowDownKnown {
+			line += "  slow-down " + s.SlowDown.String()
+		}
+	}
+	if s.Hottest != "" {
+		const width = 30
+		line += fmt.Sprintf("  hottest %s %.0f%%", names.Fit(s.Hottest, width),
+			100*s.HottestShare.Value())
 	}
 	p.paths = s.Paths
 	return line

@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"wpptrace/compress/wpp/samples"
+	"wpptrace/internal/record"
 	"wpptrace/internal/testenv"
 )
 
@@ -56,5 +59,19 @@ func TestElsewhereText(t *testing.T) {
 		if got := elsewhereText(c.leftOut, c.needed, c.libraries); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
+	}
+}
+
+// TestStatusText: with windows the live line says how many there were and what is hot so far.
+func TestStatusText(t *testing.T) {
+	p := printer{}
+	s := record.Status{Duration: 5 * time.Second, Paths: 16400, Windows: 15, Overhead: 0.0512,
+		Hottest:      "std::vector<int, std::allocator<int> >::push_back",
+		HottestShare: samples.Share{Samples: 81, Of: 1000}}
+	const want = "5s  15 windows  16.4k paths  overhead 5.12%  lost 0  hottest "
+	const widest = 100
+	if got := p.statusText(s, time.Second); len(got) > widest || !strings.HasPrefix(got, want) ||
+		!strings.HasSuffix(got, " 8%") {
+		t.Errorf("%q, want %q...", got, want)
 	}
 }

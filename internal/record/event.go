@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/record/overhead"
 )
 
@@ -147,6 +148,8 @@ type Status struct {
 	Sampled        float64 // with windows: which share of the process's own CPU time they are
 	SlowDown       overhead.Estimate
 	SlowDownKnown  bool
+	Hottest        string        // routine, by samples; "": none is known
+	HottestShare   samples.Share // of the CPU time, that it has
 }
 
 // A Reason is why a recording ended, as the snapshot says it.

@@ -28,6 +28,14 @@ type sampling struct {
 	files   map[target.FileID]*sampledFile
 	next    time.Time // that samples are taken out of the kernel
 	err     error     // that ended it
+	hot     hottest
+}
+
+// A hottest is the routine of a plan that the most samples are in, and how many they are, as far as
+// they were when there were so many in all.
+type hottest struct {
+	routine *plan.Routine // nil: there are none
+	share   samples.Share
 }
 
 // A sampledFile is one that samples were in the code of. It is opened when it comes up, as far as
@@ -219,6 +227,29 @@ func (s *sampling) names(id target.FileID, i *sample.Image) map[string]uint64 {
 		return nil
 	}
 	return by
+}
+
+// hottest is the routine of a plan that the most samples are in, with its share of the CPU time;
+// false: none are in any. Cost: some 100 us, once after each take.
+func (s *sampling) hottest(pl *plan.Plan, files []target.FileID) (hottest, bool) {
+	if s == nil {
+		return hottest{}, false
+	}
+	if total := s.counts.Total(); total != s.hot.share.Of {
+		s.hot = hottest{share: samples.Share{Of: total}}
+		for i, id := range files {
+			from := s.counts.Images[id]
+			if from == nil {
+				continue
+			}
+			list := inRoutines(from, pl, &pl.Parts[i])
+			if len(list) > 0 && list[0].Samples > s.hot.share.Samples {
+				s.hot.routine = pl.Routines[list[0].Routine]
+				s.hot.share.Samples = list[0].Samples
+			}
+		}
+	}
+	return s.hot, s.hot.routine != nil
 }
 
 // inRoutines are the samples of an image by routine of its part of a plan.

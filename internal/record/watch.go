@@ -183,5 +183,8 @@ func (r *Recorder) status() Status {
 	} else {
 		s.SlowDown, s.SlowDownKnown = r.usage.meter.Recent()
 	}
+	if hot, known := r.sampling.hottest(r.program.Plan, r.images.ids); known {
+		s.Hottest, s.HottestShare = hot.routine.Name, hot.share
+	}
 	return s
 }
