@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -203,8 +204,8 @@ func (s *sampling) sum(pl *plan.Plan, files []target.FileID) *samples.Profile {
 		p.Files = append(p.Files, f)
 	}
 	for mapping, from := range c.JIT {
-		p.JIT = append(p.JIT,
-			samples.Memory{Mapping: mapping, Samples: from.Samples, Names: from.Names})
+		p.JIT = append(p.JIT, samples.Memory{Mapping: mapping, Samples: from.Samples,
+			Names: maps.Clone(from.Names)})
 	}
 	slices.SortFunc(p.Files, func(a, b samples.File) int {
 		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(a.Path, b.Path))

@@ -62,3 +62,16 @@ func TestNotSampled(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// TestProfileIsACopy: a profile that was made stays what it is while more is counted.
+func TestProfileIsACopy(t *testing.T) {
+	one := sample.Counts{Kernel: 1, JIT: map[string]*sample.Unplaced{
+		"[anon:v8]": {Samples: 1, Names: map[string]uint64{"f": 1}}}}
+	s := &sampling{}
+	s.counts.Add(one)
+	p := s.profile(nil, nil)
+	s.counts.Add(one)
+	if p.Total() != 2 || p.JIT[0].Names["f"] != 1 {
+		t.Errorf("%+v", p)
+	}
+}
