@@ -12,10 +12,11 @@ import (
 
 // A RoutineFigures is what is known of the executions of a routine, without those that it calls.
 type RoutineFigures struct {
-	Routine int    // index in Snapshot.Routines
-	Calls   uint64 // activations whose beginning was seen
-	Paths   uint64 // executions of paths
-	Cost    uint64 // of these, in the report's metric
+	Routine int          // index in Snapshot.Routines; NoRoutine: it has samples, and is none of them
+	Time    *RoutineTime // NoRoutine: what is known of it; else nil
+	Calls   uint64       // activations whose beginning was seen
+	Paths   uint64       // executions of paths
+	Cost    uint64       // of these, in the report's metric
 	// the path that cost most, of these the one that ran most often; 0 where Paths is 0
 	Hottest      uint32
 	HottestCost  uint64
@@ -63,10 +64,14 @@ func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
 	}
 	if time, err := CPUTime(s); err == nil && time != nil && len(tids) == 0 {
 		r.Samples = time.Samples
-		for _, t := range time.Routines {
+		for i := range time.Routines {
+			t := &time.Routines[i]
 			if t.Routine != NoRoutine {
 				figures(of, t.Routine).Samples = t.Share.Samples
+				continue
 			}
+			r.Routines = append(r.Routines,
+				RoutineFigures{Routine: NoRoutine, Time: t, Samples: t.Share.Samples})
 		}
 	}
 	for _, x := range of {
@@ -74,7 +79,7 @@ func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
 		r.Total = saturating.Add(r.Total, x.Cost)
 		r.Routines = append(r.Routines, *x)
 	}
-	slices.SortFunc(r.Routines, func(a, b RoutineFigures) int {
+	slices.SortStableFunc(r.Routines, func(a, b RoutineFigures) int {
 		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Cost, a.Cost),
 			cmp.Compare(b.Paths, a.Paths), cmp.Compare(a.Routine, b.Routine))
 	})

@@ -76,8 +76,10 @@ func newFlatTable(s *wpp.Snapshot, r *query.FlatReport, shown []query.RoutineFig
 	labels := NewLabels(s)
 	for i := range shown {
 		x := &shown[i]
-		row := [4]string{"-", "-", labels.names.Routine(x.Routine), "not traced"}
-		if s.Routines[x.Routine].LeftOut == "" {
+		row := [4]string{"-", "-", nameOf(x, labels), "not traced"}
+		if x.Routine == query.NoRoutine {
+			row[3] = elsewhere(x.Time)
+		} else if s.Routines[x.Routine].LeftOut == "" {
 			row[0], row[1] = strconv.FormatUint(x.Calls, 10), strconv.FormatUint(x.Paths, 10)
 			row[3] = "-"
 		}
@@ -95,6 +97,22 @@ func newFlatTable(s *wpp.Snapshot, r *query.FlatReport, shown []query.RoutineFig
 	t.widths[2] = min(t.widths[2], max(room-t.widths[3], room/2))
 	t.widths[3] = min(t.widths[3], room-t.widths[2])
 	return t
+}
+
+// nameOf is what a routine is called: in the snapshot, or by its file.
+func nameOf(x *query.RoutineFigures, labels *Labels) string {
+	if x.Routine == query.NoRoutine {
+		return names.Printable(x.Time.Name)
+	}
+	return labels.names.Routine(x.Routine)
+}
+
+// elsewhere says where a routine is that is none of the snapshot's.
+func elsewhere(t *query.RoutineTime) string {
+	if t.Kind == query.JITTime {
+		return "JIT code"
+	}
+	return names.Printable(t.File) + ", not traced"
 }
 
 // hottestOf is the hottest path of a routine as a part of all: of the cost, where there is any.
@@ -155,8 +173,11 @@ type FlatJSON struct {
 
 // RoutineJSON is what ran of a routine, without those that it calls.
 type RoutineJSON struct {
-	Routine string `json:"routine"` // a name that no other routine of the snapshot has
-	Image   string `json:"image"`   // base name of the file that the code is in
+	// a name that no other routine of the snapshot has; of other files and of JIT code, what these
+	// call it
+	Routine string `json:"routine"`
+	// base name of the file that the code is in; of JIT code, what its memory is called
+	Image string `json:"image"`
 	// of its entry; absent: not known
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"` // of its entry; absent: not known
@@ -167,7 +188,7 @@ type RoutineJSON struct {
 	Least   *float64 `json:"least"`
 	Most    *float64 `json:"most"`    // of the same
 	Samples *uint64  `json:"samples"` // that are in it; null: there are none at all
-	Traced  bool     `json:"traced"`  // else it was left out, and is here for its samples
+	Traced  bool     `json:"traced"`  // else it is here for its samples
 	// activations whose beginning was recorded; null: it was not traced
 	Calls   *uint64 `json:"calls"`
 	Paths   *uint64 `json:"paths"`   // executions of paths; null: it was not traced
@@ -199,15 +220,16 @@ func WriteFlatJSON(w io.Writer, s *wpp.Snapshot, r *query.FlatReport, top int) e
 
 func routineJSON(s *wpp.Snapshot, labels *Labels, r *query.FlatReport,
 	x *query.RoutineFigures) RoutineJSON {
+	if x.Routine == query.NoRoutine {
+		row := RoutineJSON{Routine: x.Time.Name, Image: x.Time.File}
+		row.setTime(r, x)
+		return row
+	}
 	from := &s.Routines[x.Routine]
 	row := RoutineJSON{Routine: labels.names.Routine(x.Routine), Image: s.Images[from.Image].Base(),
 		Share: query.Share(x.Cost, r.Total), Traced: from.LeftOut == ""}
 	row.File, row.Line = entryOf(s, from)
-	if r.Samples > 0 {
-		share := r.Time(x)
-		lo, hi := share.Interval()
-		row.Share, row.Least, row.Most, row.Samples = share.Value(), &lo, &hi, &x.Samples
-	}
+	row.setTime(r, x)
 	if row.Traced {
 		row.Calls, row.Paths, row.Cost = &x.Calls, &x.Paths, &x.Cost
 	}
@@ -216,6 +238,15 @@ func routineJSON(s *wpp.Snapshot, labels *Labels, r *query.FlatReport,
 			x.HottestCost
 	}
 	return row
+}
+
+// setTime sets the share of the CPU time, where there are samples.
+func (row *RoutineJSON) setTime(r *query.FlatReport, x *query.RoutineFigures) {
+	if r.Samples > 0 {
+		share := r.Time(x)
+		lo, hi := share.Interval()
+		row.Share, row.Least, row.Most, row.Samples = share.Value(), &lo, &hi, &x.Samples
+	}
 }
 
 // entryOf is the place of a routine's first instruction; "": it is not known.
