@@ -12,7 +12,7 @@ import (
 
 // A RoutineFigures is what is known of the executions of a routine, without those that it calls.
 type RoutineFigures struct {
-	Routine int          // index in Snapshot.Routines; NoRoutine: it has samples, and is none of them
+	Routine int          // index in Snapshot.Routines; NoRoutine: samples are in it alone
 	Time    *RoutineTime // NoRoutine: what is known of it; else nil
 	Calls   uint64       // activations whose beginning was seen
 	Paths   uint64       // executions of paths
