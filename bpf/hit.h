@@ -78,8 +78,9 @@ static __always_inline void read_frame(struct thread *t, __u64 cfa)
  * an image, or NOWHERE. */
 static __always_inline void take_registers(struct thread *t, struct registers *regs, __u64 pc)
 {
+#pragma GCC unroll 16
 	for (int i = 0; i < FRAME_PC; i++)
-		t->taken[i] = register_value(regs, frame_number[i]);
+		t->taken[i] = load_register(regs, frame_number[i]);
 	t->taken[FRAME_PC] = pc;
 }
 

@@ -577,11 +577,11 @@ int on_sys_exit(__u64 *args)
 {
 	struct registers *regs = (void *)args[0];
 	__s64 result = args[1];
-	__u64 nr = 0, prot = 0, flags = 0, address = result, size = 0;
+	__u64 nr, prot = 0, flags = 0, address = result, size = 0;
 
 	if (bpf_get_current_pid_tgid() >> 32 != target || replaced || result < 0)
 		return 0;
-	bpf_probe_read_kernel(&nr, 8, &regs->REG_SYSCALL);
+	nr = regs->REG_SYSCALL;
 	if (nr != SYSCALL_MMAP && nr != SYSCALL_MUNMAP)
 		return 0;
 	if (nr == SYSCALL_MUNMAP)
