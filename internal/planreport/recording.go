@@ -76,6 +76,29 @@ func Lines(e record.Planned, sel record.Selection) (lines []string) {
 // others.
 const noticeable = 0.01
 
+// presently says how much slower a process will be at the load that it has, and where its CPU time
+// goes; "": that is not known, or is nothing new.
+func presently(e record.Forecast) string {
+	const (
+		busy = 0.9
+		few  = 50 // samples
+	)
+	share, of := e.Load, ""
+	switch {
+	case e.Traced.Of >= few:
+		share *= e.Traced.Value()
+		of = fmt.Sprintf(", %.0f%% of it in traced routines", 100*e.Traced.Value())
+	case e.Forecast.Some:
+		return ""
+	}
+	if share >= busy {
+		return ""
+	}
+	slower := 1 + share*(e.Forecast.SlowDown(overhead.UsualTime)-1)
+	return fmt.Sprintf("at its present load, %.0f%% of a CPU%s: some %s times", 100*e.Load, of,
+		text.Factor(slower))
+}
+
 // Forecast says how much slower the process will be, and warns where putting the probes in is felt.
 // percent is the budget of its CPU time, 0: there is none.
 func Forecast(e record.Forecast, percent float64) []string {
@@ -84,11 +107,8 @@ func Forecast(e record.Forecast, percent float64) []string {
 		bound = fmt.Sprintf("--overhead keeps it to %v%% in the long run", percent)
 	}
 	lines := []string{fmt.Sprintf("slow-down: %v; %s", e.Forecast, bound)}
-	const busy = 0.9
-	if e.Load < busy && !e.Forecast.Some {
-		slower := 1 + e.Load*(e.Forecast.SlowDown(overhead.UsualTime)-1)
-		lines = append(lines, fmt.Sprintf("at its present load, %.0f%% of a CPU: some %s times",
-			100*e.Load, text.Factor(slower)))
+	if line := presently(e); line != "" {
+		lines = append(lines, line)
 	}
 	// usualWait is for each probe
 	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
@@ -38,6 +39,14 @@ func TestForecast(t *testing.T) {
 	if !strings.Contains(lines, "while it runs these routines alone") ||
 		strings.Contains(lines, "at its present load") {
 		t.Errorf("of some routines: %s", lines)
+	}
+	// samples show how much of its time is that of traced routines, selected or all
+	for _, f := range []overhead.Forecast{some, all} {
+		lines = strings.Join(Forecast(record.Forecast{Forecast: f, Load: 0.5,
+			Traced: samples.Share{Samples: 20, Of: 100}}, 0), "\n")
+		if !strings.Contains(lines, "50% of a CPU, 20% of it in traced routines: some ") {
+			t.Error(lines)
+		}
 	}
 }
 

@@ -50,7 +50,10 @@ type Planned struct {
 type Forecast struct {
 	Forecast overhead.Forecast
 	Load     float64 // CPUs that it would use now if it had them
-	Probes   int
+	// Traced is the share of its CPU time that goes to routines that will be traced, by samples
+	// while the probes were planned; of no samples: it is not known.
+	Traced samples.Share
+	Probes int
 }
 
 // Attached says that the probes stand.

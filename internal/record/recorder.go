@@ -240,7 +240,9 @@ func (r *Recorder) forecast() (now load, err error) {
 	if r.usage.meter.KernelShare = overhead.KernelShareOf(before); !f.Some {
 		r.usage.meter.Forecast = f.SlowDown(overhead.UsualTime)
 	}
-	r.handle(Forecast{f, now.wants, len(r.program.Plan.Sites)})
+	r.sampling.take()
+	traced := r.sampling.traced(r.program.Plan, r.images.ids)
+	r.handle(Forecast{f, now.wants, traced, len(r.program.Plan.Sites)})
 	return now, nil
 }
 

@@ -230,6 +230,24 @@ func (s *sampling) names(id target.FileID, i *sample.Image) map[string]uint64 {
 	return by
 }
 
+// traced is the share of the CPU time that goes to traced routines; of no samples: it is not known.
+func (s *sampling) traced(pl *plan.Plan, files []target.FileID) samples.Share {
+	if s == nil {
+		return samples.Share{}
+	}
+	share := samples.Share{Of: s.counts.Total()}
+	for i, id := range files {
+		if from := s.counts.Images[id]; from != nil {
+			for _, in := range inRoutines(from, pl, &pl.Parts[i]) {
+				if pl.Routines[in.Routine].Traced() {
+					share.Samples += in.Samples
+				}
+			}
+		}
+	}
+	return share
+}
+
 // hottest is the routine of a plan that the most samples are in, with its share of the CPU time;
 // false: none are in any. Cost: some 100 us, once after each take.
 func (s *sampling) hottest(pl *plan.Plan, files []target.FileID) (hottest, bool) {
