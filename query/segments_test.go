@@ -103,6 +103,8 @@ func answers(s *wpp.Snapshot, q HotQuery, name string, gap int) (map[string]any,
 	put("flat", flat, err)
 	callers, err := CallersOf(s, name)
 	put("callers", callers, err)
+	listings, err := Listings(s, name)
+	put("listings", listings, err)
 	stat, err := NewStat(s, 0)
 	put("stat", []any{stat.Paths, stat.DistinctPaths, stat.Instructions, stat.TraceBytes,
 		stat.RoutinesMet}, err)

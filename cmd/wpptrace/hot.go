@@ -46,12 +46,24 @@ Behind a tail jump of another routine, the caller is who called that one, which 
 "(none known)" is external code, as that which starts a thread, or what was called before the
 recording began. Where code of the routine is inlined, its calls are not counted, which is said.
 
+--lines FILE prints a source file with how often each line ran that has code. FILE is read where it
+is named, or else where debug information says that it is. COUNT is how often the instruction of the
+line ran that ran most often; where the line has code in several routines, or is inlined in several
+places, these are added up. An optimizing compiler moves code, merges that of several lines, or
+writes some twice: then it may not be how often the source would run the line. Lines without a
+COUNT have no code, or only in routines that did not run or were not traced.
+
+--disasm ROUTINE prints its instructions, with how often each ran. The snapshot has where they are;
+what they are is read from the program or library: where it was recorded, or where --binary says, if
+its build id agrees. Between instructions that do not follow each other is an empty line.
+
 In a recording in windows, all that these count is what ran in the windows.`
 
 func hotCommand() *cobra.Command {
 	h := &hotAsked{query: query.DefaultHotQuery()}
 	c := &cobra.Command{
-		Use: "hot [--routines | --callers ROUTINE] [FLAG...] SNAPSHOT",
+		Use: "hot [--routines | --callers ROUTINE | --lines FILE | --disasm ROUTINE] [FLAG...] " +
+			"SNAPSHOT",
 		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in " +
 			"sequence",
 		Example: `  wpptrace hot bash-4711.wpp                 of 1 % of all instructions or more
@@ -60,7 +72,9 @@ func hotCommand() *cobra.Command {
   wpptrace hot --cost t.csv:misses x.wpp     by what has been measured elsewhere
   wpptrace hot --maximal -L 20 x.wpp         as long as they get, up to twenty paths
   wpptrace hot --routines --top 20 x.wpp     the twenty hottest routines
-  wpptrace hot --callers xmalloc x.wpp       who calls xmalloc, and how often`,
+  wpptrace hot --callers xmalloc x.wpp       who calls xmalloc, and how often
+  wpptrace hot --lines match.c x.wpp         a source file, with how often each line ran
+  wpptrace hot --disasm longest_match x.wpp  instructions, with how often each ran`,
 		Long: hotHelp,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -85,6 +99,8 @@ type hotAsked struct {
 	larus, maximal bool
 	routines       bool
 	callers        string
+	lines          string
+	disasm, binary string
 	asJSON         bool
 }
 
@@ -92,6 +108,9 @@ func (h *hotAsked) flags(c *cobra.Command) {
 	f, q := c.Flags(), &h.query
 	f.BoolVar(&h.routines, "routines", false, "print what ran by routine instead")
 	f.StringVar(&h.callers, "callers", "", "print who called `ROUTINE` instead")
+	f.StringVar(&h.lines, "lines", "", "print how often each line of `FILE` ran instead")
+	f.StringVar(&h.disasm, "disasm", "", "print how often each instruction of `ROUTINE` ran instead")
+	f.StringVar(&h.binary, "binary", "", "with --disasm: the program or library is `FILE`")
 	f.IntVarP(&q.MinLength, "min-length", "l", q.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)",
@@ -109,7 +128,7 @@ func (h *hotAsked) flags(c *cobra.Command) {
 var ofSubpaths = []string{"min-length", "max-length", "min-cost", "cost", "maximal", "larus"}
 
 // instead are the flags that ask for something else than subpaths.
-var instead = []string{"routines", "callers"}
+var instead = []string{"routines", "callers", "lines", "disasm"}
 
 // check fails where flags do not go together, whatever the snapshot.
 func (h *hotAsked) check(c *cobra.Command) error {
@@ -124,6 +143,10 @@ func (h *hotAsked) check(c *cobra.Command) error {
 		}
 	}
 	switch {
+	case h.query.Top > 0 && (c.Flags().Changed("lines") || c.Flags().Changed("disasm")):
+		return usagef("--top does not go with --%s, which prints all", asked[0])
+	case h.binary != "" && !c.Flags().Changed("disasm"):
+		return usagef("--binary goes with --disasm alone")
 	case h.larus && h.maximal:
 		return usagef("both --larus and --maximal: give one of them")
 	case h.larus:
@@ -145,6 +168,10 @@ func (h *hotAsked) answer(c *cobra.Command, s *wpp.Snapshot) error {
 	switch {
 	case c.Flags().Changed("callers"):
 		return h.printCallers(c, s)
+	case c.Flags().Changed("lines"):
+		return h.printLines(c, s)
+	case c.Flags().Changed("disasm"):
+		return h.printDisasm(c, s)
 	case h.routines:
 		return h.printRoutines(c, s)
 	}

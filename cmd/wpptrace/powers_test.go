@@ -44,7 +44,7 @@ var commandLines = map[string][]string{
 // finds to do so. A new one belongs here when it is opened as the user: see privilege.AsUser.
 var filesOf = []string{
 	"compact --output", "compact 0", "compress --output", "compress 0", "context 1", "diff 0",
-	"diff 1", "dump 0", "find 1", "hot --cost", "hot 0", "order 2", "path 1",
+	"diff 1", "dump 0", "find 1", "hot --cost", "hot --disasm --binary", "hot --lines", "hot 0", "order 2", "path 1",
 	"plan --weights", "plan -p --weights", "plan 0", "rules --file", "rules 1", "stat 0",
 	"wpptrace --follow-fork --output",
 	"wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",
@@ -105,7 +105,8 @@ func writeRoutine(path, routine string) error {
 		Images: []wpp.Image{{Name: "/bin/true", BuildID: []byte("x")}},
 		Routines: []wpp.Routine{{Name: routine, Symbol: routine, Entry: 0x1000,
 			Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1001}}, Paths: 1,
-			Blocks: []wpp.Block{{Addr: 0x1000, Lengths: []byte{1}}}}},
+			Blocks: []wpp.Block{{Addr: 0x1000, Lengths: []byte{1}, Line: 1, Last: 1}}}},
+		Files:   []string{"secret.wpp", "link.wpp", "readable.wpp"}, // which --lines may be of
 		Symbols: []wpp.Symbol{{Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0}}},
 		Threads: []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g), Ended: true}},
 	})
@@ -203,6 +204,7 @@ func TestFilesAreTheUsers(t *testing.T) {
 	// a process takes capabilities to be looked at
 	other := testenv.Start(t, exec.Command(testenv.CompileC(t, seldom)))
 	try("plan -p --weights", false, "plan", "-p", fmt.Sprint(other.PID()), "--weights", "SECRET")
+	try("hot --disasm --binary", true, "hot", "--disasm", "f", "--binary", "SECRET", "mine.wpp")
 	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--",
 		"/bin/true")
 	slices.Sort(found)

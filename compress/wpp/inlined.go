@@ -17,13 +17,14 @@ type Call struct {
 	In int
 }
 
-// A Span is instructions of a block, one behind the other, whose code is of the same calls.
+// A Span is instructions of a block, one behind the other, whose code is of the same calls and, but
+// in files of older recordings, of one source line.
 type Span struct {
 	From, To int // the instructions [From, To) of the block
 	Call     int // the number of the innermost call; 0: they are the routine's own
 	File     int // as of a block, for these instructions
 	Line     int
-	Last     int
+	Last     int // above Line: of the lines between, it is not known which they are of
 }
 
 // Stack iterates over a call and those that it is in, the innermost first, by its number in Calls,
@@ -36,9 +37,34 @@ func (s *Snapshot) Stack(call int) iter.Seq[*Call] {
 	}
 }
 
-// Spans iterates over the spans that a piece ran some of, cut to what it ran: without inlined code,
-// that is one for the block.
+// Spans iterates over the stretches that a piece ran some of whose code is of the same calls, with
+// the line of their first instruction, and of their last where it is in the same file: without
+// inlined code, that is one for the block.
 func (p Piece) Spans() iter.Seq[Span] {
+	return func(yield func(Span) bool) {
+		var all Span
+		for x := range p.Lines() {
+			if all.To > 0 && x.Call == all.Call {
+				all.To, all.Last = x.To, all.Line
+				if x.File == all.File && all.Line > 0 {
+					all.Last = max(all.Line, x.Last)
+				}
+				continue
+			}
+			if all.To > 0 && !yield(all) {
+				return
+			}
+			all = x
+		}
+		if all.To > 0 {
+			yield(all)
+		}
+	}
+}
+
+// Lines iterates over the spans that a piece ran some of, cut to what it ran: of a block that has
+// none, that is the block.
+func (p Piece) Lines() iter.Seq[Span] {
 	return func(yield func(Span) bool) {
 		b := p.Block
 		spans := b.Spans

@@ -15,7 +15,10 @@ import (
 // returned, or that Check accepts, has none out of range. Whoever fills one owns it; readers share
 // it and change nothing, so any number of goroutines may query it.
 type Snapshot struct {
-	Machine  elf.Machine // of all images; EM_NONE: not known
+	Machine elf.Machine // of all images; EM_NONE: not known
+	// the lines of all instructions are known, as far as debug information has them; false: of a
+	// block, or of its spans, those of the first and of the last instruction alone
+	EachLine bool
 	Images   []Image
 	Routines []Routine
 	Files    []string // source files that blocks and calls refer to
@@ -58,7 +61,7 @@ type Block struct {
 	File    int    // index in Snapshot.Files; means nothing where Line is 0
 	Line    int    // source line of the first instruction; 0: not known
 	Last    int    // source line of the last instruction in the same file; at least Line
-	Spans   []Span // of all its instructions, in their order; nil where none is inlined
+	Spans   []Span // of all its instructions, in their order; nil: one, with no call
 }
 
 // A Symbol is what a terminal of the grammars stands for: a path, or a mark.

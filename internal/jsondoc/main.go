@@ -20,6 +20,8 @@ var objects = []struct{ command, typeName string }{
 	{"hot --json", "report.HotJSON"},
 	{"hot --routines --json", "report.FlatJSON"},
 	{"hot --callers ROUTINE --json", "report.CallersJSON"},
+	{"hot --lines FILE --json", "report.LinesJSON"},
+	{"hot --disasm ROUTINE --json", "report.DisasmJSON"},
 	{"find --json", "report.FindJSON"},
 	{"order --json", "report.OrderJSON"},
 	{"context --json", "report.ContextJSON"},

@@ -20,6 +20,7 @@ type sourceTable struct {
 }
 
 func newSourceTable(s *wpp.Snapshot) *sourceTable {
+	s.EachLine = true
 	return &sourceTable{s, map[string]int{}, map[wpp.Call]int{}}
 }
 
@@ -33,44 +34,51 @@ func (t *sourceTable) fill(to *wpp.Routine, from *cfg.Routine, lines *image.Line
 			w.Lengths = append(w.Lengths, q.Len)
 		}
 		if lines != nil {
-			w.File, w.Line, w.Last = t.place(lines, b, 0, len(b.Insns))
+			w.File, w.Line, w.Last = t.place(lines, b)
 			w.Spans = t.spans(lines, b)
 		}
 		to.Blocks[i] = w
 	}
 }
 
-// place is that of the first of some instructions of a block, up to the line of the last, if it is
-// in the same file.
-func (t *sourceTable) place(lines *image.Lines, b *cfg.Block, from,
-	to int) (file, first, last int) {
-	name, line, ok := lines.At(b.Insns[from].Addr)
+// place is that of a block's first instruction, up to the line of the last, if it is in the same
+// file.
+func (t *sourceTable) place(lines *image.Lines, b *cfg.Block) (file, first, last int) {
+	name, line, ok := lines.At(b.Insns[0].Addr)
 	if !ok || line <= 0 {
 		return 0, 0, 0
 	}
 	last = line
-	if f, l, ok := lines.At(b.Insns[to-1].Addr); ok && f == name && l > line {
+	if f, l, ok := lines.At(b.Insns[len(b.Insns)-1].Addr); ok && f == name && l > line {
 		last = l
 	}
 	return t.file(name), line, last
 }
 
-// spans divides a block by the inlined calls that its code is of; nil where there are none.
+// spans divides a block by the inlined calls and the source lines that its code is of; nil where
+// there is one line, and nothing is inlined.
 func (t *sourceTable) spans(lines *image.Lines, b *cfg.Block) (spans []wpp.Span) {
 	var stack []image.Call
+	var file string
 	for i := range b.Insns {
-		calls := lines.Inlined(b.Insns[i].Addr)
-		if i == 0 || !slices.Equal(calls, stack) {
-			spans = append(spans, wpp.Span{From: i, Call: t.call(calls)})
+		addr := b.Insns[i].Addr
+		calls := lines.Inlined(addr)
+		name, line, ok := lines.At(addr)
+		if !ok || line <= 0 {
+			name, line = "", 0
 		}
-		spans[len(spans)-1].To, stack = i+1, calls
+		if i == 0 || name != file || line != spans[len(spans)-1].Line ||
+			!slices.Equal(calls, stack) {
+			x := wpp.Span{From: i, Call: t.call(calls), Line: line, Last: line}
+			if line > 0 {
+				x.File = t.file(name)
+			}
+			spans = append(spans, x)
+		}
+		spans[len(spans)-1].To, stack, file = i+1, calls, name
 	}
 	if len(spans) == 1 && spans[0].Call == 0 {
 		return nil
-	}
-	for i := range spans {
-		x := &spans[i]
-		x.File, x.Line, x.Last = t.place(lines, b, x.From, x.To)
 	}
 	return spans
 }

@@ -113,6 +113,20 @@ func askByName(s *wpp.Snapshot, q query.HotQuery) error {
 		WriteCallersJSON(io.Discard, s, callers, 0)); err != nil {
 		return err
 	}
+	lines, err := query.Lines(s, "main.c")
+	if err != nil {
+		return err
+	}
+	list, err := query.Listings(s, "main")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(WriteLines(io.Discard, s, lines, Source{}),
+		WriteLinesJSON(io.Discard, s, lines, Source{}),
+		WriteDisasm(io.Discard, s, &list[0], textBytes(nil)),
+		WriteDisasmJSON(io.Discard, s, "main", list, []Code{textBytes(nil)})); err != nil {
+		return err
+	}
 	context, err := query.ContextOf(s, "main", 3)
 	if err != nil {
 		return err

@@ -106,6 +106,7 @@ func decodeProgram(s *wpp.Snapshot, m *ProgramSection) error {
 	if !d.sameLengths() {
 		return errColumns
 	}
+	s.EachLine = m.EachLine
 	if s.Machine, err = machineOf(m); err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (t *textTable) number(text string) uint32 {
 }
 
 func encodeProgram(s *wpp.Snapshot) *ProgramSection {
-	m := &ProgramSection{Machine: proto.Uint32(uint32(s.Machine))}
+	m := &ProgramSection{Machine: proto.Uint32(uint32(s.Machine)), EachLine: s.EachLine}
 	texts := textTable{map[string]uint32{}, m}
 	for i := range s.Images {
 		m.ImageName = append(m.ImageName, texts.number(s.Images[i].Name))

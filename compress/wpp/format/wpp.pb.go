@@ -363,7 +363,9 @@ type ProgramSection struct {
 	SpanLine         []int64  `protobuf:"zigzag64,30,rep,packed,name=span_line,json=spanLine,proto3" json:"span_line,omitempty"` // less the last line of the span before
 	SpanLast         []uint64 `protobuf:"varint,31,rep,packed,name=span_last,json=spanLast,proto3" json:"span_last,omitempty"`   // less the span's line
 	// Of all images, as in the header of an ELF file; 0: not known. Files without it are for x86-64.
-	Machine       *uint32 `protobuf:"varint,32,opt,name=machine,proto3,oneof" json:"machine,omitempty"`
+	Machine *uint32 `protobuf:"varint,32,opt,name=machine,proto3,oneof" json:"machine,omitempty"`
+	// Spans, and blocks without any, are of one source line each. Files without it know no more than the first and the last line.
+	EachLine      bool `protobuf:"varint,33,opt,name=each_line,json=eachLine,proto3" json:"each_line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -620,6 +622,13 @@ func (x *ProgramSection) GetMachine() uint32 {
 		return *x.Machine
 	}
 	return 0
+}
+
+func (x *ProgramSection) GetEachLine() bool {
+	if x != nil {
+		return x.EachLine
+	}
+	return false
 }
 
 // The alphabet: what the terminals of the grammars stand for. One element a symbol.
@@ -979,7 +988,7 @@ const file_wpp_proto_rawDesc = "" +
 	"\x10slow_down_likely\x18\x19 \x01(\x01R\x0eslowDownLikely\x12$\n" +
 	"\vwait_status\x18\x1a \x01(\rH\x00R\n" +
 	"waitStatus\x88\x01\x01B\x0e\n" +
-	"\f_wait_status\"\xc0\b\n" +
+	"\f_wait_status\"\xdd\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +
@@ -1021,7 +1030,8 @@ const file_wpp_proto_rawDesc = "" +
 	"\tspan_file\x18\x1d \x03(\rR\bspanFile\x12\x1b\n" +
 	"\tspan_line\x18\x1e \x03(\x12R\bspanLine\x12\x1b\n" +
 	"\tspan_last\x18\x1f \x03(\x04R\bspanLast\x12\x1d\n" +
-	"\amachine\x18  \x01(\rH\x00R\amachine\x88\x01\x01B\n" +
+	"\amachine\x18  \x01(\rH\x00R\amachine\x88\x01\x01\x12\x1b\n" +
+	"\teach_line\x18! \x01(\bR\beachLineB\n" +
 	"\n" +
 	"\b_machine\"\xd1\x01\n" +
 	"\rSymbolSection\x12\x12\n" +

@@ -77,7 +77,8 @@ func Any(t *rapid.T) *wpp.Snapshot {
 		return string(rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "text"))
 	})
 	s := &wpp.Snapshot{
-		Machine: elf.Machine(rapid.Uint16().Draw(t, "machine")),
+		Machine: elf.Machine(rapid.Uint16().Draw(t, "machine")), EachLine: rapid.Bool().Draw(t,
+			"each line"),
 		Images: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wpp.Image {
 			return wpp.Image{Name: text.Draw(t, "image"),
 				BuildID: rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "build id")}
