@@ -10,6 +10,8 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/saturating"
+	"wpptrace/internal/text"
+	"wpptrace/query/cluster"
 	"wpptrace/query/names"
 )
 
@@ -34,6 +36,9 @@ type DiffQuery struct {
 	// compare shares of the cost of all, not costs: of runs that were not equally long
 	Share bool
 	Top   int // keep so many paths and subpaths, those whose cost changed most; 0: all
+	// keep differences of windows that may be by chance, too; such are known where Share is asked
+	// for and a snapshot has windows
+	All bool
 }
 
 // A Difference is a path or subpath that changed.
@@ -47,6 +52,9 @@ type Difference struct {
 	CostB  uint64
 	ShareA float64 // of all that ran
 	ShareB float64
+	// how sure the difference of the shares is; nil: it is exact, or that is not known
+	Certainty *cluster.Difference
+	Chance    bool // it may be by chance
 
 	symbols []uint32 // of the alphabet of both
 }
@@ -60,6 +68,10 @@ type DiffReport struct {
 	Paths    []Difference
 	Subpaths []Difference
 	Found    [2]int // paths and subpaths, before Top cuts them down
+	Hidden   [2]int // paths and subpaths besides whose difference may be by chance
+	// of each snapshot, in how many windows anything ran; 0: all was traced, or that is not known
+	Windows [2]int
+	Unsure  error // why it is not known how sure differences are; nil: it is, or they are exact
 }
 
 // ErrOtherBuild says that two snapshots are of different programs.
@@ -107,8 +119,11 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (r *DiffReport, err error) {
 	}
 	slices.SortFunc(subpaths, slices.Compare)
 	subpaths = slices.CompactFunc(subpaths, slices.Equal)
-	r.Paths, r.Found[0] = r.compare(x, operands, paths)
-	r.Subpaths, r.Found[1] = r.compare(x, operands, subpaths)
+	if q.Share {
+		r.Unsure = r.cut(x, [2]*wpp.Snapshot{a, b}, &operands)
+	}
+	r.Paths, r.Found[0], r.Hidden[0] = r.compare(x, operands, paths)
+	r.Subpaths, r.Found[1], r.Hidden[1] = r.compare(x, operands, subpaths)
 	return r, nil
 }
 
@@ -156,7 +171,8 @@ func sameRoutines(a, b *wpp.Snapshot) error {
 type operand struct {
 	forests *forests
 	total   uint64
-	hot     []Subpath // in the common alphabet, by rising symbols
+	hot     []Subpath  // in the common alphabet, by rising symbols
+	windows *clustered // nil: all was traced, or it is not known in which windows
 }
 
 func newOperand(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*operand, error) {
@@ -232,9 +248,67 @@ func (d *operand) weigh(sequences [][]uint32, cost []uint64) []Subpath {
 	return list
 }
 
-// compare lists the sequences that changed, and how many there are of them.
+// cut cuts the operands into windows. It fails where it is not known what ran in which window.
+func (r *DiffReport) cut(x *alphabet, both [2]*wpp.Snapshot, operands *[2]*operand) error {
+	var cuts [2]*clustered
+	for i, s := range both {
+		if s.Figures.Windows == 0 {
+			continue
+		}
+		c, err := clusterOf(s)
+		if err == nil && c.windows < cluster.Least {
+			err = fmt.Errorf("it has %s", text.Count(c.windows, "window"))
+		}
+		if err != nil {
+			return fmt.Errorf("of the %s snapshot: %w", [...]string{"first", "second"}[i], err)
+		}
+		c.rename(x.of[i], len(x.cost))
+		cuts[i], r.Windows[i] = c, c.windows
+	}
+	for i, c := range cuts {
+		operands[i].windows = c
+	}
+	return nil
+}
+
+// judge says how sure differences are, where that is to be said.
+func (r *DiffReport) judge(operands [2]*operand, list []Difference, cost []uint64) {
+	if operands[0].windows == nil && operands[1].windows == nil {
+		return
+	}
+	sequences := make([][]uint32, len(list))
+	for i := range list {
+		sequences[i] = list[i].symbols
+	}
+	var shares [2][]cluster.Share
+	ofBoth(false, func(i int) {
+		if w := operands[i].windows; w != nil {
+			shares[i] = w.shares(sequences, cost)
+		}
+	})
+	chances := make([]float64, len(list))
+	for i := range list {
+		d := &list[i]
+		before, after := cluster.Exact(d.ShareA), cluster.Exact(d.ShareB)
+		if shares[0] != nil {
+			before = shares[0][i]
+		}
+		if shares[1] != nil {
+			after = shares[1][i]
+		}
+		if c, known := cluster.Compare(before, after); known {
+			d.Certainty, chances[i] = &c, c.P
+		}
+	}
+	for i, certain := range cluster.Significant(chances) {
+		list[i].Chance = !certain
+	}
+}
+
+// compare lists the sequences that changed, how many there are of them, and how many besides may
+// have changed by chance.
 func (r *DiffReport) compare(x *alphabet, operands [2]*operand,
-	sequences [][]uint32) (list []Difference, found int) {
+	sequences [][]uint32) (list []Difference, found, hidden int) {
 	cost := x.cost
 	if r.Query.Hot.Metric == Executions {
 		cost = slices.Repeat([]uint64{1}, len(x.cost))
@@ -254,7 +328,11 @@ func (r *DiffReport) compare(x *alphabet, operands [2]*operand,
 	slices.SortFunc(list, func(a, b Difference) int {
 		return cmp.Or(cmp.Compare(r.size(&b), r.size(&a)), slices.Compare(a.symbols, b.symbols))
 	})
-	found = len(list)
+	r.judge(operands, list, cost)
+	if found = len(list); !r.Query.All {
+		list = slices.DeleteFunc(list, func(d Difference) bool { return d.Chance })
+	}
+	hidden, found = found-len(list), len(list)
 	if r.Query.Top > 0 {
 		list = list[:min(r.Query.Top, len(list))]
 	}
@@ -263,7 +341,7 @@ func (r *DiffReport) compare(x *alphabet, operands [2]*operand,
 			list[i].Paths = append(list[i].Paths, x.first[sym])
 		}
 	}
-	return list, found
+	return list, found, hidden
 }
 
 func (r *DiffReport) change(x *alphabet, d *Difference) Change {

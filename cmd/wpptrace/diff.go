@@ -32,7 +32,13 @@ and addresses are.
 CHANGE  new: ran only in the second; gone: only in the first; hotter, colder: cost more or less;
         unseen: ran in one, where the other did not trace all of it, or what comes in between
 COST    how much more it cost in the second; with --share, as a share of all that ran
-COUNT   how often it ran in the first, THEN in the second`,
+RANGE   of recordings in windows: where the true difference lies, in 19 of 20 cases; with a ? where
+        it may be by chance
+COUNT   how often it ran in the first, THEN in the second
+
+Of recordings in windows, what may differ by chance is not listed, but with --all. That is found
+out from how much windows of the same recording differ from each other; what one run differs from
+another that does the same is not known by that.`,
 		Args: exactly(2, "two snapshots"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if q.Top < 0 {
@@ -56,10 +62,13 @@ COUNT   how often it ran in the first, THEN in the second`,
 						names.Printable(args[i]), caveat)
 				}
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case asJSON:
+			}
+			for _, caveat := range report.DiffCaveats(differences) {
+				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s\n", caveat)
+			}
+			if asJSON {
 				return report.WriteDiffJSON(c.OutOrStdout(), first, second, differences)
 			}
 			return report.WriteDiff(c.OutOrStdout(), first, second, differences)
@@ -75,6 +84,7 @@ COUNT   how often it ran in the first, THEN in the second`,
 	f.StringVar((*string)(&q.Hot.Metric), "cost", "",
 		"`WHAT` a path costs: instructions: its own (the default), or count: 1")
 	f.IntVar(&q.Top, "top", q.Top, "print only the `N` that changed most; 0: all")
+	f.BoolVar(&q.All, "all", false, "print what may differ by chance, too")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -16,6 +16,7 @@ import (
 	"wpptrace/compress/wpp/format"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/compress/wpp/windows"
 	"wpptrace/internal/memory"
 	"wpptrace/query"
 	"wpptrace/query/report"
@@ -297,7 +298,7 @@ func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	if statErr == nil && st.Size() <= smallFile {
 		debug.SetGCPercent(400)
 	}
-	s, err := store.ReadFile(path, samples.Kind)
+	s, err := store.ReadFile(path, samples.Kind, windows.Kind)
 	if s == nil {
 		return nil, 0, err
 	}

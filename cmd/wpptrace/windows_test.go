@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/text"
 	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // work is a program that never ends and does the same again and again.
@@ -407,4 +409,73 @@ func TestWindowsBesideAnother(t *testing.T) {
 	w.signal(os.Interrupt)
 	w.wait(0)
 	endedOn(t, w, "x.wpp", record.Interrupted)
+}
+
+// chancy is a program that takes one of two ways, as often as it is told.
+const chancy = `
+#include <stdlib.h>
+#include <unistd.h>
+static volatile int sum;
+__attribute__((noinline)) static void often(int x)
+{
+	for (int i = 0; i < (x & 7); i++)
+		sum += i;
+}
+__attribute__((noinline)) static void seldom(int x)
+{
+	for (int i = 0; i < (x & 3); i++)
+		sum -= i;
+}
+int main(int argc, char **argv)
+{
+	srand(1);
+	for (;;) {
+		for (int i = 0; i < 1000; i++)
+			if (rand() % 100 < atoi(argv[1]))
+				seldom(rand());
+			else
+				often(rand());
+		usleep(100);
+	}
+}`
+
+// TestDiffOfWindows: of recordings in windows of a program that does the same, next to nothing is
+// listed; of one that takes a way more often, that is.
+func TestDiffOfWindows(t *testing.T) {
+	program := testenv.CompileC(t, chancy, "-O1")
+	record := func(percent string) string {
+		cmd := exec.Command(program, percent)
+		must(t, cmd.Start())
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		s, w := recordWindows(t, cmd.Process.Pid, 12, "--overhead", "50", "--window", "2ms")
+		if s.Figures.Windows < 10 {
+			t.Errorf("%d windows", s.Figures.Windows)
+		}
+		return w.path("x.wpp")
+	}
+	before, same, other := record("10"), record("10"), record("40")
+	diff := func(a, b string) (d report.DiffJSON) {
+		t.Helper()
+		out, errs, status := wpptrace("diff", "--json", "--top", "0", a, b)
+		if status != 0 || strings.Contains(errs, "by chance") {
+			t.Fatalf("status %d: %s", status, errs)
+		}
+		must(t, json.Unmarshal([]byte(out), &d))
+		return d
+	}
+	d := diff(before, same)
+	if d.FoundPaths > 2 || d.HiddenPaths < 5 || d.WindowsA < 10 {
+		t.Errorf("of the same: %d paths are listed, %d not, of %d windows", d.FoundPaths,
+			d.HiddenPaths, d.WindowsA)
+	}
+	d = diff(before, other)
+	found := false
+	for _, p := range d.Paths {
+		if p.Low != nil && *p.Low > 0 && p.Paths[0].Routine == "seldom" {
+			found = true
+		}
+	}
+	if !found {
+		t.Errorf("a way that is taken more often is not listed: %+v", d)
+	}
 }

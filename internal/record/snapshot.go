@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/samples"
+	windowed "wpptrace/compress/wpp/windows"
 	"wpptrace/decoder"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
@@ -40,10 +41,12 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	profile := s.profile()
 	var threads []wpp.Thread
 	var grammars []func() (*wpp.Grammar, error)
+	var ran windowed.Lists
 	for _, t := range s.threads.all {
 		threads = append(threads,
 			wpp.Thread{TID: int(t.id), Name: t.name, Lost: t.lost, Gaps: t.gaps, Ended: t.ended})
 		grammars = append(grammars, t.stream.Copy())
+		ran = append(ran, slices.Clip(t.windows))
 	}
 	return func() (*wpp.Snapshot, error) {
 		made, err := program()
@@ -51,6 +54,9 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 			return nil, err
 		}
 		made.Threads = threads
+		if made.Figures.Windows > 0 {
+			made.Sections = append(made.Sections, ran.Section())
+		}
 		if profile != nil {
 			made.Sections = append(made.Sections, profile.Section())
 		}

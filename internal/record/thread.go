@@ -22,10 +22,11 @@ type thread struct {
 	hits     uint64
 	lost     uint64
 	gaps     uint64
-	amiss    uint64 // batches whose hits are not those received and lost
-	ended    bool   // its end was received
-	stepped  uint64 // of the received, on single-stepped instructions
-	left     uint64 // events taken when its last window ended
+	amiss    uint64   // batches whose hits are not those received and lost
+	ended    bool     // its end was received
+	stepped  uint64   // of the received, on single-stepped instructions
+	left     uint64   // events taken when its last window ended
+	windows  []uint64 // that have ended in which it ran, by number
 }
 
 // take decodes a batch of the thread. One that does not add up with those before it is an anomaly,
@@ -62,11 +63,13 @@ func (t *thread) gap(lost uint64) {
 	t.gaps++
 }
 
-// leave marks that what the thread does from here on is not known, unless that is marked already.
-func (t *thread) leave() {
+// leave marks that what the thread does from here on is not known, unless that is marked already: a
+// window has ended.
+func (t *thread) leave(window uint64) {
 	if t.taken > t.left {
 		t.decoder.Gap(0)
 		t.left = t.taken
+		t.windows = append(t.windows, window)
 	}
 }
 

@@ -34,6 +34,7 @@ type threads struct {
 	byID     map[uint32]*thread  // the last that had the number
 	all      []*thread           // in the order in which they began
 	stray    strayThreads
+	windows  uint64 // that have ended
 }
 
 // listen takes what comes until the deadline.
@@ -183,9 +184,10 @@ func (s *threads) leave() error {
 	for _, t := range strays {
 		t.end()
 	}
+	s.windows++
 	for _, t := range s.all {
 		if t.decoder != nil {
-			t.leave()
+			t.leave(s.windows)
 		}
 	}
 	return nil
