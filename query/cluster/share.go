@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Level is what intervals hold with: the true value lies in so many of them.
@@ -77,13 +77,19 @@ func halfWidth(variance, freedom float64) float64 {
 	if variance == 0 {
 		return 0
 	}
-	return math.Sqrt(variance) * student(freedom).Quantile((1+Level)/2)
+	return math.Sqrt(variance) * distance(1-Level, freedom)
 }
 
-// student is Student's distribution. Where nothing is random it does not matter which.
-func student(freedom float64) distuv.StudentsT {
-	const many = 1e9 // degrees: the normal distribution
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: min(freedom, many)}
+// chance is how likely what has Student's distribution is so far from 0, or farther, on either side:
+// the regularized incomplete beta function (Abramowitz and Stegun, 26.7.1 and 26.5.27).
+func chance(t, freedom float64) float64 {
+	return mathext.RegIncBeta(freedom/2, 0.5, freedom/(freedom+t*t))
+}
+
+// distance is how far from 0 that is with a chance: the inverse of chance.
+func distance(chance, freedom float64) float64 {
+	x := mathext.InvRegIncBeta(freedom/2, 0.5, chance)
+	return math.Sqrt(freedom * (1 - x) / x)
 }
 
 // A Difference is by how much a share is larger than another.
@@ -112,7 +118,7 @@ func Compare(before, after Share) (d Difference, known bool) {
 		(square(before.variance)/before.freedom + square(after.variance)/after.freedom)
 	half := halfWidth(variance, freedom)
 	d.Lo, d.Hi = d.Value-half, d.Value+half
-	d.P = 2 * student(freedom).Survival(math.Abs(d.Value)/math.Sqrt(variance))
+	d.P = chance(d.Value/math.Sqrt(variance), freedom)
 	return d, true
 }
 

@@ -147,3 +147,16 @@ func TestSignificant(t *testing.T) {
 		t.Errorf("of none: %v", got)
 	}
 }
+
+// TestStudent: the table of Abramowitz and Stegun, 26.10, of two-sided 95 %.
+func TestStudent(t *testing.T) {
+	for freedom, want := range map[float64]float64{1: 12.706, 2: 4.303, 5: 2.571, 14: 2.145,
+		30: 2.042, 120: 1.980, 1e6: 1.960} {
+		if got := distance(0.05, freedom); math.Abs(got-want) > 0.0006 {
+			t.Errorf("%v degrees: %v, want %v", freedom, got, want)
+		}
+		if got := chance(-want, freedom); math.Abs(got-0.05) > 0.0001 {
+			t.Errorf("%v degrees: chance %v", freedom, got)
+		}
+	}
+}
