@@ -305,6 +305,6 @@ func forksText(process string, e record.ForksCounted) string {
 	if e.Copies == 0 {
 		return line
 	}
-	return fmt.Sprintf("%s: %d had copies of the probes, which slowed them down, for %v at most",
+	return fmt.Sprintf("%s: %d may have had copies of probes, which slow down, for %v at most",
 		line, e.Copies, e.Longest.Round(time.Millisecond))
 }

@@ -77,7 +77,7 @@ type CopiesStay struct{ Err error }
 // comes when the probes are out, and so are their copies.
 type ForksCounted struct {
 	Started int
-	Copies  int           // of these, that had copies of the probes, which slow them down
+	Copies  int           // of these, that had copies of the probes which stood, if any
 	Longest time.Duration // that one had them, at most
 }
 

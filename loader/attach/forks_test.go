@@ -30,6 +30,7 @@ __attribute__((noinline)) int work(int x)
 
 static void work_on(void)
 {
+	alarm(100); /* should the test be killed */
 	for (volatile int sink, i = 0;; i++) {
 		sink = work(i);
 		if (!(i & 4095))

@@ -80,7 +80,7 @@ func halfWidth(variance, freedom float64) float64 {
 	return math.Sqrt(variance) * distance(1-Level, freedom)
 }
 
-// chance is how likely what has Student's distribution is so far from 0, or farther, on either side:
+// chance is how likely what has Student's distribution is so far from 0, or farther, on any side:
 // the regularized incomplete beta function (Abramowitz and Stegun, 26.7.1 and 26.5.27).
 func chance(t, freedom float64) float64 {
 	return mathext.RegIncBeta(freedom/2, 0.5, freedom/(freedom+t*t))
