@@ -1,17 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/text"
 	"wpptrace/loader/image"
 	"wpptrace/query"
@@ -107,7 +110,7 @@ func (h *hotAsked) printDisasm(c *cobra.Command, s *wpp.Snapshot) error {
 	for i := range list {
 		k := s.Routines[list[i].Routine].Image
 		if images[k] == nil {
-			if images[k], err = h.openBinary(c, &s.Images[k]); err != nil {
+			if images[k], err = h.openBinary(c, s, k); err != nil {
 				return fmt.Errorf("instructions of %s: %w", names.Printable(h.disasm), err)
 			}
 			defer images[k].Close()
@@ -128,33 +131,59 @@ func (h *hotAsked) printDisasm(c *cobra.Command, s *wpp.Snapshot) error {
 	return nil
 }
 
-// openBinary opens the file that an image of a snapshot was, if it is the same build.
-func (h *hotAsked) openBinary(c *cobra.Command, recorded *wpp.Image) (*image.Image, error) {
-	const remedy = "name a copy of the file that was recorded with --binary FILE"
-	path := recorded.Name
-	if h.binary != "" {
-		path = h.binary
+// openBinary opens the file that an image of a snapshot was: the one that is named, else the first
+// of those where it may be that is the same build.
+func (h *hotAsked) openBinary(c *cobra.Command, s *wpp.Snapshot, k int) (*image.Image, error) {
+	list := []string{h.binary}
+	if h.binary == "" {
+		list = placesOf(s, k)
 	}
+	var first error
+	for _, path := range list {
+		im, err := openBuild(path, &s.Images[k])
+		if err != nil {
+			first = cmp.Or(first, err)
+			continue
+		}
+		if im.BuildID == "" {
+			fmt.Fprintf(c.ErrOrStderr(), "wpptrace: neither %s nor what was recorded has a build "+
+				"id: its instructions may be others\n", names.Printable(path))
+		}
+		return im, nil
+	}
+	return nil, fmt.Errorf("%w: name a copy of the file that was recorded with --binary FILE", first)
+}
+
+// placesOf lists where the file of an image may be: where it was mapped from, as far as that is
+// known, and where the command says.
+func placesOf(s *wpp.Snapshot, k int) (list []string) {
+	if p, err := samples.Of(s); err == nil && p != nil {
+		for i := range p.Files {
+			if p.Files[i].Image == k {
+				list = append(list, p.Files[i].Path)
+			}
+		}
+	}
+	if k == 0 && len(s.Figures.Command) > 0 {
+		if path, err := exec.LookPath(s.Figures.Command[0]); err == nil {
+			list = append(list, path)
+		}
+	}
+	return append(list, s.Images[k].Name)
+}
+
+// openBuild opens a file if it has the build id of an image.
+func openBuild(path string, recorded *wpp.Image) (*image.Image, error) {
 	im, err := image.OpenFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, remedy)
+		return nil, err
 	}
-	id := hex.EncodeToString(recorded.BuildID)
-	if im.BuildID != id {
+	if id := hex.EncodeToString(recorded.BuildID); im.BuildID != id {
 		im.Close()
-		return nil, fmt.Errorf("%s has build id %s, and %s, which was recorded, %s: %s", path,
-			orNone(im.BuildID), recorded.Base(), orNone(id), remedy)
-	}
-	if id == "" {
-		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: neither %s nor what was recorded has a build id: "+
-			"its instructions may be others\n", names.Printable(path))
+		return nil, fmt.Errorf("%s has build id %s, and %s, which was recorded, %s", path,
+			orNone(im.BuildID), recorded.Base(), orNone(id))
 	}
 	return im, nil
 }
 
-func orNone(id string) string {
-	if id == "" {
-		return "none"
-	}
-	return id
-}
+func orNone(id string) string { return cmp.Or(id, "none") }

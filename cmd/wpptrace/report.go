@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +20,7 @@ import (
 	"wpptrace/loader/plan/figures"
 	"wpptrace/loader/target"
 	"wpptrace/query"
+	"wpptrace/query/names"
 	"wpptrace/query/report"
 )
 
@@ -34,7 +36,7 @@ func (p *printer) result(r *record.Result, process *target.Process) error {
 	if r.Losses.Err == nil {
 		p.log.Info("counted in the kernel", "failures", r.Losses.Metrics)
 	}
-	unprinted := p.printReport(r.Snapshot, r.FileSize)
+	unprinted := p.printReport(r.Snapshot, r.Path, r.FileSize)
 	if errors.Is(unprinted, unix.EPIPE) { // who read it has had enough
 		unprinted = nil
 	}
@@ -88,7 +90,7 @@ func (p *printer) unmatched(r *record.Result) {
 
 // unwritten prints what there is to say of a recording that is in no file, and will be lost.
 func (p *printer) unwritten(r *record.Result) {
-	if err := p.printReport(r.Snapshot, 0); err != nil {
+	if err := p.printReport(r.Snapshot, "", 0); err != nil {
 		p.say("%v", err)
 	}
 	if line, lost := lossText(r.Losses, p.flags); lost || !p.flags.quiet {
@@ -181,8 +183,9 @@ func ofLittle(r *record.Result) string {
 	return fmt.Sprintf(", of %.3g ms of CPU time", float64(own)/float64(time.Millisecond))
 }
 
-// printReport prints the hot subpaths, or with --json the figures.
-func (p *printer) printReport(s *wpp.Snapshot, fileSize uint64) error {
+// printReport prints where the CPU time went, what ran by routine and the hot subpaths, or with
+// --json the figures.
+func (p *printer) printReport(s *wpp.Snapshot, path string, fileSize uint64) error {
 	switch {
 	case p.flags.json:
 		stat, err := query.NewStat(s, fileSize)
@@ -199,7 +202,73 @@ func (p *printer) printReport(s *wpp.Snapshot, fileSize uint64) error {
 	if err != nil {
 		return err
 	}
-	return report.WriteHot(p.report, s, hot)
+	flat, err := query.Flat(s)
+	switch {
+	case err != nil:
+		return err
+	case flat.Samples == 0:
+		return report.WriteHot(p.report, s, hot)
+	}
+	next := nextOf(s, flat, path, len(p.flags.selection.only) > 0)
+	return report.WriteRecording(p.report, s, flat, hottest, hot, next)
+}
+
+// nextOf says what to ask next, by name: which library would show more of the CPU time, and what
+// there is to know of the hottest routine. selected says that routines were selected by name.
+func nextOf(s *wpp.Snapshot, flat *query.FlatReport, path string, selected bool) (next []string) {
+	const least = 0.02 // of the CPU time
+	time, err := query.CPUTime(s)
+	if err != nil || time == nil {
+		return nil
+	}
+	percent := func(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
+	isLibrary := func(t query.TimePart) bool {
+		return t.Kind == query.FileTime && !strings.HasPrefix(t.Name, "[") &&
+			t.Share.Value() >= least
+	}
+	if i := slices.IndexFunc(time.Parts, isLibrary); i >= 0 {
+		t := &time.Parts[i]
+		next = append(next, fmt.Sprintf("--lib %s traces that library too: %s of the CPU time",
+			quoted(t.Name), percent(t.Share.Value())))
+	}
+	isTraced := func(x query.RoutineFigures) bool {
+		return x.Routine != query.NoRoutine && s.Routines[x.Routine].LeftOut == "" &&
+			flat.Time(&x).Value() >= least
+	}
+	i := slices.IndexFunc(flat.Routines, isTraced)
+	if i < 0 {
+		return next
+	}
+	x := &flat.Routines[i]
+	r := &s.Routines[x.Routine]
+	const (
+		widest = 40  // of a name
+		most   = 0.8 // of the CPU time: to leave out the rest gains little
+	)
+	share := flat.Time(x).Value()
+	switch name := names.Of(s).Routine(x.Routine); {
+	case !selected && share < most && r.Image == 0 && r.Name != "" && len(r.Name) <= widest:
+		next = append(next, fmt.Sprintf("-F %s traces that routine alone: %s of the CPU time",
+			quoted("^"+regexp.QuoteMeta(r.Name)+"$"), percent(share)))
+	case x.Calls > 0 && path != "":
+		next = append(next, fmt.Sprintf("wpptrace hot --callers %s %s prints who calls it",
+			quoted(names.Shorten(name, widest)), quoted(path)))
+	case x.Paths > 0 && path != "":
+		next = append(next, fmt.Sprintf("wpptrace hot --disasm %s %s prints how often each of "+
+			"its instructions ran", quoted(names.Shorten(name, widest)), quoted(path)))
+	}
+	return next
+}
+
+// quoted is a word as a shell has to be given it.
+func quoted(word string) string {
+	word = names.Printable(word)
+	if !strings.ContainsFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./+,:@%", r)
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // recorded prints that the recording of one of several processes is over.

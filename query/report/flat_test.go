@@ -87,3 +87,20 @@ func TestCallersGolden(t *testing.T) {
 	}
 	checkGolden(t, "callers-none.txt", func(w io.Writer) error { return WriteCallers(w, s, r, 1) })
 }
+
+// TestRecordingGolden: what a recording ends with.
+func TestRecordingGolden(t *testing.T) {
+	s := inWindows(sampled())
+	flat, err := query.Flat(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hot, err := query.Hot(s, query.HotQuery{MinLength: 2, MaxLength: 100, MinCost: 1800,
+		Metric: query.Instructions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "recording.txt", func(w io.Writer) error {
+		return WriteRecording(w, s, flat, 2, hot, []string{"--lib libc.so.6 traces it too"})
+	})
+}

@@ -63,6 +63,11 @@ func estimate(r *query.HotReport, scale float64) *query.HotReport {
 func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	writeTime(out, s)
 	writeTitle(out, s, r.Threads)
+	writeHotTotals(out, s, r)
+}
+
+// writeHotTotals writes what stands above the table, but for the lines that say what was recorded.
+func writeHotTotals(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	total := unit(r.Total, r.Query.Metric)
 	if r.Query.Metric != query.Executions {
 		total += " in " + text.Count(r.Paths, "path")

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
+	"wpptrace/query"
+	"wpptrace/query/querytest"
+)
+
+// TestNext: what there is to ask next has the names of what is hot, as a shell takes them.
+func TestNext(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		library  string
+		inMain   uint64 // samples of 100
+		selected bool
+		want     []string
+	}{
+		{"main", "libz.so.1", 50, false, []string{
+			"--lib libz.so.1 traces that library too: 30.0% of the CPU time",
+			"-F '^main$' traces that routine alone: 50.0% of the CPU time"}},
+		{"main", "[vdso]", 50, true, []string{
+			"wpptrace hot --callers main 'my x.wpp' prints who calls it"}},
+		{"operator new", "libz.so.1", 70, true, []string{
+			"--lib libz.so.1 traces that library too: 30.0% of the CPU time",
+			"wpptrace hot --callers 'operator new' 'my x.wpp' prints who calls it"}},
+		{"f'", "a b.so", 10, false, []string{
+			"--lib 'a b.so' traces that library too: 30.0% of the CPU time",
+			`-F '^f'\''$' traces that routine alone: 10.0% of the CPU time`}},
+		{"main", "libz.so.1", 1, false, []string{
+			"--lib libz.so.1 traces that library too: 30.0% of the CPU time"}},
+	} {
+		s := querytest.Compressor()
+		s.Routines[0].Name = c.name
+		p := &samples.Profile{Kernel: 70 - c.inMain, Files: []samples.File{
+			{Path: "/usr/bin/squeeze", Samples: c.inMain,
+				Routines: []samples.InRoutine{{Routine: 0, Samples: c.inMain}}},
+			{Path: "/usr/lib/" + c.library, Image: samples.NoImage, Samples: 30}}}
+		s.Sections = append(s.Sections, p.Section())
+		flat, err := query.Flat(s)
+		must(t, err)
+		if got := nextOf(s, flat, "my x.wpp", c.selected); !slices.Equal(got, c.want) {
+			t.Errorf("%s in %s: %q, want %q", c.name, c.library, got, c.want)
+		}
+	}
+	s := querytest.Compressor()
+	flat, err := query.Flat(s)
+	must(t, err)
+	if got := nextOf(s, flat, "x.wpp", false); got != nil {
+		t.Errorf("without samples: %q", got)
+	}
+}
+
+// TestPlacesOfBinaries: the file of an image is looked for where it was mapped from, where the
+// command is, and where the snapshot says.
+func TestPlacesOfBinaries(t *testing.T) {
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "sh"}, {Name: "lib.so"}},
+		Figures: wpp.Figures{Command: []string{"/bin/sh", "-c", "true"}}}
+	p := &samples.Profile{Files: []samples.File{{Path: "/opt/lib.so", Image: 1, Samples: 1}}}
+	s.Sections = append(s.Sections, p.Section())
+	for k, want := range [][]string{{"/bin/sh", "sh"}, {"/opt/lib.so", "lib.so"}} {
+		if got := placesOf(s, k); !slices.Equal(got, want) {
+			t.Errorf("image %d: %q, want %q", k, got, want)
+		}
+	}
+}
