@@ -148,13 +148,10 @@ static __always_inline __u64 bias_of(const struct site *s)
 		return libraries[(s->library - 1) & (LIBRARIES_MAX - 1)].bias;
 	return image_base;
 }
-__noinline __u64 find_call(__u64 key)
+/* find_call looks in the entries from slot on. */
+__noinline __u64 find_call(__u64 key, __u32 slot)
 {
-	__u32 slot = call_slot(key, call_shift);
-
-	if (key == NOWHERE)
-		return 0;
-	for (int i = 0; i < CALL_PROBES; i++, slot++) {
+	for (int i = 1; i < CALL_PROBES; i++, slot++) {
 		struct call *c = bpf_map_lookup_elem(&calls, &slot);
 		if (!c || !c->address)
 			return 0;
@@ -165,7 +162,12 @@ __noinline __u64 find_call(__u64 key)
 }
 static __always_inline __u64 call_at(__u64 key)
 {
-	return find_call(key);
+	__u32 slot = call_slot(key, call_shift);
+	struct call *c;
+
+	if (key == NOWHERE || !(c = bpf_map_lookup_elem(&calls, &slot)) || !c->address)
+		return 0;
+	return c->address == key ? call_info(c) : find_call(key, slot + 1); /* as a rule it is there */
 }
 static __always_inline __u64 waiting_in(void *buffer)
 {
