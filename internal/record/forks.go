@@ -9,12 +9,17 @@ import (
 )
 
 const (
-	// forksPatience is how long a window that is open may go on until copies of its probes go out
-	// of others: most windows are over before, and what goes out of the process goes out of these.
-	forksPatience = 100 * time.Millisecond
-	// forksRest is how long nothing is taken out of others, in times of what that took the last
-	// time: a process that forks all the time is held up a twentieth of its time at most.
-	forksRest = 19
+	// longWindow is how long a window has been open that the budget will hardly close soon: copies
+	// of what is in for a moment only go out of others with the probes themselves.
+	longWindow = time.Second
+	// clearedAtOnce is of how many probes copies go out at once: nothing is read of the process
+	// meanwhile, and it forks between two of them.
+	clearedAtOnce = 100
+	// Then nothing goes out for as long as that took; when copies of all probes are out, for that
+	// many times as long as all of that took, so that of a process that forks all the time they go
+	// out for a twentieth of the time.
+	restBetween = 1
+	restBehind  = 19
 )
 
 // forks are the processes that one has started; nil: they are looked after elsewhere. None of them
@@ -25,12 +30,15 @@ type forks struct {
 	handle  func(Event)
 	why     error // that copies stay in; nil: they go out
 
-	noted   bool          // that there are some
-	cleared uint32        // had copies, which are out
-	looked  time.Time     // the last time, when all were out
-	since   time.Time     // that some have some, since some time after; zero: none has
-	next    time.Time     // not before then
-	longest time.Duration // that one had copies, at most
+	noted    bool          // that there are some
+	clearing uint32        // had copies when those began to go out that go out now
+	done     int           // probes whose copies are out of these
+	took     time.Duration // and what that took
+	cleared  uint32        // had copies, all of which are out
+	looked   time.Time     // the last time, before those began to have some that have some yet
+	since    time.Time     // that some have some, since some time after; zero: none has
+	next     time.Time     // not before then
+	longest  time.Duration // that one had copies, at most
 }
 
 // errNoPower says that the guard has given up what it takes to put probes anywhere.
@@ -64,10 +72,13 @@ func (f *forks) keep() error {
 			f.handle(CopiesStay{f.why})
 		}
 	}
-	if f.why != nil || at.Before(f.next) || f.windows.isOpenSince(at.Add(-forksPatience)) {
+	if f.why != nil || at.Before(f.next) || f.windows.isOpenSince(at.Add(-longWindow)) {
 		return nil
 	}
-	err := f.session.ClearCopies()
+	if f.done == 0 {
+		f.clearing, f.looked = now.Copies, at
+	}
+	n, err := f.session.ClearCopies(f.done, clearedAtOnce)
 	if errors.Is(err, attach.ErrCopiesStay) {
 		f.why = err
 		f.handle(CopiesStay{err})
@@ -76,11 +87,20 @@ func (f *forks) keep() error {
 	if err != nil {
 		return err
 	}
-	end := time.Now()
-	f.longest = max(f.longest, end.Sub(f.since))
-	f.cleared, f.looked, f.since = now.Copies, at, time.Time{}
-	f.next = end.Add(forksRest * end.Sub(at))
+	f.clearedSome(n, at, time.Now())
 	return nil
+}
+
+// clearedSome notes that copies of n probes more are out, which took from then to now.
+func (f *forks) clearedSome(n int, then, now time.Time) {
+	f.done, f.took = f.done+n, f.took+now.Sub(then)
+	if f.next = now.Add(restBetween * now.Sub(then)); n == clearedAtOnce {
+		return
+	}
+	f.longest = max(f.longest, now.Sub(f.since))
+	f.next = now.Add(restBehind * f.took)
+	f.cleared, f.since = f.clearing, time.Time{}
+	f.done, f.took = 0, 0
 }
 
 func (f *forks) note(now attach.Forks) {

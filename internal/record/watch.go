@@ -66,9 +66,6 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 		case done:
 			r.handle(SnapshotWritten{r.options.Output})
 		}
-		if err := r.forks.keep(); err != nil {
-			return r.disturbed(err)
-		}
 		exited := r.options.Process.Wait(0)
 		if end, over := r.isOver(); over {
 			return end, nil
@@ -77,6 +74,9 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 			return r.exited(), nil
 		}
 		if err := r.windows.keep(abort); err != nil {
+			return r.disturbed(err)
+		}
+		if err := r.forks.keep(); err != nil {
 			return r.disturbed(err)
 		}
 		if err := r.threads.endStrays(); err != nil {

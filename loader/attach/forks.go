@@ -29,31 +29,34 @@ var ErrCopiesStay = errors.New("the copies of probes stay in")
 var ErrProbesAstray = errors.New("its first thread ended while copies of probes were taken out, " +
 	"of which the kernel takes it for one then")
 
-// ClearCopies takes the copies of all probes that stand out of the processes that have them. The
-// kernel does that, whatever these do meanwhile: where a second user of a probe goes, it looks in
-// whose memory anybody wants one. It knows the process by the memory of its first thread, so that
-// what shares that memory keeps its probes, and a process whose first thread has ended is refused.
+// ClearCopies takes the copies of probes out of the processes that have them: of at most so many
+// probes, from the first-th on that stands. It returns of how many; fewer than most, if there are no
+// more. The kernel does that, whatever these processes do meanwhile: where a second user of a probe
+// goes, it looks in whose memory anybody wants one. It knows the process by the memory of its first
+// thread, so that what shares that memory keeps its probes, and a process whose first thread has
+// ended is refused.
 //
 // errors.Is says ErrCopiesStay where nothing was done, ErrProbesAstray where the recording is to
-// end. Cost: that of putting all of these probes in and of taking them out again, but for what the
-// process itself is held up: some us of its time a probe, each by itself.
-func (s *Session) ClearCopies() error {
+// end. Cost: that of putting these probes in and of taking them out again, some 100 us a probe and
+// 30 ms, most of which is the kernel's waiting. Meanwhile no process of the machine forks but
+// between two probes.
+func (s *Session) ClearCopies(first, most int) (n int, err error) {
 	if err := s.mayClear(); err != nil {
-		return fmt.Errorf("process %d (%s) has been forked: %w: %w", s.process.PID,
+		return 0, fmt.Errorf("process %d (%s) has been forked: %w: %w", s.process.PID,
 			s.process.Name, ErrCopiesStay, err)
 	}
-	err := s.objects.Clearing.Set(uint32(1))
+	err = s.objects.Clearing.Set(uint32(1))
 	if err == nil && !s.headless() {
-		err = s.images.clearCopies(s.guard)
+		n, err = s.images.clearCopies(s.guard, first, most)
 	}
 	if s.headless() {
 		err = ErrProbesAstray
 	}
 	if err = errors.Join(err, s.objects.Clearing.Set(uint32(0))); err != nil {
-		return fmt.Errorf("take the copies of probes out of what process %d (%s) has forked: %w",
-			s.process.PID, s.process.Name, err)
+		return 0, fmt.Errorf("take the copies of probes out of what process %d (%s) has forked: "+
+			"%w", s.process.PID, s.process.Name, err)
 	}
-	return nil
+	return n, nil
 }
 
 // mayClear says why no copies can be taken out.

@@ -124,6 +124,22 @@ func haveProbes(t *testing.T, s *Session, p *target.Process, want int) {
 	}
 }
 
+// clearAll takes the copies of all probes out, some at a time.
+func clearAll(t *testing.T, s *Session) {
+	t.Helper()
+	const most = 5
+	all := 0
+	for n := most; n == most; all += n {
+		var err error
+		if n, err = s.ClearCopies(all, most); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := len(s.images.plan.Sites); all != want {
+		t.Errorf("copies of %d probes are out, want %d", all, want)
+	}
+}
+
 // TestClearCopies: a forked process ran at a 400th of its speed until the recording ended, for it
 // had copies of the probes. What shares the memory of the process keeps them.
 func TestClearCopies(t *testing.T) {
@@ -144,9 +160,7 @@ func TestClearCopies(t *testing.T) {
 		if c.flags != nops {
 			haveProbes(t, s, other, all)
 		}
-		if err := s.ClearCopies(); err != nil {
-			t.Fatal(err)
-		}
+		clearAll(t, s)
 		left := 0
 		if c.want.Copies == 0 {
 			left = all
@@ -186,9 +200,7 @@ func TestClearCopiesWithoutFirstThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := len(s.images.plan.Sites)
-	if err := s.ClearCopies(); err != nil {
-		t.Fatal(err)
-	}
+	clearAll(t, s)
 	haveProbes(t, s, first, all)
 	haveProbes(t, s, other, 0)
 	if err := s.objects.Clearing.Set(uint32(1)); err != nil { // as if that went on
@@ -200,7 +212,7 @@ func TestClearCopiesWithoutFirstThread(t *testing.T) {
 	if err := s.objects.Enabled.Get(&enabled); err != nil || enabled != 0 {
 		t.Errorf("it still reports: %v", err)
 	}
-	if err := s.ClearCopies(); !errors.Is(err, ErrCopiesStay) {
+	if _, err := s.ClearCopies(0, all); !errors.Is(err, ErrCopiesStay) {
 		t.Errorf("without the first thread: %v", err)
 	}
 	threads, err := first.Threads()

@@ -253,24 +253,30 @@ func (x *images) left() (n int, err error) {
 	return n, err
 }
 
-// clearCopies takes copies of the probes out of all processes but ours: an empty program is put at
-// the same places, for the guard, which has none of them, and goes again.
-func (x *images) clearCopies(g *guard.Guard) error {
+// clearCopies takes copies of probes out of all processes but ours, as Session.ClearCopies: an empty
+// program is put at the same places, for the guard, which has none of them, and goes again.
+func (x *images) clearCopies(g *guard.Guard, first, most int) (n int, err error) {
 	for _, m := range x.list {
 		if m.probes == nil {
 			continue
 		}
-		offsets := make([]uint64, len(m.sites))
-		for i := range m.sites {
-			offsets[i], _ = m.image.FileOffset(m.sites[i].Addr) // as when they were put in
+		sites := m.sites[min(first, len(m.sites)):min(first+most-n, len(m.sites))]
+		first -= min(first, len(m.sites))
+		if len(sites) == 0 {
+			continue
+		}
+		offsets := make([]uint64, len(sites))
+		for i := range sites {
+			offsets[i], _ = m.image.FileOffset(sites[i].Addr) // as when they were put in
 		}
 		second, err := g.Probe(x.mechanism, m.file, x.objects.EmptyProbe, offsets, nil, g.PID())
 		if err == nil {
 			err = second.Close()
 		}
 		if err != nil {
-			return err
+			return n, err
 		}
+		n += len(sites)
 	}
-	return nil
+	return n, nil
 }
