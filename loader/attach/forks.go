@@ -30,11 +30,11 @@ var ErrProbesAstray = errors.New("its first thread ended while copies of probes 
 	"of which the kernel takes it for one then")
 
 // ClearCopies takes the copies of probes out of the processes that have them: of at most so many
-// probes, from the first-th on that stands. It returns of how many; fewer than most, if there are no
-// more. The kernel does that, whatever these processes do meanwhile: where a second user of a probe
-// goes, it looks in whose memory anybody wants one. It knows the process by the memory of its first
-// thread, so that what shares that memory keeps its probes, and a process whose first thread has
-// ended is refused.
+// probes, from the first-th on that stands. It returns of how many; fewer than most, if there are
+// no more. The kernel does that, whatever these processes do meanwhile: where a second user of a
+// probe goes, it looks in whose memory anybody wants one. It knows the process by the memory of its
+// first thread, so that what shares that memory keeps its probes, and a process whose first thread
+// has ended is refused.
 //
 // errors.Is says ErrCopiesStay where nothing was done, ErrProbesAstray where the recording is to
 // end. Cost: that of putting these probes in and of taking them out again, some 100 us a probe and

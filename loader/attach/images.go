@@ -253,8 +253,8 @@ func (x *images) left() (n int, err error) {
 	return n, err
 }
 
-// clearCopies takes copies of probes out of all processes but ours, as Session.ClearCopies: an empty
-// program is put at the same places, for the guard, which has none of them, and goes again.
+// clearCopies takes copies of probes out of all processes but ours, as Session.ClearCopies: an
+// empty program is put at the same places, for the guard, which has none of them, and goes again.
 func (x *images) clearCopies(g *guard.Guard, first, most int) (n int, err error) {
 	for _, m := range x.list {
 		if m.probes == nil {
