@@ -8,7 +8,6 @@ import (
 	"wpptrace/internal/remedy"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/cfg"
-	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
@@ -134,7 +133,7 @@ func readProgram(
 	if err != nil {
 		return nil, err
 	}
-	c, err := recovery.Recover(im)
+	c, err := sel.recover(im, name)
 	if err != nil {
 		return nil, err
 	}

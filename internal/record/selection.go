@@ -41,18 +41,12 @@ type Selection struct {
 	image string // the library's name and a colon; "": the executable
 }
 
-// options applies the selection to a program. An expression that matches nothing is a mistake.
+// options applies the selection to a program.
 func (s Selection) options(c *cfg.Program, name string) (planner.Options, error) {
-	mayMiss := len(s.Libraries) > 0 || s.Others // an expression may be meant for another image
-	if !mayMiss {
-		if err := checkMatches(slices.Concat(s.Only, s.Not), c, name); err != nil {
-			return planner.Options{}, err
-		}
-	}
 	o := planner.Options{Complete: s.Complete, Distrust: len(s.Libraries) > 0,
 		EveryRound: s.Windows}
 	var err error
-	if o.Weights, err = readWeights(s.Weights, c.Image, mayMiss); err != nil {
+	if o.Weights, err = readWeights(s.Weights, c.Image, s.mayMiss()); err != nil {
 		return planner.Options{}, err
 	}
 	if len(s.Only)+len(s.Not) == 0 {
@@ -66,7 +60,7 @@ func (s Selection) options(c *cfg.Program, name string) (planner.Options, error)
 			return o, nil
 		}
 	}
-	if mayMiss {
+	if s.mayMiss() {
 		return o, nil
 	}
 	return planner.Options{}, remedy.Errorf(remedy.Select, "select routines of %s: none of %d is left",

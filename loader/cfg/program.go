@@ -14,6 +14,9 @@ import (
 type Program struct {
 	Image    *image.Image
 	Routines []*Routine // by entry address, left-out ones too; the index is Routine.ID
+	// Outside are the parts of routines that are not recovered, as link-time addresses, ends
+	// exclusive: they are in none of Routines. nil: all are recovered.
+	Outside [][2]uint64
 
 	covered []cover // what unwind information describes, by address
 	facts   *Facts
@@ -46,10 +49,7 @@ func NewProgram(im *image.Image, routines []*Routine, facts *Facts) *Program {
 	p := &Program{Image: im, Routines: routines, facts: facts}
 	facts.AddressTaken = make([]bool, len(routines))
 	for id, r := range routines {
-		r.ID, r.Name, facts.AddressTaken[id] = id, fmt.Sprintf("fn_%x", r.Addr), true
-		if r.Symbol != "" {
-			r.Name = image.Demangle(r.Symbol)
-		}
+		r.ID, r.Name, facts.AddressTaken[id] = id, NameOf(r.Symbol, r.Addr), true
 		if IsReturnsTwiceSymbol(r.Symbol) {
 			facts.Twice[r.Addr] = true
 		}
@@ -59,6 +59,14 @@ func NewProgram(im *image.Image, routines []*Routine, facts *Facts) *Program {
 	}
 	slices.SortFunc(p.covered, func(a, b cover) int { return cmp.Compare(a.lo, b.lo) })
 	return p
+}
+
+// NameOf returns the name of a routine with a symbol, "" if it has none, at an address.
+func NameOf(symbol string, addr uint64) string {
+	if symbol == "" {
+		return fmt.Sprintf("fn_%x", addr)
+	}
+	return image.Demangle(symbol)
 }
 
 // At returns the routine whose entry is at addr, or nil.

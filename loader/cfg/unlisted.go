@@ -10,7 +10,7 @@ import (
 // Unlisted is how many bytes of code are in no routine: linkage stubs, and what neither unwind
 // information nor a symbol makes known, as start-up code. Padding does not count.
 func (p *Program) Unlisted() (bytes int) {
-	var listed [][2]uint64
+	listed := slices.Clone(p.Outside)
 	for _, r := range p.Routines {
 		listed = append(listed, r.Ranges...)
 	}

@@ -6,6 +6,12 @@ import "slices"
 // parts of cases.
 func (r *Program) isOrphan(i int) bool {
 	p := &r.Code.Pieces[r.Code.PieceOf[i]]
+	if !r.IsKnown(p.Routine) {
+		if r.Outside[p.Routine-len(r.Routines)].pieces == 1 && r.File.IsTables(p) {
+			r.Survey.Want(int(r.Code.PieceOf[i]))
+		}
+		return false
+	}
 	return len(r.Routines[p.Routine].Pieces) == 1 && r.File.IsTables(p)
 }
 

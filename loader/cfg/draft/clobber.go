@@ -45,7 +45,7 @@ func (c *Clobbers) Clobbers(i int) x86.Set {
 // clobbersOf returns the caller-saved registers that some instruction of the routine writes, or of
 // one that it calls.
 func (c *Clobbers) clobbersOf(id, depth int) x86.Set {
-	if id < 0 || depth > maxCallDepth {
+	if id < 0 || depth > maxCallDepth || !c.r.IsKnown(id) {
 		return x86.CallerSaved
 	}
 	of := &c.byRoutine[id]

@@ -13,19 +13,20 @@ import (
 func (r *Program) findLabels() {
 	seen := map[int]bool{}
 	for i := range r.Code.Insns {
-		taken := r.File.TakenAddress(i)
-		if taken == 0 {
-			continue
+		if taken := r.File.TakenAddress(i); taken != 0 {
+			r.addLabel(seen, r.Code.Pieces[r.Code.PieceOf[i]].Routine, r.Code.Find(taken))
 		}
-		to := r.Code.Find(taken)
-		if to < 0 || r.RoutineAt(to) >= 0 {
-			continue
-		}
-		d := r.Routines[r.Code.Pieces[r.Code.PieceOf[to]].Routine]
-		if d.ID != r.Code.Pieces[r.Code.PieceOf[i]].Routine && !seen[to] {
-			seen[to] = true
-			d.labels = append(d.labels, to)
-		}
+	}
+}
+
+// addLabel notes that a routine takes the address of an instruction, or of none (-1).
+func (r *Program) addLabel(seen map[int]bool, by, to int) {
+	if to < 0 || r.RoutineAt(to) >= 0 {
+		return
+	}
+	if d := r.RoutineOf(to); d.ID != by && !seen[to] {
+		seen[to] = true
+		d.labels = append(d.labels, to)
 	}
 }
 

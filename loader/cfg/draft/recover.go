@@ -27,6 +27,19 @@ type Program struct {
 	HoldsTwice func() bool // File.FindHoldsTwice, likewise
 	attempts   int
 	Steps      atomic.Int64 // left to the search for jump tables, in instructions executed
+
+	// Survey is what is known of the whole image where some of its routines are recovered; nil: all
+	// are. Routines has these alone, and Outside the others.
+	Survey  *sweep.Survey
+	Outside []Outside
+}
+
+// Outside is a routine that is not recovered. The Routine of its pieces counts from the end of
+// Program.Routines on.
+type Outside struct {
+	Addr   uint64 // of its entry
+	pieces int
+	enters map[int]bool // pieces by whose first instruction it is entered, if there are several
 }
 
 // New begins the routines of a file. Cost: a few passes over its instructions.
@@ -37,10 +50,52 @@ func New(f *sweep.File) *Program {
 	r.namesTwice = sync.OnceValue(r.findNamesTwice)
 	r.HoldsTwice = sync.OnceValue(f.FindHoldsTwice)
 	r.makeDrafts()
+	for i, t := range r.Code.Target {
+		p := &r.Code.Pieces[r.Code.PieceOf[i]]
+		p.Back = p.Back || r.Code.Insns[i].Kind != x86.Call && r.File.IsBack(p, int(t))
+	}
+	r.File.FindPointedParts()
 	r.distrusted = make([]bool, len(r.Routines))
 	r.findLabels()
 	return r
 }
+
+// NewPart begins some routines of a file: those of whose pieces all are taken.
+func NewPart(s *sweep.Survey) *Program {
+	f := s.File
+	r := &Program{Code: f.Code, File: f, Survey: s}
+	r.Blocks, r.Clobbered = newBuilder(r), &Clobbers{r: r, code: f.Code}
+	r.Returns = &Returns{r: r, code: f.Code, file: f}
+	r.namesTwice = sync.OnceValue(r.findNamesTwice)
+	r.HoldsTwice = sync.OnceValue(f.FindHoldsTwice)
+	for i, group := range s.Group {
+		if s.IsKnown(group[0]) {
+			r.makeDraft(s.Entry[i], group)
+		}
+	}
+	for i, group := range s.Group {
+		if !s.IsKnown(group[0]) {
+			r.leaveOutside(s.Entry[i], group)
+		}
+	}
+	for i := range s.Jumps {
+		if j := &s.Jumps[i]; j.IsBack(r.Code) {
+			r.Code.Pieces[j.From].Back = true
+		}
+	}
+	r.File.FindPointedParts()
+	r.distrusted = make([]bool, len(r.Routines))
+	seen := map[int]bool{}
+	for _, m := range s.Taken {
+		if piece := r.Code.FindPiece(m.Addr); r.IsKnown(r.Code.Pieces[piece].Routine) {
+			r.addLabel(seen, r.Code.Pieces[m.From].Routine, r.Code.Find(m.Addr))
+		}
+	}
+	return r
+}
+
+// IsKnown says whether a routine is one of Routines.
+func (r *Program) IsKnown(routine int) bool { return routine < len(r.Routines) }
 
 // Build builds all routines, once more after some were found to be distrusted. The search for jump
 // tables may execute so many instructions.
@@ -62,24 +117,39 @@ func (r *Program) makeDrafts() {
 	}
 	slices.Sort(entries)
 	for _, e := range entries {
-		d := &Routine{ID: len(r.Routines), Addr: r.Code.Pieces[e].Lo, Pieces: byEntry[e],
-			Entry: r.Code.Pieces[e].First}
-		if p := &r.Code.Pieces[e]; p.First == p.Last || r.Code.Insns[p.First].Addr != d.Addr {
-			d.Entry = -1
-		}
-		for _, i := range d.Pieces {
-			r.Code.Pieces[i].Routine = d.ID
-			if i != e && d.Entry >= 0 && r.File.IsEntryToo(&r.Code.Pieces[i]) {
-				d.Others = append(d.Others, r.Code.Pieces[i].First)
-			}
-		}
-		r.Routines = append(r.Routines, d)
+		r.makeDraft(e, byEntry[e])
 	}
-	for i, t := range r.Code.Target {
-		p := &r.Code.Pieces[r.Code.PieceOf[i]]
-		p.Back = p.Back || r.Code.Insns[i].Kind != x86.Call && r.File.IsBack(p, int(t))
+}
+
+func (r *Program) makeDraft(e int, group []int) {
+	d := &Routine{ID: len(r.Routines), Addr: r.Code.Pieces[e].Lo, Pieces: group,
+		Entry: r.Code.Pieces[e].First}
+	if p := &r.Code.Pieces[e]; p.First == p.Last || r.Code.Insns[p.First].Addr != d.Addr {
+		d.Entry = -1
 	}
-	r.File.FindPointedParts()
+	for _, i := range d.Pieces {
+		r.Code.Pieces[i].Routine = d.ID
+		if i != e && d.Entry >= 0 && r.File.IsEntryToo(&r.Code.Pieces[i]) {
+			d.Others = append(d.Others, r.Code.Pieces[i].First)
+		}
+	}
+	r.Routines = append(r.Routines, d)
+}
+
+func (r *Program) leaveOutside(e int, group []int) {
+	d := Outside{Addr: r.Code.Pieces[e].Lo, pieces: len(group)}
+	p := &r.Code.Pieces[e]
+	isEntry := p.First < p.Last && r.Code.Insns[p.First].Addr == d.Addr
+	if len(group) > 1 || !isEntry {
+		d.enters = map[int]bool{}
+	}
+	for _, i := range group {
+		r.Code.Pieces[i].Routine = len(r.Routines) + len(r.Outside)
+		if isEntry && d.enters != nil && (i == e || r.File.IsEntryToo(&r.Code.Pieces[i])) {
+			d.enters[i] = true
+		}
+	}
+	r.Outside = append(r.Outside, d)
 }
 
 // RoutineAt returns the routine that instruction i is the entry of, or -1.
@@ -87,17 +157,33 @@ func (r *Program) RoutineAt(i int) int {
 	if i < 0 {
 		return -1
 	}
-	id := r.Code.Pieces[r.Code.PieceOf[i]].Routine
+	piece := int(r.Code.PieceOf[i])
+	id := r.Code.Pieces[piece].Routine
+	if !r.IsKnown(id) {
+		d := &r.Outside[id-len(r.Routines)]
+		if d.enters == nil || d.enters[piece] {
+			return id
+		}
+		return -1
+	}
 	if d := r.Routines[id]; d.Entry == i || slices.Contains(d.Others, i) {
 		return id
 	}
 	return -1
 }
 
+// AddrOf returns the address of a routine's entry.
+func (r *Program) AddrOf(routine int) uint64 {
+	if r.IsKnown(routine) {
+		return r.Routines[routine].Addr
+	}
+	return r.Outside[routine-len(r.Routines)].Addr
+}
+
 // solve builds all routines. A routine found never to return changes its callers, which are built
 // again; whether a routine returns can only change from yes to no, so that comes to an end.
 func (r *Program) solve() {
-	r.noReturn = make([]bool, len(r.Routines))
+	r.noReturn = make([]bool, len(r.Routines)+len(r.Outside))
 	r.Clobbered.forget(len(r.Routines))
 	for _, d := range r.Routines {
 		r.noReturn[d.ID] = d.isNamedNoReturn(r.File)
@@ -279,7 +365,7 @@ func (r *Program) callers() *callLists {
 	var calls []call
 	l := &callLists{start: make([]int32, len(r.Routines)+2)}
 	for i, t := range r.Code.Target {
-		if to := r.RoutineAt(int(t)); to >= 0 {
+		if to := r.RoutineAt(int(t)); to >= 0 && r.IsKnown(to) {
 			if from := r.Code.Pieces[r.Code.PieceOf[i]].Routine; from != to {
 				calls = append(calls, call{int32(from), int32(to)})
 				l.start[to+2]++
@@ -314,7 +400,14 @@ func (r *Program) endsIn(i int, addr uint64) bool {
 	return sweep.IsNoReturnImport(r.File.Imports[addr])
 }
 
-// RoutineOf returns the routine that instruction i belongs to.
+// NeverReturns says whether a routine is known never to return.
+func (r *Program) NeverReturns(d *Routine) bool { return r.noReturn[d.ID] }
+
+// RoutineOf returns the routine that instruction i belongs to, nil if it is not recovered.
 func (r *Program) RoutineOf(i int) *Routine {
-	return r.Routines[r.Code.Pieces[r.Code.PieceOf[i]].Routine]
+	id := r.Code.Pieces[r.Code.PieceOf[i]].Routine
+	if !r.IsKnown(id) {
+		return nil
+	}
+	return r.Routines[id]
 }

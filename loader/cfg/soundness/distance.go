@@ -31,7 +31,10 @@ func findTaken(r *draft.Program) *distances {
 }
 
 // isTaken says whether a routine may be entered through a pointer.
-func (f *distances) isTaken(d *draft.Routine) bool { return f.taken[d.ID] || f.left < 0 }
+func (f *distances) isTaken(d *draft.Routine) bool {
+	// by what is not recovered any may be called
+	return f.taken[d.ID] || f.left < 0 || f.r.Survey != nil
+}
 
 // maxTag is what a tag adds to a pointer at most: functions are aligned to 16 bytes.
 const maxTag = 15
@@ -65,7 +68,7 @@ func (f *distances) take(addr uint64) *sweep.Piece {
 	if i < 0 || f.code.Pieces[i].Lo != addr || f.code.Pieces[i].First == f.code.Pieces[i].Last {
 		return nil
 	}
-	if id := f.r.RoutineAt(f.code.Pieces[i].First); id >= 0 {
+	if id := f.r.RoutineAt(f.code.Pieces[i].First); id >= 0 && f.r.IsKnown(id) {
 		f.taken[id] = true
 	}
 	return &f.code.Pieces[i]
@@ -88,7 +91,9 @@ func (f *distances) searchSections() {
 
 // search searches a part of a section.
 func (f *distances) search(s *image.Section, lo, hi uint64) {
-	f.fromBytes(s.Data[lo-s.Addr:hi-s.Addr], lo)
+	if f.r.Survey == nil { // else all routines are taken for entered by pointers
+		f.fromBytes(s.Data[lo-s.Addr:hi-s.Addr], lo)
+	}
 	for base, ok := f.r.File.References.Next(lo,
 		hi); ok; base, ok = f.r.File.References.Next(base+1, hi) {
 		// a table may begin at each address that is mentioned
@@ -149,6 +154,8 @@ func (f *distances) fromTable(data []byte, at, base uint64) {
 	// words, and words in a row that lead to nothing, or not to code
 	const most, mostEmpty, mostElse = 1024, 16, 3
 	next := f.nextTable(at, at+most*4)
+	// jumps go through tables that instructions name
+	jumps := f.r.Survey != nil && f.r.File.InsnReferences.Has(at)
 	empty, other := 0, 0
 	for range most {
 		if len(data) < 4 || f.left < 0 || empty > mostEmpty || other > mostElse {
@@ -162,9 +169,12 @@ func (f *distances) fromTable(data []byte, at, base uint64) {
 				other = 0
 				if p := f.take(to); p != nil && at < next {
 					p.InTable = true
+				} else if p == nil && at < next && jumps {
+					f.r.Survey.Amid.Note(to)
 				}
 			}
 		}
+		jumps = jumps && other == 0
 		data, at = data[4:], at+4
 	}
 }

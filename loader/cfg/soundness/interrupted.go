@@ -15,7 +15,7 @@ import (
 // that data names, where another thread gets the processor.
 func (s *soundness) checkRestarts() {
 	for _, at := range restarts(s.r.File.Image) {
-		if p := s.r.Code.FindPiece(at); p >= 0 {
+		if p := s.r.Code.FindPiece(at); p >= 0 && s.r.IsKnown(s.r.Code.Pieces[p].Routine) {
 			s.r.Routines[s.r.Code.Pieces[p].Routine].Leave("has a restartable sequence at %x", at)
 		}
 	}

@@ -2,6 +2,7 @@ package soundness
 
 import (
 	"sort"
+	"sync"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg"
@@ -24,8 +25,9 @@ type linkage struct {
 	transfers []int32
 	// what changes where it returns to: behind a call of it there may be data
 	changesReturn map[uint64]bool
-	searched      map[*draft.Routine]bool // see searchUnseen
-	inspected     int                     // bytes, see searchCode
+	searched      map[*draft.Routine]bool    // see searchUnseen
+	inspected     int                        // bytes, see searchCode
+	namedOutside  func() map[uint64][]uint64 // see draft.NamedOutside
 	// code that no control flow reaches is taken to run, in whatever routine
 	allRuns bool
 }
@@ -35,7 +37,8 @@ type linkage struct {
 func newLinkage(p *cfg.Program, facts *cfg.Facts, taken *distances, ways []int32) *linkage {
 	l := &linkage{r: taken.r, code: taken.code, program: p, facts: facts, pointers: taken,
 		transfers:     ways,
-		changesReturn: map[uint64]bool{}, searched: map[*draft.Routine]bool{}}
+		changesReturn: map[uint64]bool{}, searched: map[*draft.Routine]bool{},
+		namedOutside: sync.OnceValue(taken.r.NamedOutside)}
 	l.findUses()
 	return l
 }
@@ -44,6 +47,8 @@ func newLinkage(p *cfg.Program, facts *cfg.Facts, taken *distances, ways []int32
 func findTransfers(r *draft.Program) (ways []int32) {
 	for i := range r.Code.Insns {
 		switch q := &r.Code.Insns[i]; {
+		case r.RoutineOf(i) == nil:
+			continue
 		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) &&
 			q.IsRIPRelative():
 		case !q.Kind.IsRelative() || r.File.Inside(r.RoutineOf(i).ID, int(r.Code.Target[i])) >= 0:
@@ -54,7 +59,8 @@ func findTransfers(r *draft.Program) (ways []int32) {
 	return ways
 }
 
-// to returns the routine that the call or jump i enters, also in its middle, or nil.
+// to returns the routine that the call or jump i enters, also in its middle, or nil: one that is
+// not recovered is no thunk.
 func (l *linkage) to(i int) *draft.Routine {
 	if t := l.code.Target[i]; t >= 0 {
 		return l.r.RoutineOf(int(t))
@@ -84,13 +90,20 @@ func (l *linkage) findUses() {
 		if !q.Kind.IsRelative() || l.code.Target[i] >= 0 || l.r.File.IsStub(to) {
 			continue
 		}
-		use := l.r.Returns.ReturnUse(to)
-		if use.Saves {
-			l.facts.Twice[to] = true
-		}
-		if use.Moves || use.Drops && (q.Kind == x86.Call || l.r.File.IsFrameless(int(i))) {
-			l.changesReturn[to] = true
-		}
+		l.use(to, q.Kind == x86.Call || l.r.File.IsFrameless(int(i)))
+	}
+	l.r.EachStrayOutside(l.use)
+}
+
+// use looks at what code that no frame description entry covers does with its return address. gone:
+// it is called, or jumped to where the frame is gone.
+func (l *linkage) use(to uint64, gone bool) {
+	use := l.r.Returns.ReturnUse(to)
+	if use.Saves {
+		l.facts.Twice[to] = true
+	}
+	if use.Moves || use.Drops && gone {
+		l.changesReturn[to] = true
 	}
 }
 
@@ -137,7 +150,7 @@ func (l *linkage) leaveOutMovers() {
 	if len(l.changesReturn) == 0 {
 		return
 	}
-	l.tailJumps().spread(l.changesReturn)
+	l.spread(l.tailJumps(), l.changesReturn)
 	for _, i := range l.transfers {
 		if kind := l.code.Insns[i].Kind; kind != x86.Call && kind != x86.CallInd ||
 			!l.r.Blocks.IsReached(int(i)) {
@@ -178,11 +191,14 @@ func (l *linkage) leaveOutMiddles() {
 	}
 	for _, d := range l.r.Routines {
 		for _, i := range d.Contested {
-			if to := l.r.RoutineOf(i); d.LeftOut != "" && to != d {
+			if to := l.r.RoutineOf(i); d.LeftOut != "" && to != nil && to != d {
 				to.Leave("jumped to in its middle at %x", l.code.Insns[i].Addr)
 			}
 		}
 	}
+	l.r.EachEntryUnseen(func(d *draft.Routine, at uint64) {
+		d.Leave("may be jumped to in its middle at %x by what is not recovered", at)
+	})
 	l.leaveOutShared()
 }
 
@@ -214,7 +230,7 @@ func (l *linkage) leaveOutShared() {
 // in its middle. from may be nil: code in no routine.
 func (l *linkage) enter(q *cfg.Insn, from *draft.Routine) {
 	p := l.code.FindPiece(q.Target())
-	if p < 0 {
+	if p < 0 || !l.r.IsKnown(l.code.Pieces[p].Routine) {
 		return
 	}
 	to := l.r.Routines[l.code.Pieces[p].Routine]
@@ -312,9 +328,9 @@ func (l *linkage) followCode(code []byte, addr uint64) {
 	}
 }
 
-// tailJumps lists the routines that may end by a jump to an address: an entry, a linkage stub, a
+// tailJumps lists the routines, by their entries, that may end by a jump to an address: an entry, a linkage stub, a
 // slot of the global offset table, code in no routine.
-type tailJumps map[uint64][]*draft.Routine
+type tailJumps map[uint64][]uint64
 
 func (l *linkage) tailJumps() tailJumps {
 	jumps := tailJumps{}
@@ -322,14 +338,15 @@ func (l *linkage) tailJumps() tailJumps {
 		if kind := l.code.Insns[i].Kind; kind != x86.Call && kind != x86.CallInd &&
 			l.mayRun(int(i)) {
 			l.eachLead(int(i),
-				func(addr uint64) { jumps[addr] = append(jumps[addr], l.r.RoutineOf(int(i))) })
+				func(addr uint64) { jumps[addr] = append(jumps[addr], l.r.RoutineOf(int(i)).Addr) })
 		}
 	}
 	for _, d := range l.r.Routines {
 		if l.mayJumpIndirectly(d) {
-			l.eachName(d, func(addr uint64) { jumps[addr] = append(jumps[addr], d) })
+			l.eachName(d, func(addr uint64) { jumps[addr] = append(jumps[addr], d.Addr) })
 		}
 	}
+	l.r.EachJumpOutside(func(from, to uint64) { jumps[to] = append(jumps[to], from) })
 	return jumps
 }
 
@@ -340,7 +357,7 @@ func (l *linkage) eachLead(way int, visit func(addr uint64)) {
 		_, slot, _ := l.code.Operands(way)
 		l.eachNamed(uint64(slot.Disp), visit)
 	} else if id := l.r.RoutineAt(int(l.code.Target[way])); id >= 0 {
-		visit(l.r.Routines[id].Addr)
+		visit(l.r.AddrOf(id))
 	} else {
 		visit(l.code.Insns[way].Target())
 	}
@@ -356,20 +373,26 @@ func (l *linkage) eachNamed(addr uint64, visit func(addr uint64)) {
 }
 
 // spread adds to a set of addresses those of the routines that may end by a jump to one of it.
-func (jumps tailJumps) spread(set map[uint64]bool) {
+func (l *linkage) spread(jumps tailJumps, set map[uint64]bool) {
 	work := make([]uint64, 0, len(set))
+	add := func(addr uint64) {
+		if !set[addr] {
+			set[addr] = true
+			work = append(work, addr)
+		}
+	}
 	for addr := range set {
 		work = append(work, addr)
 	}
 	for len(work) > 0 {
 		last := len(work) - 1
-		from := jumps[work[last]]
+		at := work[last]
 		work = work[:last]
-		for _, d := range from {
-			if !set[d.Addr] {
-				set[d.Addr] = true
-				work = append(work, d.Addr)
-			}
+		for _, addr := range jumps[at] {
+			add(addr)
+		}
+		for _, addr := range l.namedOutside()[at] {
+			add(addr)
 		}
 	}
 }

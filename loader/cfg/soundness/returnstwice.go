@@ -25,14 +25,15 @@ func (l *linkage) findTwice() {
 		return
 	}
 	jumps := l.tailJumps()
-	jumps.spread(twice)
+	l.spread(jumps, twice)
 	names, own := make([]bool, len(l.r.Routines)), make([]bool, len(l.r.Routines))
 	parallel.Each(len(names), func(i int) {
 		if names[i] = l.names(l.r.Routines[i], twice); names[i] {
 			own[i] = l.loadsForCalls(l.r.Routines[i], twice)
 		}
 	})
-	pointed := l.facts.TwicePointed || l.r.File.HoldsAny(maps.Keys(twice))
+	pointed := l.facts.TwicePointed || l.r.File.HoldsAny(maps.Keys(twice)) ||
+		l.r.Survey != nil && l.mayBeNamed(twice)
 	for i, d := range l.r.Routines {
 		if own[i] {
 			l.facts.LoadsTwice[d.Made.ID] = true
@@ -42,8 +43,24 @@ func (l *linkage) findTwice() {
 	if pointed {
 		l.facts.TwicePointed = true
 		l.addIndirectJumps(twice)
-		jumps.spread(twice)
+		l.spread(jumps, twice)
 	}
+	for _, addr := range slices.Collect(maps.Keys(twice)) {
+		l.r.EachEntryOutside(addr, func(entry uint64) { twice[entry] = true })
+	}
+}
+
+// mayBeNamed says whether a routine that is not recovered may name one of some addresses, or is one
+// of them.
+func (l *linkage) mayBeNamed(addrs map[uint64]bool) bool {
+	for addr := range addrs {
+		piece := l.code.FindPiece(addr)
+		if l.r.File.InsnReferences.Has(addr) ||
+			piece >= 0 && !l.r.IsKnown(l.code.Pieces[piece].Routine) {
+			return true
+		}
+	}
+	return false
 }
 
 // addIndirectJumps adds the routines that may end by a jump to where a register or memory says.
@@ -53,6 +70,7 @@ func (l *linkage) addIndirectJumps(twice map[uint64]bool) {
 			twice[d.Addr] = true
 		}
 	}
+	l.r.EachIndirectOutside(func(addr uint64) { twice[addr] = true })
 }
 
 // loadsForCalls says whether a routine does nothing with the addresses of some functions but load

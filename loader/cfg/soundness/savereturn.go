@@ -232,7 +232,8 @@ func (w *walk) isArgument(reg int8) bool {
 // does not copy memory, and leaves it in none of them.
 func passes(r *draft.Program, i int, holding x86.Set) bool {
 	to := int(r.Code.Target[i])
-	if r.RoutineAt(to) < 0 || holding&^r.Clobbered.Clobbers(i) != 0 {
+	// of routines that are not recovered it is not known what they leave alone
+	if r.Survey != nil || r.RoutineAt(to) < 0 || holding&^r.Clobbered.Clobbers(i) != 0 {
 		return false
 	}
 	name := r.Code.Pieces[r.Code.PieceOf[to]].Symbol

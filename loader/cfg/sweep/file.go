@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
@@ -29,12 +30,18 @@ type File struct {
 // ReadFile collects what an image and its code say, and gives the pieces their symbols. It keeps
 // both. Cost: about 10 ns a byte of data.
 func ReadFile(im *image.Image, c *Code) *File {
+	f := newFile(im, c)
+	f.References, f.InsnReferences, f.DataReferences = collectReferences(im, c)
+	f.joinReferences()
+	f.nameSymbols()
+	return f
+}
+
+func newFile(im *image.Image, c *Code) *File {
 	f := &File{Code: c, Image: im, Imports: im.Imports(), Names: map[uint64]string{},
 		local: map[uint64]bool{},
 		Parts: map[uint64][]image.Symbol{}}
 	f.importsLibc = slices.Contains(slices.Collect(maps.Values(f.Imports)), "__libc_start_main")
-	f.References, f.InsnReferences, f.DataReferences = collectReferences(im, c)
-	f.nameSymbols()
 	return f
 }
 
@@ -70,13 +77,16 @@ func (f *File) IsFrameless(i int) bool { return f.Code.FrameAt(i) == absint.Entr
 // TakenAddress is the address that instruction i puts into a register or into memory, 0 if it does
 // nothing of the kind.
 func (f *File) TakenAddress(i int) uint64 {
-	q := &f.Code.Insns[i]
+	return takenAddress(&f.Code.Insns[i], f.Code.Bytes(i), f.Image.PIE)
+}
+
+func takenAddress(q *cfg.Insn, code []byte, pie bool) uint64 {
 	switch {
 	case q.IsRIPRelative() && q.Operation() == x86.Lea:
-		_, rm, _ := f.Code.Operands(i)
+		_, rm, _ := q.Operands(code, q.End())
 		return uint64(rm.Disp)
-	case !f.Image.PIE && q.Operation() == x86.Mov:
-		to, _ := q.AddressImmediate(f.Code.Bytes(i))
+	case !pie && q.Operation() == x86.Mov:
+		to, _ := q.AddressImmediate(code)
 		return to
 	}
 	return 0

@@ -25,6 +25,11 @@ func (c *Code) Group(m *References) [][]int {
 			doubtful = c.cross(i, t, doubtful)
 		}
 	}
+	return c.groups(doubtful, m)
+}
+
+// groups joins what is to be by crossings and landing pads, and returns the pieces of each routine.
+func (c *Code) groups(doubtful []crossing, m *References) [][]int {
 	for _, x := range doubtful {
 		if c.isColdPart(x, m) {
 			c.join(x.from, x.to)
@@ -60,14 +65,20 @@ func (c *Code) cross(i, t int, doubtful []crossing) []crossing {
 	if from == to || Contradict(c.FrameAt(i), c.FrameAt(t)) {
 		return doubtful
 	}
+	return c.crossing(from, to, first && c.FrameAt(t) == absint.EntryCFA, kind != x86.Jmp, doubtful)
+}
+
+// crossing notes a jump from one piece to another. It joins the two unless it may be a tail call:
+// it leads to the first instruction, and there is no frame yet.
+func (c *Code) crossing(from, to int, mayCall, conditional bool, doubtful []crossing) []crossing {
 	if p := &c.Pieces[to]; len(p.jumpers) < 2 && !slices.Contains(p.jumpers, from) {
 		p.jumpers = append(p.jumpers, from)
 	}
-	if !first || c.FrameAt(t) != absint.EntryCFA {
+	if !mayCall {
 		c.join(from, to)
 		return doubtful
 	}
-	return append(doubtful, crossing{from, to, kind != x86.Jmp})
+	return append(doubtful, crossing{from, to, conditional})
 }
 
 // Contradict says whether the frame is another at a jump than at its target. A compiler makes such

@@ -57,6 +57,9 @@ func (m *References) add(addr uint64) {
 	}
 }
 
+// Note adds an address.
+func (m *References) Note(addr uint64) { m.add(addr) }
+
 // Has says whether an address is mentioned.
 func (m *References) Has(addr uint64) bool {
 	i := m.section(addr)
@@ -84,16 +87,16 @@ func (m *References) Next(lo, hi uint64) (uint64, bool) {
 	return 0, false
 }
 
-// collectReferences reads the whole image for references: all, those by instructions that are no
-// indirect jumps, and those by anything but instructions and dynamic symbols.
-func collectReferences(im *image.Image, c *Code) (all, insns, data *References) {
-	all, insns, data = newReferences(im.Sections), newReferences(im.Sections),
+// collectReferences reads the whole image for references: by indirect jumps, by other instructions,
+// and by anything but instructions and dynamic symbols.
+func collectReferences(im *image.Image, c *Code) (jumps, insns, data *References) {
+	jumps, insns, data = newReferences(im.Sections), newReferences(im.Sections),
 		newReferences(im.Sections)
 	parallel.Both(func() {
 		for i := range c.Insns {
 			by := insns
 			if c.Insns[i].Kind == x86.JmpInd {
-				by = all
+				by = jumps
 			}
 			EachOperand(&c.Insns[i], c.Bytes(i), !im.PIE, func(addr uint64) {
 				by.add(addr)
@@ -103,14 +106,19 @@ func collectReferences(im *image.Image, c *Code) (all, insns, data *References) 
 			insns.addDistances(tables[0], c)
 		}
 	}, func() { data.addData(im, c) })
-	all.join(insns)
-	all.join(data)
-	for _, s := range im.Symbols() {
+	return jumps, insns, data
+}
+
+// joinReferences makes References all of them: who collects them has put into it what is in no
+// other set.
+func (f *File) joinReferences() {
+	f.References.join(f.InsnReferences)
+	f.References.join(f.DataReferences)
+	for _, s := range f.Image.Symbols() {
 		if s.Dynamic {
-			all.add(s.Addr)
+			f.References.add(s.Addr)
 		}
 	}
-	return all, insns, data
 }
 
 // join adds those of others that are of the same image.

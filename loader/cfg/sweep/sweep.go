@@ -27,6 +27,10 @@ type Piece struct {
 	// it jumps into another part of its routine: no linker has made it another's as well
 	Back    bool
 	jumpers []int // other pieces that jump to it, at most two
+
+	// of a survey: where its first instruction is, if any of it decodes
+	begins  uint64
+	decodes bool
 }
 
 // Code is all that the linear sweep over the pieces finds. The slices after Insns run parallel to
@@ -37,6 +41,7 @@ type Code struct {
 	Insns   []cfg.Insn
 	Target  []int32 // of a relative jump or call: the instruction that it goes to, or -1
 	PieceOf []int32
+	survey  *Survey // nil: Insns has all
 }
 
 // Limits of what is recovered, which takes about 200 bytes of memory for each instruction: a file
@@ -50,8 +55,29 @@ var (
 // control flow that arrives there is noticed when blocks are built. Decoding depends on nothing but
 // the address, so an instruction that control flow reaches is right whatever lies around it.
 func Decode(im *image.Image) (*Code, error) {
-	c := &Code{Pieces: make([]Piece, 0, len(im.Ranges)), ends: make([]uint64, 0, len(im.Ranges))}
+	c, err := newCode(im)
+	if err != nil {
+		return nil, err
+	}
 	size := uint64(0)
+	for i := range c.Pieces {
+		size += uint64(len(c.Pieces[i].Code))
+	}
+	if size > maxCode {
+		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20,
+			maxCode>>20)
+	}
+	c.Insns = make([]cfg.Insn, 0, size/bytesPerInsn)
+	if !c.decode() {
+		return nil, fmt.Errorf("more than %d instructions take too much memory", maxInsns)
+	}
+	c.link(func(int) bool { return true })
+	return c, nil
+}
+
+// newCode has the pieces of an image, and no instructions yet.
+func newCode(im *image.Image) (*Code, error) {
+	c := &Code{Pieces: make([]Piece, 0, len(im.Ranges)), ends: make([]uint64, 0, len(im.Ranges))}
 	for i := range im.Ranges {
 		r := &im.Ranges[i]
 		b := im.Bytes(r.Lo, r.Hi)
@@ -64,26 +90,21 @@ func Decode(im *image.Image) (*Code, error) {
 		}
 		c.Pieces, c.ends = append(c.Pieces,
 			Piece{Range: r, Code: b, parent: len(c.Pieces)}), append(c.ends, r.Hi)
-		size += r.Hi - r.Lo
 	}
-	if size > maxCode {
-		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20,
-			maxCode>>20)
-	}
-	c.Insns = make([]cfg.Insn, 0, size/bytesPerInsn)
-	if !c.decode() {
-		return nil, fmt.Errorf("more than %d instructions take too much memory", maxInsns)
-	}
+	return c, nil
+}
+
+// link finds where the jumps and calls of some pieces go.
+func (c *Code) link(is func(piece int) bool) {
 	c.Target, c.PieceOf = make([]int32, len(c.Insns)), make([]int32, len(c.Insns))
 	parallel.Each(len(c.Pieces), func(p int) {
 		for i := c.Pieces[p].First; i < c.Pieces[p].Last; i++ {
 			c.Target[i], c.PieceOf[i] = -1, int32(p)
-			if c.Insns[i].Kind.IsRelative() {
+			if is(p) && c.Insns[i].Kind.IsRelative() {
 				c.Target[i] = int32(c.findFrom(&c.Pieces[p], c.Insns[i].Target()))
 			}
 		}
 	})
-	return c, nil
 }
 
 // bytesPerInsn is a little below what compilers emit.
@@ -191,7 +212,16 @@ func (c *Code) Find(addr uint64) int {
 	if i < 0 {
 		return -1
 	}
-	return c.findIn(&c.Pieces[i], addr)
+	return c.findAt(i, addr)
+}
+
+// findAt is Find, in piece i.
+func (c *Code) findAt(i int, addr uint64) int {
+	at := c.findIn(&c.Pieces[i], addr)
+	if at < 0 {
+		c.survey.Miss(i)
+	}
+	return at
 }
 
 // findFrom is find, at less cost where addr is in the piece that it is looked for from.

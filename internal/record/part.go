@@ -1,0 +1,76 @@
+package record
+
+import (
+	"regexp"
+	"slices"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
+	"wpptrace/loader/image"
+)
+
+// large is how many bytes of code make an image one of which no more is recovered than is needed:
+// less takes a second. A variable for tests.
+var large = 8 << 20
+
+// recover finds the routines of an image; of a large one those alone that names select, and what
+// they depend on. An expression that matches nothing is a mistake.
+func (s Selection) recover(im *image.Image, name string) (*cfg.Program, error) {
+	code := 0
+	for i := range im.Ranges {
+		code += int(im.Ranges[i].Hi - im.Ranges[i].Lo)
+	}
+	if code < large || len(s.Only) == 0 {
+		c, err := recovery.Recover(im)
+		if err == nil && !s.mayMiss() {
+			err = checkMatches(slices.Concat(s.Only, s.Not), c, name)
+		}
+		return c, err
+	}
+	met := map[*regexp.Regexp]bool{}
+	notes := func(list []*regexp.Regexp, r *cfg.Routine) (any bool) {
+		for _, re := range list {
+			if s.matches([]*regexp.Regexp{re}, r) {
+				met[re], any = true, true
+			}
+		}
+		return any
+	}
+	c, err := recovery.Part(im, func(r recovery.Candidate) bool {
+		routine := &cfg.Routine{Name: r.Name}
+		notes(s.Not, routine)
+		return notes(s.Only, routine)
+	})
+	if err != nil || s.mayMiss() {
+		return c, err
+	}
+	unmet := slices.DeleteFunc(slices.Concat(s.Only, s.Not),
+		func(re *regexp.Regexp) bool { return met[re] })
+	if checkMatches(unmet, c, name) == nil {
+		return c, nil
+	}
+	return nil, checkMatches(unmet, namesOf(im, c), name)
+}
+
+// namesOf lists all routines of an image, but their names and where they are, in a program of which
+// a part is recovered.
+func namesOf(im *image.Image, c *cfg.Program) *cfg.Program {
+	all := &cfg.Program{Image: im}
+	recovered := map[uint64]bool{}
+	for _, r := range c.Routines {
+		recovered[r.Addr] = true
+		all.Routines = append(all.Routines, r)
+	}
+	// it has been done without an error
+	_, _ = recovery.Part(im, func(r recovery.Candidate) bool {
+		if at := r.Ranges[r.Entry][0]; !recovered[at] {
+			all.Routines = append(all.Routines, &cfg.Routine{Name: r.Name, Addr: at,
+				Ranges: r.Ranges})
+		}
+		return false
+	})
+	return all
+}
+
+// mayMiss reports whether an expression that matches nothing may be meant for another image.
+func (s Selection) mayMiss() bool { return len(s.Libraries) > 0 || s.Others }

@@ -1,0 +1,59 @@
+package record
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"wpptrace/loader/plan/verify"
+)
+
+// A large program of which a part is recovered is planned by names, and its plan is proven; what
+// matches none of its names is a mistake as ever.
+func TestLargeProgram(t *testing.T) {
+	defer func(n int) { large = n }(large)
+	large = 0
+	f, err := os.Open("/bin/bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	only := []*regexp.Regexp{regexp.MustCompile("^execute_"), regexp.MustCompile("^expand_")}
+	p, err := Load(f, "bash", Selection{Only: only})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Plan.Sites) < 100 || len(p.Plan.Program.Outside) < 500 {
+		t.Errorf("%d sites, %d parts outside", len(p.Plan.Sites), len(p.Plan.Program.Outside))
+	}
+	for _, fault := range verify.Plan(p.Plan) {
+		t.Error(fault)
+	}
+	traced := 0
+	for _, r := range p.Plan.Routines {
+		if r.Traced() {
+			traced++
+			if !only[0].MatchString(r.Name) && !only[1].MatchString(r.Name) {
+				t.Errorf("%s is traced", r.Name)
+			}
+		}
+	}
+	if traced < 20 {
+		t.Errorf("%d routines are traced", traced)
+	}
+	for _, none := range [][]string{{"^execute_", "^exekute_"}, {"^exekute_"}} {
+		var only []*regexp.Regexp
+		for _, s := range none {
+			only = append(only, regexp.MustCompile(s))
+		}
+		_, got := Load(f, "bash", Selection{Only: only})
+		large = 1 << 30
+		_, want := Load(f, "bash", Selection{Only: only})
+		large = 0
+		if got == nil || want == nil || got.Error() != want.Error() ||
+			!strings.Contains(got.Error(), "exekute_") {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}

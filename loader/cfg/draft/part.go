@@ -1,0 +1,208 @@
+package draft
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
+	"wpptrace/loader/cfg/jumptable"
+	"wpptrace/loader/cfg/sweep"
+	"wpptrace/loader/x86"
+)
+
+// PartsOutside lists the parts of the routines that are not recovered.
+func (r *Program) PartsOutside() (parts [][2]uint64) {
+	for k := range r.Code.Pieces {
+		if p := &r.Code.Pieces[k]; !r.IsKnown(p.Routine) {
+			parts = append(parts, [2]uint64{p.Lo, p.Hi})
+		}
+	}
+	return parts
+}
+
+// EachJumpOutside calls back for each direct jump of the routines that are not recovered out of
+// themselves: with the address of the routine, and that which it jumps to, a routine's or what is
+// none's.
+func (r *Program) EachJumpOutside(visit func(from, to uint64)) {
+	if r.Survey == nil {
+		return
+	}
+	for i := range r.Survey.Jumps {
+		j := &r.Survey.Jumps[i]
+		from := r.Code.Pieces[j.From].Routine
+		switch {
+		case r.IsKnown(from):
+		case j.To < 0:
+			visit(r.AddrOf(from), j.Target)
+		case r.Code.Pieces[j.To].Routine != from:
+			visit(r.AddrOf(from), r.AddrOf(r.Code.Pieces[j.To].Routine))
+		}
+	}
+}
+
+// EachStrayOutside calls back for each direct call, and each jump, of the routines that are not
+// recovered to code that is in no routine, nor a linkage stub. gone: the frame is, or it is a call.
+func (r *Program) EachStrayOutside(visit func(to uint64, gone bool)) {
+	if r.Survey == nil {
+		return
+	}
+	for _, m := range r.Survey.Strays {
+		if !r.IsKnown(r.Code.Pieces[m.From].Routine) {
+			visit(m.Addr, true)
+		}
+	}
+	for i := range r.Survey.Jumps {
+		if j := &r.Survey.Jumps[i]; j.To < 0 && !r.IsKnown(r.Code.Pieces[j.From].Routine) &&
+			!r.File.IsStub(j.Target) {
+			visit(j.Target, j.Frame == absint.EntryCFA)
+		}
+	}
+}
+
+// EachIndirectOutside calls back with the address of each routine that is not recovered and that may
+// end by a jump to where a register or memory says.
+func (r *Program) EachIndirectOutside(visit func(addr uint64)) {
+	if r.Survey == nil {
+		return
+	}
+	for k := range r.Code.Pieces {
+		if id := r.Code.Pieces[k].Routine; !r.IsKnown(id) &&
+			r.Survey.Marks(k)&sweep.Indirect != 0 {
+			visit(r.AddrOf(id))
+		}
+	}
+}
+
+// NamedOutside returns the routines, by their entries, that are not recovered, may end by a jump to
+// where a register or memory says, and have an instruction that names an address of code or a slot.
+func (r *Program) NamedOutside() map[uint64][]uint64 {
+	names := map[uint64][]uint64{}
+	if r.Survey == nil {
+		return names
+	}
+	for k := range r.Code.Pieces {
+		id := r.Code.Pieces[k].Routine
+		if r.IsKnown(id) || r.Survey.Marks(k)&sweep.Indirect == 0 {
+			continue
+		}
+		r.Survey.EachName(k, func(addr uint64) {
+			if to, ok := r.heldAt(addr); ok {
+				names[to] = append(names[to], r.AddrOf(id))
+			} else if s := r.File.Image.SectionAt(addr); s == nil || !s.Exec {
+				return
+			}
+			names[addr] = append(names[addr], r.AddrOf(id))
+		})
+	}
+	return names
+}
+
+// EachEntryUnseen calls back with each routine, and where amid it a jump or call may lead in code of
+// routines that are not recovered: in what control flow is not known to reach, or by a table.
+func (r *Program) EachEntryUnseen(visit func(d *Routine, at uint64)) {
+	if r.Survey == nil {
+		return
+	}
+	for _, m := range r.Survey.Unseen {
+		to := r.Code.Pieces[r.Code.FindPiece(m.Addr)].Routine
+		if r.IsKnown(to) && !r.IsKnown(r.Code.Pieces[m.From].Routine) {
+			visit(r.Routines[to], m.Addr)
+			r.Survey.Want(int(m.From)) // it may be that control flow is known to reach that
+		}
+	}
+	for _, d := range r.Routines {
+		own := jumptable.Targets(d.Tables)
+		note := func(at uint64) {
+			if i := r.Code.Find(at); i >= 0 && !own[i] && r.RoutineAt(i) < 0 {
+				visit(d, at)
+			}
+		}
+		for _, k := range d.Pieces {
+			p := &r.Code.Pieces[k]
+			for at, ok := r.File.DataReferences.Next(p.Lo, p.Hi); ok; at, ok =
+				r.File.DataReferences.Next(at+1, p.Hi) {
+				if p.First == p.Last || !r.File.IsUnexplained(p.First) {
+					break // a number that looks like an address, or a table of its own
+				}
+				note(at)
+			}
+			for at, ok := r.Survey.Amid.Next(p.Lo, p.Hi); ok; at, ok =
+				r.Survey.Amid.Next(at+1, p.Hi) {
+				note(at)
+			}
+		}
+	}
+}
+
+// WantCallees notes of the routines that are not recovered, and that a routine calls, jumps to or
+// names, those that do anything with their return addresses: what they do has to be known.
+func (r *Program) WantCallees(d *Routine) {
+	note := func(addr uint64) { r.wantUser(addr, map[uint64]bool{}) }
+	for _, k := range d.Pieces {
+		p := &r.Code.Pieces[k]
+		for i := p.First; i < p.Last; i++ {
+			q := &r.Code.Insns[i]
+			if q.Kind.IsRelative() {
+				if to := q.Target(); to < p.Lo || to >= p.Hi {
+					note(to)
+				}
+				continue
+			}
+			sweep.EachOperand(q, r.Code.Bytes(i), !r.File.Image.PIE, func(addr uint64) {
+				note(addr)
+				if to, ok := r.heldAt(addr); ok {
+					note(to)
+				}
+			})
+		}
+	}
+}
+
+// wantUser notes the routine that begins at an address, and those that it ends by a jump to, if
+// they do anything with their return addresses.
+func (r *Program) wantUser(addr uint64, seen map[uint64]bool) {
+	piece := r.Code.FindPiece(addr)
+	if piece < 0 || seen[addr] || r.IsKnown(r.Code.Pieces[piece].Routine) ||
+		r.Code.Pieces[piece].Lo != addr {
+		return
+	}
+	seen[addr] = true
+	if use := r.Returns.ReturnUse(addr); use.Saves || use.Moves || use.Drops ||
+		cfg.IsReturnsTwiceSymbol(r.Code.Pieces[piece].Symbol) {
+		r.Survey.Want(piece)
+	}
+	for _, j := range r.Survey.JumpsFrom(piece) {
+		if j.Kind == x86.Jmp || j.Kind == x86.Jcc {
+			r.wantUser(j.Target, seen)
+		}
+	}
+}
+
+// heldAt is the address that a slot of the global offset table holds.
+func (r *Program) heldAt(addr uint64) (to uint64, ok bool) {
+	s := r.File.Image.SectionAt(addr)
+	if s == nil || !strings.HasPrefix(s.Name, ".got") {
+		return 0, false
+	}
+	if to, ok = r.File.Image.Relocations()[addr]; ok {
+		return to, true
+	}
+	b := r.File.Image.Bytes(addr, addr+8)
+	if len(b) < 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b), true
+}
+
+// EachEntryOutside calls back for each address by which a routine is entered that is not recovered
+// and has its entry at an address.
+func (r *Program) EachEntryOutside(addr uint64, visit func(addr uint64)) {
+	piece := r.Code.FindPiece(addr)
+	if piece < 0 || r.IsKnown(r.Code.Pieces[piece].Routine) {
+		return
+	}
+	for k := range r.Outside[r.Code.Pieces[piece].Routine-len(r.Routines)].enters {
+		visit(r.Code.Pieces[k].Lo)
+	}
+}
