@@ -45,7 +45,7 @@ func TestReadme(t *testing.T) {
 	if n < 9 {
 		t.Errorf("the README has %d commands", n)
 	}
-	if limit := fmt.Sprintf("`--max-slowdown`, which is %d times if not given",
+	if limit := fmt.Sprintf("`--max-slowdown` (%d times by default)",
 		defaultMaxSlowDown); !strings.Contains(strings.Join(strings.Fields(string(readme)), " "),
 		limit) {
 		t.Errorf("the README does not say %q", limit)
