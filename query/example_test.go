@@ -203,3 +203,40 @@ func ExampleCallersOf() {
 	// COUNT    SHARE  CALLER  WHERE
 	//   100  100.00%  main    main.c:10
 }
+
+func ExampleLines() {
+	s := querytest.InlinedCompressor()
+	lines, err := query.Lines(s, "main.c")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report.WriteLines(os.Stdout, s, lines, report.Source{})
+	// Output:
+	// Source: /src/squeeze/main.c
+	//
+	// COUNT  LINE  SOURCE
+	//   100     3
+	//     1    10
+	//     1    12
+	//   100    14
+	//     2    20
+	//     1    21
+}
+
+func ExampleListings() {
+	list, err := query.Listings(querytest.TracedLoop(), "spin")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, q := range list[0].Instructions {
+		fmt.Printf("%x ran %d times\n", q.Addr, q.Count)
+	}
+	// Output:
+	// 1000 ran 5 times
+	// 1004 ran 5 times
+	// 1008 ran 2 times
+	// 100d ran 2 times
+	// 100f ran 2 times
+}
