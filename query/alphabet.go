@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"wpptrace/compress/ops"
@@ -47,6 +48,8 @@ type alphabet struct {
 	cost   []uint64    // by number: instructions; 0 for marks
 	isMark []bool
 	first  []Place // by number: where it is met first
+	// by number: the routine, which both snapshots have the same number of; 0 for marks
+	routine []uint32
 	// by number: the other snapshot does not have its image, or leaves its routine out
 	alone  []bool
 	differ bool // there are such
@@ -83,6 +86,11 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 			if x.of[i][sym] = n; n == next {
 				x.cost = append(x.cost, s.SymbolCost(uint32(sym)))
 				x.isMark = append(x.isMark, p.IsMark)
+				var routine uint32
+				if !p.IsMark {
+					routine = routineOf[i][p.Routine]
+				}
+				x.routine = append(x.routine, routine)
 				x.first = append(x.first, Place{i, uint32(sym)})
 				x.alone = append(x.alone,
 					!p.IsMark &&
@@ -98,8 +106,12 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 // isUnseen reports whether one of the snapshots may have run some paths unseen: it does not trace
 // one of them or, where there are several, something that the other one has between paths.
 func (x *alphabet) isUnseen(symbols []uint32) bool {
-	return len(symbols) > 1 && x.differ || slices.ContainsFunc(symbols,
-		func(sym uint32) bool { return x.alone[sym] })
+	return len(symbols) > 1 && x.differ || x.isAlone(symbols)
+}
+
+// isAlone reports whether one of the snapshots does not trace one of some paths.
+func (x *alphabet) isAlone(symbols []uint32) bool {
+	return slices.ContainsFunc(symbols, func(sym uint32) bool { return x.alone[sym] })
 }
 
 // numberRoutines numbers the identities of a snapshot's routines, and says which of them it leaves
@@ -135,6 +147,17 @@ func (x *alphabet) paths() (list [][]uint32) {
 		}
 	}
 	return list
+}
+
+// routines are the paths of each routine.
+func (x *alphabet) routines() [][]uint32 {
+	of := map[uint32][]uint32{}
+	for sym, r := range x.routine {
+		if r > 0 {
+			of[r] = append(of[r], uint32(sym))
+		}
+	}
+	return slices.SortedFunc(maps.Values(of), slices.Compare)
 }
 
 // numberOf numbers the keys of a map from 1 as they come.

@@ -67,8 +67,10 @@ type DiffReport struct {
 	TotalB   uint64
 	Paths    []Difference
 	Subpaths []Difference
-	Found    [2]int // paths and subpaths, before Top cuts them down
-	Hidden   [2]int // paths and subpaths besides whose difference may be by chance
+	// each with one of its paths, and what all of them ran and cost
+	Routines []Difference
+	Found    [3]int // paths, subpaths and routines, before Top cuts them down
+	Hidden   [3]int // of these besides, those whose difference may be by chance
 	// of each snapshot, in how many windows anything ran; 0: all was traced, or that is not known
 	Windows [2]int
 	Unsure  error // why it is not known how sure differences are; nil: it is, or they are exact
@@ -122,8 +124,12 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (r *DiffReport, err error) {
 	if q.Share {
 		r.Unsure = r.cut(x, [2]*wpp.Snapshot{a, b}, &operands)
 	}
-	r.Paths, r.Found[0], r.Hidden[0] = r.compare(x, operands, paths)
-	r.Subpaths, r.Found[1], r.Hidden[1] = r.compare(x, operands, subpaths)
+	r.Paths, r.Found[0], r.Hidden[0] = r.compare(x, operands, sequenceKind, paths)
+	r.Subpaths, r.Found[1], r.Hidden[1] = r.compare(x, operands, sequenceKind, subpaths)
+	r.Routines, r.Found[2], r.Hidden[2] = r.compare(x, operands, routineKind, x.routines())
+	for i := range r.Routines {
+		r.Routines[i].Paths = r.Routines[i].Paths[:1]
+	}
 	return r, nil
 }
 
@@ -237,7 +243,36 @@ func (d *operand) countAll(sequences [][]uint32) []uint64 {
 	return counts
 }
 
-// weigh counts sequences, and finds out what they cost.
+// A weigher counts parts of what ran, given by symbols, and finds out what they cost.
+type weigher func(d *operand, parts [][]uint32, cost []uint64) []Subpath
+
+// A partKind is a kind of parts that are compared.
+type partKind struct {
+	weigh weigher
+	// one of the snapshots may have run such a part unseen
+	unseen func(x *alphabet, symbols []uint32) bool
+}
+
+var (
+	sequenceKind = partKind{(*operand).weigh, (*alphabet).isUnseen}
+	routineKind  = partKind{(*operand).weighRoutines, (*alphabet).isAlone}
+)
+
+// weighRoutines is a weigher of routines, given by their paths.
+func (d *operand) weighRoutines(routines [][]uint32, cost []uint64) []Subpath {
+	list := make([]Subpath, len(routines))
+	counts := d.forests.count()
+	for i, paths := range routines {
+		p := &list[i]
+		for _, sym := range paths {
+			p.Count = saturating.Add(p.Count, counts[sym])
+			p.Covered = saturating.Add(p.Covered, saturating.Mul(counts[sym], cost[sym]))
+		}
+	}
+	return list
+}
+
+// weigh is a weigher of sequences.
 func (d *operand) weigh(sequences [][]uint32, cost []uint64) []Subpath {
 	list := make([]Subpath, len(sequences))
 	for i, n := range d.countAll(sequences) {
@@ -272,7 +307,7 @@ func (r *DiffReport) cut(x *alphabet, both [2]*wpp.Snapshot, operands *[2]*opera
 }
 
 // judge says how sure differences are, where that is to be said.
-func (r *DiffReport) judge(operands [2]*operand, list []Difference, cost []uint64) {
+func (r *DiffReport) judge(operands [2]*operand, weigh weigher, list []Difference, cost []uint64) {
 	if operands[0].windows == nil && operands[1].windows == nil {
 		return
 	}
@@ -283,7 +318,7 @@ func (r *DiffReport) judge(operands [2]*operand, list []Difference, cost []uint6
 	var shares [2][]cluster.Share
 	ofBoth(false, func(i int) {
 		if w := operands[i].windows; w != nil {
-			shares[i] = w.shares(sequences, cost)
+			shares[i] = w.shares(weigh, sequences, cost)
 		}
 	})
 	chances := make([]float64, len(list))
@@ -305,30 +340,30 @@ func (r *DiffReport) judge(operands [2]*operand, list []Difference, cost []uint6
 	}
 }
 
-// compare lists the sequences that changed, how many there are of them, and how many besides may
-// have changed by chance.
-func (r *DiffReport) compare(x *alphabet, operands [2]*operand,
-	sequences [][]uint32) (list []Difference, found, hidden int) {
+// compare lists the parts that changed, how many there are of them, and how many besides may have
+// changed by chance.
+func (r *DiffReport) compare(x *alphabet, operands [2]*operand, kind partKind,
+	parts [][]uint32) (list []Difference, found, hidden int) {
 	cost := x.cost
 	if r.Query.Hot.Metric == Executions {
 		cost = slices.Repeat([]uint64{1}, len(x.cost))
 	}
 	var both [2][]Subpath
 	ofBoth(operands[0].forests.whole == nil || operands[1].forests.whole == nil,
-		func(i int) { both[i] = operands[i].weigh(sequences, cost) })
-	for i, symbols := range sequences {
+		func(i int) { both[i] = kind.weigh(operands[i], parts, cost) })
+	for i, symbols := range parts {
 		a, b := &both[0][i], &both[1][i]
 		d := Difference{CountA: a.Count, CountB: b.Count, CostA: a.Covered, CostB: b.Covered,
 			symbols: symbols}
 		d.ShareA, d.ShareB = Share(d.CostA, r.TotalA), Share(d.CostB, r.TotalB)
-		if d.Change = r.change(x, &d); d.Change != "" {
+		if d.Change = r.change(&d, kind.unseen(x, symbols)); d.Change != "" {
 			list = append(list, d)
 		}
 	}
 	slices.SortFunc(list, func(a, b Difference) int {
 		return cmp.Or(cmp.Compare(r.size(&b), r.size(&a)), slices.Compare(a.symbols, b.symbols))
 	})
-	r.judge(operands, list, cost)
+	r.judge(operands, kind.weigh, list, cost)
 	if found = len(list); !r.Query.All {
 		list = slices.DeleteFunc(list, func(d Difference) bool { return d.Chance })
 	}
@@ -344,13 +379,13 @@ func (r *DiffReport) compare(x *alphabet, operands [2]*operand,
 	return list, found, hidden
 }
 
-func (r *DiffReport) change(x *alphabet, d *Difference) Change {
+func (r *DiffReport) change(d *Difference, unseen bool) Change {
 	order := cmp.Compare(d.CountA, d.CountB)
 	if r.Query.Share {
 		order = cmp.Compare(d.ShareA, d.ShareB)
 	}
 	switch {
-	case (d.CountA == 0) != (d.CountB == 0) && x.isUnseen(d.symbols):
+	case (d.CountA == 0) != (d.CountB == 0) && unseen:
 		return Unseen
 	case d.CountA == 0 && d.CountB > 0:
 		return New

@@ -140,6 +140,11 @@ func ExampleDiff() {
 	report.WriteDiff(os.Stdout, before, after, found)
 	// Output:
 	// Total: 16 instructions, then 8 instructions
+	// Showing 1 of 1 routine that changed
+	//
+	// CHANGE            COST       COUNT        THEN  ROUTINE
+	// colder              -8           5           4  spin
+	//
 	// Showing 2 of 2 paths that changed
 	//
 	// CHANGE            COST       COUNT        THEN  PATH

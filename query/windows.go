@@ -181,20 +181,20 @@ func (c *clustered) rename(to []uint32, symbols int) {
 	}
 }
 
-// shares estimates of sequences the shares that they have of the cost of all.
-func (c *clustered) shares(sequences [][]uint32, cost []uint64) []cluster.Share {
-	seen := make([][]cluster.Window, len(sequences))
+// shares estimates the shares that parts have of the cost of all, which weigh finds in an operand.
+func (c *clustered) shares(weigh weigher, parts [][]uint32, cost []uint64) []cluster.Share {
+	seen := make([][]cluster.Window, len(parts))
 	for _, f := range c.clusters {
 		d := operand{forests: f}
 		var whole float64
 		for sym, n := range f.count() {
 			whole += float64(n) * float64(cost[sym])
 		}
-		for i, p := range d.weigh(sequences, cost) {
+		for i, p := range weigh(&d, parts, cost) {
 			seen[i] = append(seen[i], cluster.Window{Part: float64(p.Covered), Whole: whole})
 		}
 	}
-	shares := make([]cluster.Share, len(sequences))
+	shares := make([]cluster.Share, len(parts))
 	for i := range seen {
 		shares[i] = cluster.Of(seen[i])
 	}

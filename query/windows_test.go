@@ -148,13 +148,17 @@ func TestDiffHidesNoise(t *testing.T) {
 	if c := x.Certainty; x.Chance || c == nil || !(c.Lo > 0 && c.Lo < 0.1 && c.Hi > 0.1) {
 		t.Errorf("x: %+v %+v", x, x.Certainty)
 	}
+	if len(d.Routines) != 1 || d.Routines[0].CountB != x.CountB || d.Hidden[2] != 8 ||
+		d.Routines[0].Certainty.P != x.Certainty.P {
+		t.Errorf("routines: %+v", d.Routines) // each has one path
+	}
 	for i := range d.Subpaths {
 		if name := nameOf(&d.Subpaths[i], both); !strings.Contains(name, "x") {
 			t.Errorf("subpath %s is listed: %+v", name, d.Subpaths[i].Certainty)
 		}
 	}
 	q.All = true
-	if d, err = Diff(a, b, q); err != nil || d.Hidden != [2]int{} || len(d.Paths) != 9 {
+	if d, err = Diff(a, b, q); err != nil || d.Hidden != [3]int{} || len(d.Paths) != 9 {
 		t.Errorf("all: %+v, %v", d, err)
 	}
 	for i := range d.Paths {
@@ -169,11 +173,11 @@ func TestDiffHidesNoise(t *testing.T) {
 		t.Errorf("against a whole one: %+v, %v", d, err)
 	}
 	one := inWindows("abab|")
-	if d, err = Diff(a, one, q); err != nil || d.Unsure == nil || d.Hidden != [2]int{} {
+	if d, err = Diff(a, one, q); err != nil || d.Unsure == nil || d.Hidden != [3]int{} {
 		t.Errorf("with a window: %+v, %v", d, err)
 	}
 	q.Share = false
-	if d, err = Diff(a, inWindows(phases(r, 20, 0.2)), q); err != nil || d.Hidden != [2]int{} ||
+	if d, err = Diff(a, inWindows(phases(r, 20, 0.2)), q); err != nil || d.Hidden != [3]int{} ||
 		d.Paths[0].Certainty != nil {
 		t.Errorf("of costs: %+v, %v", d, err)
 	}

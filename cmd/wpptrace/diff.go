@@ -20,14 +20,14 @@ func diffCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "diff [FLAG...] SNAPSHOT SNAPSHOT",
-		Short: "Print which paths and subpaths are new, gone, hotter or colder in a second " +
+		Short: "Print which routines and paths are new, gone, hotter or colder in a second " +
 			"snapshot",
 		Example: `  wpptrace diff before.wpp after.wpp       what changed most, of the same build
   wpptrace diff --share -L 8 a.wpp b.wpp   of runs that were not equally long`,
-		Long: `All paths are compared, and the subpaths that are hot in either snapshot: those that
-hot finds with the same flags. Both snapshots must be of the same build of the program. All threads
-count together. In snapshots that wpptrace compress has made, routines are the same if their names
-and addresses are.
+		Long: `All routines and paths are compared, and the subpaths that are hot in either of both:
+those that hot finds with the same flags. Both snapshots must be of the same build of the program.
+All threads count together. In snapshots that wpptrace compress has made, routines are the same if
+their names and addresses are.
 
 CHANGE  new: ran only in the second; gone: only in the first; hotter, colder: cost more or less;
         unseen: ran in one, where the other did not trace all of it, or what comes in between

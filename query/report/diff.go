@@ -22,16 +22,19 @@ func newDiffTable(a, b *wpp.Snapshot, r *query.DiffReport) *diffTable {
 	return &diffTable{r, [2]*Labels{NewLabels(a), NewLabels(b)}}
 }
 
-// WriteDiff writes a report as two tables, of paths and of subpaths: a line for each path of a
-// difference, the same path several times in a row on one. COST is that in the second snapshot less
-// that in the first, or with DiffQuery.Share in percent of all. Of snapshots in windows its RANGE
-// stands behind it, where the true one lies. The snapshots are the report's.
+// WriteDiff writes a report as three tables, of routines, paths and subpaths: a line for each path
+// of a difference, the same path several times in a row on one. COST is that in the second snapshot
+// less that in the first, or with DiffQuery.Share in percent of all. Of snapshots in windows its
+// RANGE stands behind it, where the true one lies. The snapshots are the report's.
 func WriteDiff(w io.Writer, a, b *wpp.Snapshot, r *query.DiffReport) error {
 	out := bufio.NewWriter(w)
 	metric := r.Query.Hot.Metric
 	t := newDiffTable(a, b, r)
 	fmt.Fprintf(out, "Total: %s, then %s\n", unit(r.TotalA, metric), unit(r.TotalB, metric))
-	fmt.Fprintf(out, "Showing %d of %s that changed%s\n", len(r.Paths),
+	fmt.Fprintf(out, "Showing %d of %s that changed%s\n", len(r.Routines),
+		text.Count(r.Found[2], "routine"), hiddenText(r.Hidden[2]))
+	t.write(out, "ROUTINE", r.Routines)
+	fmt.Fprintf(out, "\nShowing %d of %s that changed%s\n", len(r.Paths),
 		text.Count(r.Found[0], "path"), hiddenText(r.Hidden[0]))
 	t.write(out, "PATH", r.Paths)
 	fmt.Fprintf(out, "\nShowing %d of %s that changed%s\n", len(r.Subpaths),
@@ -80,6 +83,12 @@ func (t *diffTable) write(out *bufio.Writer, title string, list []query.Differen
 		d := &list[i]
 		numbers := fmt.Sprintf("%-6s  %14s%s  %10d  %10d  ", d.Change, t.delta(d), t.interval(d),
 			d.CountA, d.CountB)
+		if title == "ROUTINE" {
+			label := t.labels[d.Paths[0].Snapshot].Of(d.Paths[0].Symbol)
+			fmt.Fprintf(out, "%s%s\n", numbers,
+				names.Fit(label.Routine, TableColumns-len(numbers)))
+			continue
+		}
 		for _, l := range foldLabels(t.paths(d)) {
 			path := names.Ellipsis + " " + text.Count(l.times, "path") + " more " + names.Ellipsis
 			if l.label != nil {
@@ -151,7 +160,13 @@ type DiffJSON struct {
 	WindowsA int `json:"windows_a"`
 	WindowsB int `json:"windows_b"` // and of the second
 	// why it is not known which differences are by chance; null: it is, or all are exact
-	Unsure   *string          `json:"unsure"`
+	Unsure *string `json:"unsure"`
+	// routines that changed, before --top cuts them down
+	FoundRoutines int `json:"found_routines"`
+	// and besides, as hidden_paths
+	HiddenRoutines int `json:"hidden_routines"`
+	// with what all of their paths ran and cost; paths has one of them
+	Routines []DifferenceJSON `json:"routines"`
 	Paths    []DifferenceJSON `json:"paths"`    // those that changed most first
 	Subpaths []DifferenceJSON `json:"subpaths"` // those that changed most first
 }
@@ -186,7 +201,8 @@ func WriteDiffJSON(w io.Writer, a, b *wpp.Snapshot, r *query.DiffReport) error {
 		SchemaVersion: SchemaVersion, Metric: r.Query.Hot.Metric, ByShare: r.Query.Share,
 		TotalA: r.TotalA, TotalB: r.TotalB, FoundPaths: r.Found[0], FoundSubpaths: r.Found[1],
 		HiddenPaths: r.Hidden[0], HiddenSubpaths: r.Hidden[1], WindowsA: r.Windows[0],
-		WindowsB: r.Windows[1], Unsure: unsureText(r),
+		WindowsB: r.Windows[1], Unsure: unsureText(r), FoundRoutines: r.Found[2],
+		HiddenRoutines: r.Hidden[2], Routines: t.list(r.Routines),
 		Paths: t.list(r.Paths), Subpaths: t.list(r.Subpaths),
 	}, "differences")
 }
