@@ -4,21 +4,32 @@ import (
 	"regexp"
 	"slices"
 
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 )
 
 // large is how many bytes of code make an image one of which no more is recovered than is needed:
 // less takes a second. A variable for tests.
 var large = 8 << 20
 
+// How many bytes of code there are for each probe: programs that were measured have 40 to 55, and
+// none should have so many that it is refused though it could be planned.
+const usualPerProbe, mostPerProbe = 50, 80
+
 // recover finds the routines of an image; of a large one those alone that names select, and what
-// they depend on. An expression that matches nothing is a mistake.
+// they depend on. An expression that matches nothing is a mistake. So many routines that there
+// cannot be enough probes are refused before anything is recovered.
 func (s Selection) recover(im *image.Image, name string) (*cfg.Program, error) {
 	code := 0
 	for i := range im.Ranges {
 		code += int(im.Ranges[i].Hi - im.Ranges[i].Lo)
+	}
+	if len(s.Only) == 0 && code/mostPerProbe > plan.MaxSites {
+		return nil, remedy.Errorf(remedy.FewerProbes, "plan %s: %d MB of code need some %d "+
+			"probes, %d are possible", name, code>>20, code/usualPerProbe, plan.MaxSites)
 	}
 	if code < large || len(s.Only) == 0 {
 		c, err := recovery.Recover(im)

@@ -1,11 +1,14 @@
 package record
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"wpptrace/internal/remedy"
+	"wpptrace/loader/image"
 	"wpptrace/loader/plan/verify"
 )
 
@@ -55,5 +58,17 @@ func TestLargeProgram(t *testing.T) {
 			!strings.Contains(got.Error(), "exekute_") {
 			t.Errorf("%v, want %v", got, want)
 		}
+	}
+}
+
+// A program that no plan can have probes enough for is refused before it is recovered.
+func TestTooLargeProgram(t *testing.T) {
+	const code = 80<<18 + 80
+	im := &image.Image{Name: "big", Ranges: []image.Range{{Lo: 0, Hi: code}}}
+	_, err := Selection{}.recover(im, "big")
+	want := "plan big: 20 MB of code need some 419432 probes, 262144 are possible"
+	var e *remedy.Error
+	if !errors.As(err, &e) || e.Error() != want || e.Kind != remedy.FewerProbes {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

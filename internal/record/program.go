@@ -85,7 +85,7 @@ func loadAround(
 				"report it, with the file", name, cause)
 		}
 	}()
-	defer debug.SetGCPercent(debug.SetGCPercent(planGarbage))
+	defer debug.SetGCPercent(debug.SetGCPercent(garbage(f)))
 	return readProgram(f, name, sel, obstacles)
 }
 
@@ -121,6 +121,16 @@ func (p *Program) CheckProcess(in *target.Process, exe *os.File) error {
 // us, longer than the collector takes for one that is touched already: with less than the usual
 // 100, python3 was planned 6% faster there.
 const planGarbage = 70
+
+// garbage is planGarbage, but less for a large file: most of what is alive then is the file, which
+// the collector need not look through.
+func garbage(f *os.File) (percent int) {
+	const largeFile, little = 64 << 20, 20
+	if st, err := f.Stat(); err == nil && st.Size() >= largeFile {
+		return little
+	}
+	return planGarbage
+}
 
 func readProgram(
 	f *os.File, name string, sel Selection, obstacles func(*image.Image) []attach.Obstacle,
