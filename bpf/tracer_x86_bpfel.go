@@ -217,6 +217,7 @@ const (
 	TracerMapLosses            = "losses"
 	TracerMapOverflowRing      = "overflow_ring"
 	TracerMapRing              = "ring"
+	TracerMapSiteHits          = "site_hits"
 	TracerMapSites             = "sites"
 	TracerMapSlots             = "slots"
 	TracerMapStops             = "stops"
@@ -231,6 +232,7 @@ const (
 	TracerProgOnSignalGenerate = "on_signal_generate"
 	TracerProgOnSysExit        = "on_sys_exit"
 	TracerVarCallShift         = "call_shift"
+	TracerVarChanging          = "changing"
 	TracerVarClearing          = "clearing"
 	TracerVarCopied            = "copied"
 	TracerVarEnabled           = "enabled"
@@ -322,6 +324,7 @@ type TracerMapSpecs struct {
 	Losses       *ebpf.MapSpec `ebpf:"losses"`
 	OverflowRing *ebpf.MapSpec `ebpf:"overflow_ring"`
 	Ring         *ebpf.MapSpec `ebpf:"ring"`
+	SiteHits     *ebpf.MapSpec `ebpf:"site_hits"`
 	Sites        *ebpf.MapSpec `ebpf:"sites"`
 	Slots        *ebpf.MapSpec `ebpf:"slots"`
 	Stops        *ebpf.MapSpec `ebpf:"stops"`
@@ -333,6 +336,7 @@ type TracerMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerVariableSpecs struct {
 	CallShift         *ebpf.VariableSpec `ebpf:"call_shift"`
+	Changing          *ebpf.VariableSpec `ebpf:"changing"`
 	Clearing          *ebpf.VariableSpec `ebpf:"clearing"`
 	Copied            *ebpf.VariableSpec `ebpf:"copied"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
@@ -387,6 +391,7 @@ type TracerMaps struct {
 	Losses       *ebpf.Map `ebpf:"losses"`
 	OverflowRing *ebpf.Map `ebpf:"overflow_ring"`
 	Ring         *ebpf.Map `ebpf:"ring"`
+	SiteHits     *ebpf.Map `ebpf:"site_hits"`
 	Sites        *ebpf.Map `ebpf:"sites"`
 	Slots        *ebpf.Map `ebpf:"slots"`
 	Stops        *ebpf.Map `ebpf:"stops"`
@@ -399,6 +404,7 @@ func (m *TracerMaps) Close() error {
 		m.Losses,
 		m.OverflowRing,
 		m.Ring,
+		m.SiteHits,
 		m.Sites,
 		m.Slots,
 		m.Stops,
@@ -411,6 +417,7 @@ func (m *TracerMaps) Close() error {
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerVariables struct {
 	CallShift         *ebpf.Variable `ebpf:"call_shift"`
+	Changing          *ebpf.Variable `ebpf:"changing"`
 	Clearing          *ebpf.Variable `ebpf:"clearing"`
 	Copied            *ebpf.Variable `ebpf:"copied"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`

@@ -36,6 +36,15 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 22); /* less where some may be lost */
 } overflow_ring SEC(".maps");
+/* Hits that were not reported, by site: while probes go in and out, and of those that stand between
+ * windows. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set when the plan is known */
+	__type(key, __u32);
+	__type(value, __u64);
+} site_hits SEC(".maps");
 /* Hits and losses of threads that had losses: a dead thread's last loss is known by this alone. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -68,6 +77,8 @@ volatile const __u32 last_part;
 /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning. */
 __u64 enabled_at;
 __u32 enabled;
+/* Probes go in or out. */
+__u32 changing;
 /* The target has called exec. */
 __u32 replaced;
 /* Its last thread has come to its end: ENDED, and how, as wait has it. */
@@ -236,6 +247,32 @@ static __noinline __u64 register_value(struct registers *regs, __u32 number)
 
 #include "hit.h"
 
+/* How long a hit waits, ns, and how often it looks meanwhile, at most. */
+#define WAIT 1000000
+#define LOOKS (1 << 16)
+
+static long wait_for_change(__u32 i, __u64 *until)
+{
+	return !changing || bpf_ktime_get_ns() > *until;
+}
+
+/* count_unreported counts a hit that is not reported. While probes go in or out it waits for that,
+ * for a while: hits that come a microsecond apart hinder each probe that does. */
+static __noinline int count_unreported(struct registers *regs)
+{
+	__u32 cookie = bpf_get_attach_cookie(regs);
+	__u64 *hits = bpf_map_lookup_elem(&site_hits, &cookie), until;
+
+	count(METRIC_UNREPORTED);
+	if (hits)
+		__sync_fetch_and_add(hits, 1);
+	if (changing) {
+		until = bpf_ktime_get_ns() + WAIT;
+		loop(LOOKS, wait_for_change, &until);
+	}
+	return 0;
+}
+
 /* Hits that are not timed between two that are. With one of these they are a prime number, so that
  * what comes at every so many hits is met as often as it comes. */
 #define UNTIMED 60
@@ -327,10 +364,8 @@ int hit(struct registers *regs)
 
 	if (task->tgid != target)
 		return 0;
-	if (!enabled) {
-		count(METRIC_UNREPORTED);
-		return 0;
-	}
+	if (!enabled)
+		return count_unreported(regs);
 	struct thread *t = slot_of(task->pid);
 	if (t && !is_of(t, task))
 		t = begin_thread(task, t);

@@ -58,6 +58,10 @@ func (p *printer) process() string { return fmt.Sprintf("process %d (%s)", p.pid
 // handle prints an event of a recording.
 func (p *printer) handle(event record.Event) {
 	switch e := event.(type) {
+	case record.HotSelected:
+		p.say("of the %d routines of %s %d are traced: %d that %s of its CPU time were in, and "+
+			"those that they call; -F . traces all", e.All, e.Image, e.Traced, e.Sampled,
+			text.Count(e.Samples, "sample"))
 	case record.NotSampled:
 		p.say("where the CPU time of %s goes will not be known: %s", p.process(), oneLine(e.Err))
 	case record.Planned:

@@ -38,6 +38,7 @@ type recordFlags struct {
 	maxSlowDown float64
 	overhead    float64 // per cent; 0: no limit
 	window      time.Duration
+	maxStall    time.Duration
 	ring        memory.Size
 	onOverflow  overflow
 	memory      memoryFlags
@@ -57,7 +58,8 @@ const defaultOverhead = 5
 
 func recordCommand() *cobra.Command {
 	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(),
-		maxSlowDown: defaultMaxSlowDown, window: record.DefaultWindow}
+		maxSlowDown: defaultMaxSlowDown, window: record.DefaultWindow,
+		maxStall: record.DefaultMaxStall}
 	c := &cobra.Command{
 		Use: "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
 		Short: "Record the whole program path of a live process: every path that every thread " +
@@ -72,9 +74,10 @@ func recordCommand() *cobra.Command {
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while
 it is traced, and as before afterwards. With -p, tracing takes at most 5% of the process's own CPU
 time, averaged over minutes. Where that is not enough to trace all of it, it is traced in windows
-with gaps between them: what is in a window is exact, and counts are estimates. With --overhead 0
-all of it is traced, until it is slowed down by more than --max-slowdown. All of a COMMAND is
-traced, whatever that costs.
+with gaps between them: what is in a window is exact, and counts are estimates. Of a large program
+those routines are traced then that samples of its CPU time were in, with routines that they call;
+-F says which instead, and -F . all. With --overhead 0 all of it is traced, until it is slowed down
+by more than --max-slowdown. All of a COMMAND is traced, whatever that costs.
 
 When the recording ends, the hot subpaths are printed: on stdout with -p; on stderr with --, for
 stdout is COMMAND's alone. The last line on stderr says what was lost.
@@ -127,11 +130,14 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 			"-- and with --overhead other than 0); with -p and without --overhead, all is traced "+
 			"until then")
 	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's "+
-		"own CPU time; where that is not enough to trace all of it, trace it in windows; 0: no "+
-		"limit. The default with -p is 5. It is 0 with --, with --max-slowdown or --follow-fork, "+
-		"and before Linux 6.6")
-	addTime(f, &o.window, "window", "", fmt.Sprintf("`TIME` that a window lasts at least, by the "+
-		"clock, however much the process runs in it (default %v)", o.window))
+		"own CPU time more: where that does not do for all of it, trace it in windows; 0: no "+
+		"limit (the default; with -p it is 5, unless --max-slowdown or --follow-fork is given, "+
+		"or before Linux 6.6)")
+	addTime(f, &o.window, "window", "", fmt.Sprintf("`TIME` that a window lasts, by the clock, "+
+		"where it costs more than the budget earns meanwhile (default %v)", o.window))
+	addTime(f, &o.maxStall, "max-stall", "", fmt.Sprintf("`TIME` that a window, with its probes "+
+		"going in and coming out, may hold the process up: windows are shorter than --window "+
+		"where it takes that (default %v, or twice the --window that is given)", o.maxStall))
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of "+
 		"two, as 64M")
 	f.Var(&o.onOverflow, "on-overflow", "`WHAT` to do when that is full: gap: lose what comes, "+
@@ -199,6 +205,9 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("--overhead %v is not a percentage from 0 to %v", o.overhead, mostOverhead)
 	case o.window < shortestWindow || o.window > longestWindow:
 		return usagef("--window %v is not from %v to %v", o.window, shortestWindow, longestWindow)
+	case o.maxStall < shortestWindow || o.maxStall > longestStall:
+		return usagef("--max-stall %v is not from %v to %v", o.maxStall, shortestWindow,
+			longestStall)
 	case o.ring < memory.Size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
 		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring,
 			memory.Size(os.Getpagesize()), memory.Size(maxRing))
@@ -221,6 +230,9 @@ func (o *recordFlags) complete(attaching, windows bool, given func(flag string) 
 		// the budget is the stricter one, in the long run
 		o.maxSlowDown = 0
 	}
+	if given("window") && !given("max-stall") {
+		o.maxStall = max(o.maxStall, 2*o.window)
+	}
 	if !attaching && !given("on-overflow") && !o.followFork {
 		o.onOverflow = overflowStop
 	}
@@ -231,6 +243,7 @@ const (
 	mostOverhead   = 1000 // per cent
 	shortestWindow = time.Millisecond
 	longestWindow  = time.Minute
+	longestStall   = 2 * longestWindow
 )
 
 // maxRing is the largest ring buffer that the kernel makes.
@@ -262,7 +275,7 @@ func (o *recordFlags) options(s *signals, log *slog.Logger) record.Options {
 		Threads: o.tids, Selection: o.selection.compiled, Output: o.output, Raw: o.rawFile,
 		Tool:     version(),
 		Duration: o.limit, SnapshotEvery: o.every, Snapshot: s.snapshot, MaxSlowDown: o.maxSlowDown,
-		Overhead: o.overhead / 100, Window: o.window, Ring: int(o.ring),
+		Overhead: o.overhead / 100, Window: o.window, MaxStall: o.maxStall, Ring: int(o.ring),
 		StopWhenFull: o.onOverflow == overflowStop,
 		Memory:       o.memory.limits(), Abort: s.abort, Confine: confine, Log: log,
 	}

@@ -15,6 +15,7 @@ import (
 type Event interface{ event() }
 
 func (NotSampled) event()       {}
+func (HotSelected) event()      {}
 func (Planned) event()          {}
 func (Forecast) event()         {}
 func (Attached) event()         {}
@@ -44,6 +45,16 @@ type Planned struct {
 	Program *Program
 	// Removal is how long it takes on this kernel to take the probes out.
 	Removal time.Duration
+}
+
+// HotSelected says that of a large image those routines are traced that samples were in, and
+// routines that they call.
+type HotSelected struct {
+	Image   string
+	Sampled int // routines that samples were in
+	Traced  int // routines, these included
+	All     int
+	Samples uint64 // that were in the image
 }
 
 // Forecast says how much slower a process that is at work will be, before probes go in.

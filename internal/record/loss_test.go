@@ -1,10 +1,10 @@
 package record
 
 import (
+	"errors"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/record/overhead"
@@ -141,6 +141,11 @@ int main(void)
 func TestChangeIsCharged(t *testing.T) {
 	s := startServer(t)
 	r := recordSubject(t, s)
+	exe, err := r.options.Process.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exe.Close()
 	for load, charged := range map[float64]bool{1: true, 2: true, 0: false} {
 		used, err := r.usage.used()
 		if err != nil {
@@ -148,8 +153,7 @@ func TestChangeIsCharged(t *testing.T) {
 		}
 		setWindows(r, used, load)
 		err = r.windows.change(load, func() error { // in which it does nothing
-			r.options.Process.Wait(20 * time.Millisecond)
-			return nil
+			return errors.Join(r.session.Pause(), r.session.Attach(exe))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +169,7 @@ func TestChangeIsCharged(t *testing.T) {
 
 // setWindows has a recording account for a budget.
 func setWindows(r *Recorder, used target.Times, load float64) {
-	schedule := overhead.NewScheduler(0.05, DefaultWindow, used, load, nil)
+	schedule := overhead.NewScheduler(0.05, overhead.Limits{Window: DefaultWindow}, used, load, nil)
 	r.windows = &windows{schedule: schedule, usage: r.usage, threads: r.threads,
 		attach: r.images.attachAgain, handle: r.handle}
 }

@@ -52,9 +52,12 @@ type Options struct {
 	// MaxSlowDown ends the recording when the process is slowed down more times; 0: nothing does.
 	MaxSlowDown float64
 	// Overhead is what probes may take, as a share of the process's own CPU time: where all of it
-	// costs more, it is traced in windows that last Window at least. 0: there is no limit.
+	// costs more, it is traced in windows that last Window. 0: there is no limit.
 	Overhead float64
 	Window   time.Duration
+	// MaxStall is how long a window, with its probes going in and coming out, may hold the process
+	// up: windows are shorter than Window where it takes that. 0: the usual time.
+	MaxStall time.Duration
 
 	// Ring is the size in bytes of the buffer between the kernel and the recording; 0: the usual
 	// one.
@@ -79,9 +82,12 @@ type Options struct {
 	ForkOfTraced bool
 }
 
-// DefaultWindow is long enough for subpaths of any length that one would look at, and shorter than
-// what a user of the process would notice.
-const DefaultWindow = 10 * time.Millisecond
+// DefaultWindow is long enough for subpaths of any length that one would look at. A window that
+// holds the process up is shorter: see MaxStall.
+const DefaultWindow = 20 * time.Millisecond
+
+// DefaultMaxStall is what few users of a service notice.
+const DefaultMaxStall = 20 * time.Millisecond
 
 // LeastMemory is what suffices for compressing anything, in bytes.
 const LeastMemory = 64 << 20
@@ -152,6 +158,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Window == 0 {
 		o.Window = DefaultWindow
+	}
+	if o.MaxStall == 0 {
+		o.MaxStall = DefaultMaxStall
 	}
 	if o.Abort == nil {
 		o.Abort = context.Background()

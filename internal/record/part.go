@@ -1,6 +1,7 @@
 package record
 
 import (
+	"os"
 	"regexp"
 	"slices"
 
@@ -22,10 +23,17 @@ const usualPerProbe, mostPerProbe = 50, 80
 // recover finds the routines of an image; of a large one those alone that names select, and what
 // they depend on. An expression that matches nothing is a mistake. So many routines that there
 // cannot be enough probes are refused before anything is recovered.
-func (s Selection) recover(im *image.Image, name string) (*cfg.Program, error) {
-	code := 0
-	for i := range im.Ranges {
-		code += int(im.Ranges[i].Hi - im.Ranges[i].Lo)
+func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Program, error) {
+	code := codeOf(im)
+	if code >= large && len(s.Only)+len(s.Not) == 0 {
+		if samples := s.hot.samples(f, im); samples != nil {
+			return recovery.Part(im, func(r recovery.Candidate) bool {
+				return slices.ContainsFunc(samples, func(at sampledAddress) bool {
+					return slices.ContainsFunc(r.Ranges,
+						func(x [2]uint64) bool { return x[0] <= at.addr && at.addr < x[1] })
+				})
+			})
+		}
 	}
 	if len(s.Only) == 0 && code/mostPerProbe > plan.MaxSites {
 		return nil, remedy.Errorf(remedy.FewerProbes, "plan %s: %d MB of code need some %d "+
@@ -61,6 +69,14 @@ func (s Selection) recover(im *image.Image, name string) (*cfg.Program, error) {
 		return c, nil
 	}
 	return nil, checkMatches(unmet, namesOf(im, c), name)
+}
+
+// codeOf is how many bytes of code an image has.
+func codeOf(im *image.Image) (n int) {
+	for i := range im.Ranges {
+		n += int(im.Ranges[i].Hi - im.Ranges[i].Lo)
+	}
+	return n
 }
 
 // namesOf lists all routines of an image, but their names and where they are, in a program of which

@@ -65,7 +65,7 @@ func TestLargeProgram(t *testing.T) {
 func TestTooLargeProgram(t *testing.T) {
 	const code = 80<<18 + 80
 	im := &image.Image{Name: "big", Ranges: []image.Range{{Lo: 0, Hi: code}}}
-	_, err := Selection{}.recover(im, "big")
+	_, err := Selection{}.recover(nil, im, "big")
 	want := "plan big: 20 MB of code need some 419432 probes, 262144 are possible"
 	var e *remedy.Error
 	if !errors.As(err, &e) || e.Error() != want || e.Kind != remedy.FewerProbes {

@@ -143,11 +143,11 @@ func readProgram(
 	if err != nil {
 		return nil, err
 	}
-	c, err := sel.recover(im, name)
+	c, err := sel.recover(f, im, name)
 	if err != nil {
 		return nil, err
 	}
-	o, err := sel.options(c, name)
+	o, err := sel.options(f, c, name)
 	if err != nil {
 		return nil, err
 	}

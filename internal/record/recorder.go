@@ -83,6 +83,9 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 		return nil, gone(p, target.ErrGone)
 	}
 	r.sampling = beginSampling(&r.options, handle)
+	if r.sampling != nil && o.Overhead > 0 && o.Child == nil && !o.Stands {
+		r.options.Selection.hot = &hotRoutines{r.options.Process, r.sampling, handle}
+	}
 	if err := r.load(); err != nil {
 		r.sampling.close()
 		r.exe.Close()
@@ -219,6 +222,10 @@ func (r *Recorder) attach() error {
 	if r.windows == nil { // probes will slow it down all the time
 		r.sampling.stop()
 	}
+	if isDone, err := r.divide(); err != nil || !isDone {
+		r.sampling.resume()
+		return err
+	}
 	if err := r.windows.change(now.uses,
 		func() error { return r.session.Attach(r.exe) }); err != nil {
 		return err
@@ -226,6 +233,29 @@ func (r *Recorder) attach() error {
 	// also those that were mapped before the kernel would have said so
 	return r.images.addLibraries()
 }
+
+// divide puts the cold probes of a process in that is at work, before its first window, in as short
+// a time as there is. It reports false where the first window has to wait.
+func (r *Recorder) divide() (isDone bool, err error) {
+	if r.windows == nil || r.options.Child != nil || r.options.Stands {
+		return true, nil
+	}
+	for began := time.Now(); !r.windows.division.isDone() && time.Since(began) < longestDivision; {
+		if err := r.windows.division.tryNext(); err != nil {
+			return false, err
+		}
+		r.options.Process.Wait(time.Duration(betweenGroups))
+	}
+	r.windows.charge()
+	return r.windows.division.mayOpen(), nil
+}
+
+// longestDivision is how long the first window waits until it is known which sites are hot,
+// betweenGroups how long the process runs freely between two groups of them.
+const (
+	longestDivision = time.Second
+	betweenGroups   = 5 * time.Millisecond
+)
 
 // forecast measures the load of a process that is at work, and says how much slower it will be.
 func (r *Recorder) forecast() (now load, err error) {
@@ -255,9 +285,13 @@ func (r *Recorder) schedule(now load) error {
 	if r.threads.only == nil { // of a thread among others it is not known what is its own
 		r.threads.rare = overhead.NewRareSites(r.program.Plan)
 	}
+	schedule := overhead.NewScheduler(r.options.Overhead,
+		overhead.Limits{Window: r.options.Window, Stall: r.options.MaxStall}, used, now.uses,
+		r.threads.rare)
 	r.windows = &windows{
-		schedule: overhead.NewScheduler(r.options.Overhead, r.options.Window, used, now.uses,
-			r.threads.rare),
+		schedule: schedule,
+		division: &division{session: r.session, process: r.options.Process, exe: r.exe,
+			plan: r.program.Plan, schedule: schedule, usage: r.usage},
 		usage: r.usage, threads: r.threads, attach: r.images.attachAgain, sampling: r.sampling,
 		handle: r.handle,
 	}
@@ -271,6 +305,9 @@ func (r *Recorder) Begin(fromStart bool) error {
 	}
 	r.began = time.Now()
 	r.windows.charge() // for what the probes cost before they report; it is no part of a window
+	if !r.session.Attached() {
+		return nil // the first window comes later
+	}
 	r.windows.begin()
 	if err := r.session.Enable(fromStart); err != nil {
 		return err

@@ -27,6 +27,7 @@ type sampling struct {
 	counts  sample.Counts
 	log     *slog.Logger
 	files   map[target.FileID]*sampledFile
+	began   time.Time
 	next    time.Time // that samples are taken out of the kernel
 	err     error     // that ended it
 	hot     hottest
@@ -93,7 +94,7 @@ func SampleFor(p *target.Process, d time.Duration) (*samples.Profile, error) {
 
 func newSampling(s *sample.Sampler, log *slog.Logger) *sampling {
 	return &sampling{sampler: s, log: log, files: map[target.FileID]*sampledFile{},
-		next: time.Now().Add(samplePause)}
+		began: time.Now(), next: time.Now().Add(samplePause)}
 }
 
 // pause has nothing counted until resume: probes slow the process down, and what that takes would

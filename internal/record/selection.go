@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/hex"
 	"fmt"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -38,11 +39,13 @@ type Selection struct {
 	// Others says that other programs are recorded too: an expression may be meant for one of them.
 	Others bool
 
+	// hot are the routines to trace of a large image where neither Only nor Not says that; nil: all
+	hot   *hotRoutines
 	image string // the library's name and a colon; "": the executable
 }
 
 // options applies the selection to a program.
-func (s Selection) options(c *cfg.Program, name string) (planner.Options, error) {
+func (s Selection) options(f *os.File, c *cfg.Program, name string) (planner.Options, error) {
 	o := planner.Options{Complete: s.Complete, Distrust: len(s.Libraries) > 0,
 		EveryRound: s.Windows}
 	var err error
@@ -50,6 +53,12 @@ func (s Selection) options(c *cfg.Program, name string) (planner.Options, error)
 		return planner.Options{}, err
 	}
 	if len(s.Only)+len(s.Not) == 0 {
+		if s.hot == nil {
+			return o, nil
+		}
+		if hot := s.hot.routines(f, c); hot != nil {
+			o.Select = func(r *cfg.Routine) bool { return hot[r] }
+		}
 		return o, nil
 	}
 	o.Select = func(r *cfg.Routine) bool {
@@ -63,7 +72,8 @@ func (s Selection) options(c *cfg.Program, name string) (planner.Options, error)
 	if s.mayMiss() {
 		return o, nil
 	}
-	return planner.Options{}, remedy.Errorf(remedy.Select, "select routines of %s: none of %d is left",
+	return planner.Options{}, remedy.Errorf(remedy.Select,
+		"select routines of %s: none of %d is left",
 		name, len(c.Routines))
 }
 

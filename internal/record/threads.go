@@ -122,8 +122,11 @@ func (s *threads) find(id uint32, started uint64) (i int, ok bool) {
 
 // detach takes the probes out, and what the threads have not sent, even if the probes could not be
 // asked to go: they report nothing any more.
-func (s *threads) detach(ctx context.Context) error {
-	left := s.session.Detach()
+func (s *threads) detach(ctx context.Context) error { return s.takeRest(ctx, s.session.Detach()) }
+
+// takeRest takes what threads have not sent whose probes report nothing any more. left is why some
+// of these may be left in.
+func (s *threads) takeRest(ctx context.Context, left error) error {
 	if err := s.drain(ctx); err != nil {
 		return errors.Join(left, err)
 	}

@@ -39,7 +39,8 @@ func Try(p *target.Process, exe *os.File, program *Program, ring int,
 	}
 	defer session.Close()
 	if err := session.Mechanism().SupportsWindows(); err != nil {
-		return nil, remedy.Errorf(remedy.NoTrial, "try probes in process %d (%s): %w", p.PID, p.Name,
+		return nil, remedy.Errorf(remedy.NoTrial, "try probes in process %d (%s): %w", p.PID,
+			p.Name,
 			err)
 	}
 	r := &Recorder{options: Options{Process: p}.withDefaults(), program: program, session: session}

@@ -8,7 +8,6 @@ import (
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
-	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
@@ -16,6 +15,7 @@ import (
 // without a budget they are nil, and its probes stand all the time.
 type windows struct {
 	schedule *overhead.Scheduler
+	division *division
 	usage    *usage
 	threads  *threads
 	sampling *sampling
@@ -63,6 +63,11 @@ func (w *windows) keep(ctx context.Context) error {
 		return nil
 	}
 	w.charge()
+	if !w.schedule.IsOpen() {
+		if err := w.divide(); err != nil || !w.division.mayOpen() {
+			return err
+		}
+	}
 	switch w.schedule.Decide(w.threads.process.Sleeping) {
 	case overhead.CloseWindow:
 		return w.close(ctx)
@@ -89,6 +94,7 @@ func (w *windows) change(load float64, change func() error) error {
 		return change()
 	}
 	c := w.schedule.BeginChange()
+	held := w.threads.session.Changes()
 	err := change()
 	w.charge()
 	w.schedule.EndChange(c)
@@ -96,17 +102,29 @@ func (w *windows) change(load float64, change func() error) error {
 		// none of ours went in
 		return err
 	}
-	w.schedule.ChargeChange(c, load, len(w.threads.plan.Sites))
+	w.schedule.ChargeChange(c, load, w.threads.session.Changes().Since(held))
+	return err
+}
+
+// divide finds out which sites are hot. It is no part of a window.
+func (w *windows) divide() error {
+	if !w.division.isDone() {
+		w.sampling.pause()
+		defer w.sampling.resume()
+	}
+	err := w.division.keep()
+	w.charge()
 	return err
 }
 
 // close takes the probes out. What the threads do from here on is not known.
 func (w *windows) close(ctx context.Context) error {
 	err := w.change(w.schedule.LoadBeforeClosing(), func() error {
-		if err := w.threads.detach(ctx); err != nil {
+		left := w.threads.session.Pause()
+		w.relax()
+		if err := w.threads.takeRest(ctx, left); err != nil {
 			return err
 		}
-		w.relax()
 		w.schedule.Close()
 		return nil
 	})
@@ -135,7 +153,8 @@ func (w *windows) open(ctx context.Context) error {
 		return err
 	}
 	if !w.schedule.Begins(w.threads.process.Sleeping()) {
-		err := w.change(w.schedule.Load(), func() error { return w.threads.detach(ctx) })
+		err := w.change(w.schedule.Load(),
+			func() error { return w.threads.takeRest(ctx, w.threads.session.Pause()) })
 		w.sampling.resume()
 		return err
 	}
@@ -150,15 +169,12 @@ func (w *windows) open(ctx context.Context) error {
 // countRareSites counts rare sites for a while after a window, where that is needed, and worth its
 // cost.
 func (w *windows) countRareSites() error {
-	sites, session := w.threads.plan.Parts[0].Sites, w.threads.session
-	due := w.schedule.DueRareSites(sites)
-	if len(due) == 0 || session.GuardDead() {
+	session := w.threads.session
+	list := w.schedule.DueRareSites(w.threads.plan.Parts[0].Sites)
+	if len(list) == 0 || session.GuardDead() {
 		return nil
 	}
-	list := make([]plan.Site, len(due))
-	for i, site := range due {
-		list[i] = sites[site]
-	}
+	held := session.Changes()
 	var before, after target.Times
 	hits, err := session.Count(list, func() (err error) {
 		if before, err = w.usage.used(); err != nil {
@@ -178,7 +194,7 @@ func (w *windows) countRareSites() error {
 	used := after.Sub(before).CPU
 	cost := time.Duration(hits) * w.usage.meter.Unreported()
 	w.handle(RareSitesCounted{len(list), hits, used, cost})
-	w.schedule.Counted(hits, used, cost)
+	w.schedule.Counted(hits, used, cost, session.Changes().Since(held))
 	return nil
 }
 

@@ -1,52 +1,66 @@
 package attach
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-
-	"wpptrace/loader/plan"
+	"slices"
 )
 
-// Count puts the probes of some sites of the executable in, alone, and takes them out when wait
-// returns. The sites are in the order of their addresses. It returns how many hits they got while
-// that ran; none is reported, so that it does not matter which cookies they have. Call it while no
-// other probes stand. Cost: a few ms besides.
-func (s *Session) Count(sites []plan.Site, wait func() error) (hits uint64, err error) {
-	some := *s.images.executable()
-	some.sites = sites
-	if err = some.untouched(s.process); err == nil {
-		hits, err = s.countAt(&some, wait)
+// Count counts the hits of some sites, given by their indices in the plan, while wait runs and no
+// hot probes stand. Those that are not cold stand meanwhile. None of the hits is reported. Cost: a
+// few ms besides, that of SiteHits, and what the probes take that go in and out.
+func (s *Session) Count(sites []int, wait func() error) (hits uint64, err error) {
+	list := s.images.stray(sites)
+	err = s.images.check(list, (*mapped).untouched)
+	if err == nil {
+		hits, err = s.countAt(list, sites, wait)
 	}
 	if err != nil {
-		if cause := s.changed(some.file); cause != nil {
-			err = cause
-		}
+		err = cmp.Or(s.changed(s.images.executable().file), err)
 		return 0, fmt.Errorf("count hits in process %d (%s): %w", s.process.PID, s.process.Name,
 			err)
 	}
 	return hits, nil
 }
 
-func (s *Session) countAt(m *mapped, wait func() error) (hits uint64, err error) {
-	defer func() { err = errors.Join(err, m.unprobe()) }()
-	if err := m.probe(s.guard, s.images.mechanism, s.process, s.objects.Hit); err != nil {
-		return 0, err
+// stray makes groups of those sites that are hot, for a while.
+func (x *images) stray(sites []int) (list []place) {
+	for _, m := range x.list {
+		var own []int
+		for _, i := range sites {
+			if slices.Contains(m.hot.cookies, uint64(i)) {
+				own = append(own, i-m.first)
+			}
+		}
+		if len(own) > 0 {
+			list = append(list, place{m, m.groupOf(own)})
+		}
 	}
-	if err := m.standing(s.process); err != nil {
-		return 0, err
-	}
-	return s.unreported(wait)
+	return list
 }
 
-// unreported is how many hits come, and are not reported, while something runs.
-func (s *Session) unreported(during func() error) (hits uint64, err error) {
-	before, err := s.Counters().Metrics()
+func (s *Session) countAt(list []place, sites []int, wait func() error) (hits uint64, err error) {
+	defer func() { err = errors.Join(err, s.images.takeOut(list)) }()
+	if err := s.images.put(list, s.guard); err != nil {
+		return 0, err
+	}
+	if err := s.images.check(list, (*mapped).standing); err != nil {
+		return 0, err
+	}
+	before, err := s.Counters().SiteHits(len(s.images.plan.Sites))
 	if err != nil {
 		return 0, err
 	}
-	if err := during(); err != nil {
+	if err := wait(); err != nil {
 		return 0, err
 	}
-	after, err := s.Counters().Metrics()
-	return after.Unreported - before.Unreported, err
+	after, err := s.Counters().SiteHits(len(s.images.plan.Sites))
+	if err != nil {
+		return 0, err
+	}
+	for _, i := range sites {
+		hits += after[i] - before[i]
+	}
+	return hits, nil
 }

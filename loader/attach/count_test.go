@@ -23,7 +23,11 @@ func TestCount(t *testing.T) {
 	}
 	s.Release()
 	wait := func() error { return s.use(20 * time.Millisecond) }
-	sites := s.session.images.plan.Sites
+	probes := s.session.images.plan.Sites
+	sites := make([]int, len(probes))
+	for i := range sites {
+		sites[i] = i
+	}
 	hits, err := s.session.Count(sites, wait)
 	if err != nil || hits == 0 {
 		t.Fatalf("%d hits, %v", hits, err)
@@ -35,9 +39,8 @@ func TestCount(t *testing.T) {
 		// where the program begins
 		t.Errorf("%d hits where it does not come to, %v", hits, err)
 	}
-	far := slices.IndexFunc(sites, func(s plan.Site) bool { return s.Addr-sites[0].Addr > 4096 })
-	if _, err := s.session.Count([]plan.Site{sites[0], sites[far-1], sites[far],
-		sites[len(sites)-1]}, wait); err != nil {
+	far := slices.IndexFunc(probes, func(s plan.Site) bool { return s.Addr-probes[0].Addr > 4096 })
+	if _, err := s.session.Count([]int{0, far - 1, far, len(sites) - 1}, wait); err != nil {
 		t.Error(err)
 	}
 	trouble := errors.New("trouble")

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -25,6 +24,7 @@ type images struct {
 	calls     *bpf.CallTable
 	list      []*mapped // part by part of the plan: first the executable
 
+	changes   Changes
 	libraries bool   // those that Session.Add names are traced too
 	refreshed uint32 // times that the process had mapped code at the last refresh
 }
@@ -181,10 +181,18 @@ func (x *images) ifPresent(m *mapped, check func(m *mapped, p *target.Process) e
 	return err
 }
 
-// eachLibrary calls a check for all libraries where they are mapped.
-func (x *images) eachLibrary(check func(m *mapped, p *target.Process) error) error {
-	for _, m := range x.list[1:] {
-		if err := x.ifPresent(m, check); err != nil {
+// check calls a check for groups, those of libraries where they are mapped.
+func (x *images) check(list []place,
+	check func(m *mapped, p *target.Process, sites []plan.Site) error) error {
+	for _, at := range list {
+		one := func(m *mapped, p *target.Process) error { return check(m, p, at.group.sites) }
+		var err error
+		if at.mapped == x.executable() {
+			err = one(at.mapped, x.process)
+		} else {
+			err = x.ifPresent(at.mapped, one)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -215,30 +223,44 @@ func (x *images) checkMemory(list ...*mapped) error {
 	return nil
 }
 
-// probe puts the probes of all images in.
-func (x *images) probe(g *guard.Guard) error {
+// out lists the groups whose probes are not in the process, the hot ones last.
+func (x *images) out() (list []place) {
 	for _, m := range x.list {
-		if err := m.probe(g, x.mechanism, x.process, x.objects.Hit); err != nil {
-			return err
+		for _, g := range m.cold {
+			if g.isOut() {
+				list = append(list, place{m, g})
+			}
 		}
 	}
-	return nil
-}
-
-// standing fails when a probe does not stand.
-func (x *images) standing() error {
-	if err := x.executable().standing(x.process); err != nil {
-		return err
-	}
-	return x.eachLibrary((*mapped).standing)
-}
-
-// unprobe takes the probes of all images out.
-func (x *images) unprobe() (err error) {
 	for _, m := range x.list {
-		err = errors.Join(err, m.unprobe())
+		if m.hot.isOut() {
+			list = append(list, place{m, m.hot})
+		}
 	}
-	return err
+	return list
+}
+
+// in lists the groups whose probes are in the process, the hot ones first.
+func (x *images) in() (list []place) {
+	list = x.hot()
+	for _, m := range x.list {
+		for _, g := range m.cold {
+			if g.placed != nil {
+				list = append(list, place{m, g})
+			}
+		}
+	}
+	return list
+}
+
+// hot lists the hot groups whose probes are in the process.
+func (x *images) hot() (list []place) {
+	for _, m := range x.list {
+		if m.hot.placed != nil {
+			list = append(list, place{m, m.hot})
+		}
+	}
+	return list
 }
 
 // left is how many breakpoints of ours stand where there is to be no probe any more. An error says
@@ -256,12 +278,10 @@ func (x *images) left() (n int, err error) {
 // clearCopies takes copies of probes out of all processes but ours, as Session.ClearCopies: an
 // empty program is put at the same places, for the guard, which has none of them, and goes again.
 func (x *images) clearCopies(g *guard.Guard, first, most int) (n int, err error) {
-	for _, m := range x.list {
-		if m.probes == nil {
-			continue
-		}
-		sites := m.sites[min(first, len(m.sites)):min(first+most-n, len(m.sites))]
-		first -= min(first, len(m.sites))
+	for _, at := range x.in() {
+		m, all := at.mapped, at.group.sites
+		sites := all[min(first, len(all)):min(first+most-n, len(all))]
+		first -= min(first, len(all))
 		if len(sites) == 0 {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"wpptrace/bpf"
 	"wpptrace/internal/remedy"
@@ -56,7 +57,8 @@ func (s *Session) add(m *mapped) error {
 	if err := m.find(s.process); err != nil {
 		return err
 	}
-	if err := s.images.ifPresent(m, (*mapped).untouched); err != nil {
+	list := []place{{m, m.hot}}
+	if err := s.images.check(list, (*mapped).untouched); err != nil {
 		return err
 	}
 	if s.attached {
@@ -67,10 +69,10 @@ func (s *Session) add(m *mapped) error {
 	if err := s.images.add(m); err != nil || !s.attached {
 		return err
 	}
-	if err := m.probe(s.guard, s.images.mechanism, s.process, s.objects.Hit); err != nil {
+	if err := s.images.put(list, s.guard); err != nil {
 		return err
 	}
-	return s.images.ifPresent(m, (*mapped).standing)
+	return s.images.check(list, (*mapped).standing)
 }
 
 // Mapped reports whether the process has mapped code since Refresh. From Attach on, until Detach,
@@ -86,7 +88,9 @@ func (s *Session) Refresh() error {
 	for _, m := range s.images.list[1:] {
 		m.bringTablesIn(s.process)
 	}
-	return s.images.eachLibrary((*mapped).standing)
+	list := slices.DeleteFunc(s.images.in(),
+		func(at place) bool { return at.mapped == s.images.executable() })
+	return s.images.check(list, (*mapped).standing)
 }
 
 // Attached reports whether probes stand.

@@ -83,6 +83,7 @@ func (s *Session) load(o Options) error {
 		sites, room, shared = plan.MaxSites, plan.MaxSites, 1
 	}
 	spec.Maps["sites"].MaxEntries = uint32(max(sites, 1))
+	spec.Maps["site_hits"].MaxEntries = uint32(max(sites, 1))
 	if x.calls, err = bpf.NewCallTable(partCalls(x.plan, 0), room); err != nil {
 		return err
 	}

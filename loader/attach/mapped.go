@@ -2,21 +2,16 @@ package attach
 
 import (
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"os"
 
-	"github.com/cilium/ebpf"
-
 	"wpptrace/loader/cfg"
-	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
-	"wpptrace/loader/uprobe"
 )
 
-// A mapped is an image in the memory of the process, with its share of the plan.
+// A mapped is an image in the memory of the process, with its share of the plan: its sites, each in
+// one group. Cold groups stay in the process between windows; the hot one is of all other sites.
 type mapped struct {
 	image   *image.Image
 	program *cfg.Program
@@ -27,37 +22,15 @@ type mapped struct {
 	absent  bool     // it was mapped, and is not any more
 	tables  []uint64 // pages of tables that probed jumps read; nil: not looked for yet
 	copied  bool     // with copies of the breakpoints of another process that has the same sites
-	probes  *guard.Probes
+	cold    []*group
+	hot     *group
 }
 
 func newMapped(part *plan.Part, base uint64) *mapped {
-	return &mapped{image: part.Program.Image, program: part.Program, sites: part.Sites,
+	m := &mapped{image: part.Program.Image, program: part.Program, sites: part.Sites,
 		first: part.First, base: base}
-}
-
-// probe puts the probes in, in random order: the process is held up where the first of them are,
-// and what it does when all are in must not depend on the place of that in the program. Where the
-// image is not mapped, the kernel does so when it is.
-func (m *mapped) probe(g *guard.Guard, mechanism uprobe.Mechanism, p *target.Process,
-	hit *ebpf.Program) error {
-	n := len(m.sites)
-	if n == 0 {
-		return nil
-	}
-	offsets, cookies := make([]uint64, n), make([]uint64, n)
-	for k, i := range rand.Perm(n) {
-		offset, ok := m.image.FileOffset(m.sites[i].Addr)
-		if !ok || offset == 0 {
-			return fmt.Errorf("%x has no place in the file", m.sites[i].Addr)
-		}
-		offsets[k], cookies[k] = offset, uint64(m.first+i)
-	}
-	m.bringTablesIn(p)
-	var err error
-	if m.probes, err = g.Probe(mechanism, m.file, hit, offsets, cookies, p.PID); err != nil {
-		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
-	}
-	return nil
+	m.hot = m.groupOf(nil)
+	return m
 }
 
 // find looks where a library is now: nowhere, or in one place. It is an error if it is in more.
@@ -90,12 +63,36 @@ func (m *mapped) probedMemory() uint64 {
 	return n * page
 }
 
-// unprobe takes the probes out.
-func (m *mapped) unprobe() error {
-	if m.probes == nil {
-		return nil
+// groupOf makes a group of some sites of the image, whose indices ascend; of all if it is nil.
+func (m *mapped) groupOf(sites []int) *group {
+	if sites == nil {
+		g := &group{sites: m.sites, cookies: make([]uint64, len(m.sites))}
+		for i := range g.cookies {
+			g.cookies[i] = uint64(m.first + i)
+		}
+		return g
 	}
-	err := m.probes.Close()
-	m.probes = nil
-	return err
+	g := &group{}
+	for _, i := range sites {
+		g.sites = append(g.sites, m.sites[i])
+		g.cookies = append(g.cookies, uint64(m.first+i))
+	}
+	return g
+}
+
+// divide has the hot group be of all sites that are in no cold one.
+func (m *mapped) divide() {
+	cold := map[uint64]bool{}
+	for _, g := range m.cold {
+		for _, c := range g.cookies {
+			cold[c] = true
+		}
+	}
+	rest := []int{}
+	for i := range m.sites {
+		if !cold[uint64(m.first+i)] {
+			rest = append(rest, i)
+		}
+	}
+	m.hot = m.groupOf(rest)
 }

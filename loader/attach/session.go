@@ -44,13 +44,7 @@ type Session struct {
 func (s *Session) Attach(exe *os.File) error {
 	defer guard.RaisePriority()()
 	again := s.reports.isOpen()
-	err := s.attach(exe)
-	if cause := s.changed(exe); cause != nil {
-		err = cause // of whatever failed
-	} else if err != nil {
-		err = cmp.Or(s.guarded(), err)
-	}
-	if err != nil {
+	if err := s.whyFailed(exe, s.attach(exe)); err != nil {
 		if again {
 			s.unprobe()
 		} else {
@@ -59,6 +53,18 @@ func (s *Session) Attach(exe *os.File) error {
 		return fmt.Errorf("attach to process %d (%s): %w", s.process.PID, s.process.Name, err)
 	}
 	return nil
+}
+
+// whyFailed is why probes could not be put in, nil if they could and still serve. err is what the
+// attempt failed with.
+func (s *Session) whyFailed(exe *os.File, err error) error {
+	if cause := s.changed(exe); cause != nil {
+		return cause // of whatever failed
+	}
+	if err == nil {
+		return nil
+	}
+	return cmp.Or(s.guarded(), err)
 }
 
 // changed fails when the process has ended, or runs another program by now, or the same one at
@@ -85,9 +91,31 @@ func (s *Session) changed(exe *os.File) error {
 	return nil
 }
 
-// attach makes the links: first those that follow the threads, unless they stand since the last
-// time, then the probes.
+// attach puts all probes in that are not in the process.
 func (s *Session) attach(exe *os.File) error {
+	if err := s.ready(exe); err != nil {
+		return err
+	}
+	if err := s.objects.Holding.Set(uint32(1)); err != nil {
+		return fmt.Errorf("have it held where it maps code: %w", err)
+	}
+	if err := s.images.locate(); err != nil {
+		return err
+	}
+	list := s.images.out()
+	if err := s.images.check(list, (*mapped).untouched); err != nil {
+		return err
+	}
+	s.attached = true
+	if err := s.images.put(list, s.guard); err != nil {
+		return err
+	}
+	return s.images.check(list, (*mapped).standing)
+}
+
+// ready makes all ready for probes: the links that follow the threads, unless they stand since the
+// last time.
+func (s *Session) ready(exe *os.File) error {
 	on, err := s.process.ShadowStack()
 	switch {
 	case err != nil:
@@ -97,31 +125,22 @@ func (s *Session) attach(exe *os.File) error {
 			"start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
 	}
 	s.images.executable().file = exe
-	if err := s.images.executable().untouched(s.process); err != nil {
-		return err
-	}
 	if !s.reports.isOpen() {
+		// before a guard is started
+		if err := s.images.check(s.images.out(), (*mapped).untouched); err != nil {
+			return err
+		}
 		if err := s.listen(); err != nil {
 			return err
 		}
 	}
-	if err := s.objects.Holding.Set(uint32(1)); err != nil {
-		return fmt.Errorf("have it held where it maps code: %w", err)
+	if s.GuardDead() {
+		return guard.ErrGone
 	}
 	if err := s.images.locate(); err != nil {
 		return err
 	}
-	if err := s.images.eachLibrary((*mapped).untouched); err != nil {
-		return err
-	}
-	if err := s.images.checkMemory(s.images.list...); err != nil {
-		return err
-	}
-	s.attached = true
-	if err := s.images.probe(s.guard); err != nil {
-		return err
-	}
-	return s.images.standing()
+	return s.images.checkMemory(s.images.list...)
 }
 
 // listen makes the links that follow the life of threads, and opens the ring buffers.
@@ -253,8 +272,16 @@ func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep
 
 // Detach takes the probes out. Cost: that of uprobe.Mechanism.Removal. The process runs on as if
 // nothing had been.
-func (s *Session) Detach() error {
-	if !s.attached {
+func (s *Session) Detach() error { return s.takeOut(s.images.in()) }
+
+// Pause is Detach, but that cold probes stay.
+func (s *Session) Pause() error { return s.takeOut(s.images.hot()) }
+
+// Changes are those of probes so far.
+func (s *Session) Changes() Changes { return s.images.changes }
+
+func (s *Session) takeOut(list []place) error {
+	if !s.attached && len(list) == 0 {
 		return nil
 	}
 	defer guard.RaisePriority()()
@@ -265,6 +292,9 @@ func (s *Session) Detach() error {
 	s.attached = false
 	err := s.objects.Holding.Set(uint32(0))
 	if s.GuardDead() {
+		for _, at := range list {
+			at.group.placed = nil
+		}
 		return err // they have gone with it
 	}
 	if s.stops != nil && !s.images.libraries {
@@ -272,7 +302,7 @@ func (s *Session) Detach() error {
 		// have taken out all.
 		err = errors.Join(err, s.stops.resume())
 	}
-	if err = errors.Join(err, s.images.unprobe()); err != nil {
+	if err = errors.Join(err, s.images.takeOut(list)); err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
 	return nil
@@ -295,11 +325,11 @@ func (s *Session) Close() error {
 	return err
 }
 
-// unprobe undoes probe.
+// unprobe undoes what attach has done.
 func (s *Session) unprobe() {
 	s.attached = false
 	_ = s.objects.Holding.Set(uint32(0))
-	_ = s.images.unprobe()
+	_ = s.images.takeOut(s.images.in())
 }
 
 // unlink undoes attach. What may stop the process goes before what lets it go on.

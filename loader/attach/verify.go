@@ -51,9 +51,9 @@ var breakpoint = arch.Native.Breakpoint()
 var ErrBreakpoint = errors.New("a breakpoint stands there already: detach the debugger or other " +
 	"tracer")
 
-// untouched fails when the text that the probes go into is not the file's.
-func (m *mapped) untouched(p *target.Process) error {
-	return m.readSites(p, func(site *plan.Site, b byte) error {
+// untouched fails when the text that probes are to go into is not the file's.
+func (m *mapped) untouched(p *target.Process, sites []plan.Site) error {
+	return m.readSites(p, sites, func(site *plan.Site, b byte) error {
 		switch file := m.image.Bytes(site.Addr, site.Addr+1); {
 		case len(file) == 1 && file[0] == b:
 			return nil
@@ -71,8 +71,8 @@ func (m *mapped) untouched(p *target.Process) error {
 func (m *mapped) nameOf(s *plan.Site) string { return m.program.Containing(s.Addr).Name }
 
 // standing fails when a probe does not stand: some failures to put one in give no error.
-func (m *mapped) standing(p *target.Process) error {
-	return m.readSites(p, func(site *plan.Site, b byte) error {
+func (m *mapped) standing(p *target.Process, sites []plan.Site) error {
+	return m.readSites(p, sites, func(site *plan.Site, b byte) error {
 		if b == breakpoint {
 			return nil
 		}
@@ -111,7 +111,7 @@ func (m *mapped) left(p *target.Process) (n int, err error) {
 	if m.absent {
 		return 0, nil
 	}
-	err = m.readSites(p, func(site *plan.Site, b byte) error {
+	err = m.readSites(p, m.sites, func(site *plan.Site, b byte) error {
 		if file := m.image.Bytes(site.Addr, site.Addr+1); b == breakpoint && len(file) == 1 &&
 			file[0] != b {
 			n++
@@ -121,12 +121,12 @@ func (m *mapped) left(p *target.Process) (n int, err error) {
 	return n, err
 }
 
-// readSites hands over the first byte of each probed instruction as it is in the memory of the
+// readSites hands over the first byte of the instruction of each site as it is in the memory of the
 // process.
-func (m *mapped) readSites(p *target.Process, check func(s *plan.Site, b byte) error) error {
+func (m *mapped) readSites(p *target.Process, sites []plan.Site,
+	check func(s *plan.Site, b byte) error) error {
 	const chunk = 4096
 	buf := make([]byte, chunk)
-	sites := m.sites
 	for i := 0; i < len(sites); {
 		lo := sites[i].Addr
 		n := 1

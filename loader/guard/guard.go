@@ -92,7 +92,9 @@ func (g *Guard) start() error {
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 	// that end is its alone: where it ends, so does the connection
+	restore := RaisePriority() // which the guard inherits, and keeps: it sleeps as a rule
 	err = errors.Join(g.cmd.Start(), theirs.Close())
+	restore()
 	if err != nil {
 		return errors.Join(err, g.conn.Close())
 	}
@@ -198,7 +200,11 @@ func duplicate(fd int) (*os.File, error) {
 type Probes struct {
 	guard *Guard
 	id    int
+	took  time.Duration
 }
+
+// Took is how long the kernel took to put them in.
+func (p *Probes) Took() time.Duration { return p.took }
 
 // Probe puts a program at places of a file, where it is mapped in the memory of a process, as
 // uprobe.Mechanism.Put does. errors.Is recognises errors that the kernel gave. The caller closes
@@ -214,12 +220,23 @@ func (g *Guard) Probe(mechanism uprobe.Mechanism, file *os.File, program *ebpf.P
 	if err != nil {
 		return nil, err
 	}
-	return &Probes{g, r.Placement}, nil
+	return &Probes{g, r.Placement, r.Took}, nil
 }
 
 // Close takes the probes out. Cost: that of uprobe.Mechanism.Removal.
-func (p *Probes) Close() error {
-	_, err := p.guard.ask(&request{Remove: p.id})
+func (p *Probes) Close() error { return Remove(p) }
+
+// Remove takes out probes of one guard together. Cost: that of uprobe.Mechanism.Removal, most of
+// which is waiting that is done for all of them once.
+func Remove(list ...*Probes) error {
+	if len(list) == 0 {
+		return nil
+	}
+	q := &request{}
+	for _, p := range list {
+		q.Remove = append(q.Remove, p.id)
+	}
+	_, err := list[0].guard.ask(q)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -23,7 +24,7 @@ type request struct {
 	// keep it
 	Watch   bool
 	Probe   *placement   // with the descriptors of a file and of a program
-	Remove  int          // the number of a placement
+	Remove  []int        // the numbers of placements
 	Confine *confinement // give up all capabilities but those
 }
 
@@ -39,6 +40,7 @@ type confinement struct{ Keep []cap.Value }
 // A reply has the number of a placement, from 1, or says why there is none.
 type reply struct {
 	Placement int
+	Took      time.Duration // that the kernel took to put its probes in
 	Refusal   *refusal
 }
 

@@ -47,7 +47,7 @@ func TestMessages(t *testing.T) {
 		q     request
 		files []*os.File
 	}{
-		{"short", request{Remove: 7}, nil},
+		{"short", request{Remove: []int{7}}, nil},
 		{"with descriptors", request{Watch: true}, []*os.File{file, file, file}},
 		{"long", request{Probe: &placement{uprobe.Events,
 			slices.Repeat([]uint64{math.MaxUint64}, 1<<18), make([]uint64, 1<<18), 12}},

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RaisePriority calls may be nested, and leave the thread as it was.
+// RaisePriority calls may be nested, hold for all threads, and leave them as they were.
 func TestRaisePriority(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -21,6 +21,14 @@ func TestRaisePriority(t *testing.T) {
 	before := nice()
 	restore := RaisePriority()
 	inner := RaisePriority()
+	other := make(chan int)
+	go func() {
+		runtime.LockOSThread() // which ends with it
+		other <- nice()
+	}()
+	if got := <-other; got != -20 {
+		t.Errorf("another thread: nice %d, want -20", got)
+	}
 	if got := nice(); got != -20 {
 		t.Errorf("nice %d, want -20", got)
 	}

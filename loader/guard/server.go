@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -44,11 +46,7 @@ func serve() error {
 func (s *server) undo() error {
 	removed := make(chan error, 1)
 	go func() {
-		var err error
-		for id := range s.probes {
-			err = errors.Join(err, s.remove(id))
-		}
-		removed <- err
+		removed <- s.remove(slices.Collect(maps.Keys(s.probes))...)
 	}()
 	if len(s.stops) == 0 {
 		return <-removed
@@ -88,9 +86,9 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 			s.stops = append(s.stops, stops)
 		}
 	case q.Probe != nil && len(fds) == 2:
-		r.Placement, err = s.place(q.Probe, os.NewFile(uintptr(fds[0]), "probed"), fds[1])
-	case q.Remove != 0:
-		err = s.remove(q.Remove)
+		r.Placement, r.Took, err = s.place(q.Probe, os.NewFile(uintptr(fds[0]), "probed"), fds[1])
+	case len(q.Remove) > 0:
+		err = s.remove(q.Remove...)
 	case q.Confine != nil:
 		err = privilege.Keep(q.Confine.Keep...)
 	default:
@@ -100,31 +98,43 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 	return r, err
 }
 
-func (s *server) place(p *placement, file *os.File, hit int) (id int, err error) {
-	defer RaisePriority()()
+func (s *server) place(p *placement, file *os.File, hit int) (id int, took time.Duration,
+	err error) {
 	defer file.Close()
 	program, err := ebpf.NewProgramFromFD(hit)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer program.Close()
+	began := time.Now()
 	l, err := p.Mechanism.Put(file, program, p.Offsets, p.Cookies, p.PID)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	s.last++
 	s.probes[s.last] = l
-	return s.last, nil
+	return s.last, time.Since(began), nil
 }
 
-func (s *server) remove(id int) error {
-	defer RaisePriority()()
-	l := s.probes[id]
-	if l == nil {
-		return fmt.Errorf("no probes have the number %d", id)
+// remove takes placements out at the same time: each waits long for the kernel.
+func (s *server) remove(ids ...int) error {
+	removed := make(chan error, len(ids))
+	for _, id := range ids {
+		l := s.probes[id]
+		if l == nil {
+			removed <- fmt.Errorf("no probes have the number %d", id)
+			continue
+		}
+		delete(s.probes, id)
+		go func() {
+			removed <- l.Close()
+		}()
 	}
-	delete(s.probes, id)
-	return l.Close()
+	var err error
+	for range ids {
+		err = errors.Join(err, <-removed)
+	}
+	return err
 }
 
 // release continues processes until all probes are removed, and a while longer.

@@ -194,10 +194,11 @@ func (p *Process) WhyGone() error {
 	return ErrHeadless
 }
 
-// Wait waits until the process has exited, or for a time. It reports whether it has.
+// Wait waits until the process has exited, or for a time, if that is above 0. It reports whether it
+// has.
 func (p *Process) Wait(limit time.Duration) bool {
 	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
-	n, _ := unix.Poll(fds, int(limit.Milliseconds()))
+	n, _ := unix.Poll(fds, int(max(limit, 0).Milliseconds())) // below 0 it would have no end
 	return n > 0
 }
 

@@ -11,7 +11,8 @@ import (
 // Probes may take 5 % of the process's own CPU time. Those of a window took more.
 func ExampleScheduler() {
 	awake := func() bool { return false }
-	s := overhead.NewScheduler(0.05, 10*time.Millisecond, target.Times{}, 1, nil)
+	s := overhead.NewScheduler(0.05,
+		overhead.Limits{Window: 10 * time.Millisecond, Stall: time.Second}, target.Times{}, 1, nil)
 	s.Open()
 	s.Charge(overhead.Reading{
 		At:   time.Now(),

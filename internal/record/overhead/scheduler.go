@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"time"
 
+	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
@@ -18,6 +19,9 @@ type Scheduler struct {
 	rare    *RareSites // nil: there are none
 	window  time.Duration
 
+	mostHeld time.Duration // for a window, with its changes
+	in, out  time.Duration // how long the last changes have held the process up
+
 	opened  time.Time // zero: no probe stands
 	opening Reading   // when it was opened
 	closed  uint64    // windows
@@ -31,14 +35,25 @@ type Scheduler struct {
 }
 
 // NewScheduler begins to account for a process that has used so much so far, and uses load of a
-// CPU, before any probe stands in it. share is what probes may take of the process's own CPU time,
-// a window lasts at least so long; rare may be nil.
-func NewScheduler(share float64, window time.Duration, used target.Times, load float64,
+// CPU, before any probe stands in it. share is what probes may take of the process's own CPU time;
+// a window lasts as l has it; rare may be nil.
+func NewScheduler(share float64, l Limits, used target.Times, load float64,
 	rare *RareSites) *Scheduler {
 	begun := account{last: Reading{At: time.Now(), Used: used}}
-	return &Scheduler{budget: newBudget(share), window: window, account: begun, load: load,
-		rare: rare}
+	return &Scheduler{budget: newBudget(share), window: l.Window, mostHeld: l.Stall, account: begun,
+		load: load, rare: rare}
 }
+
+// Limits say how long windows last that cost more than the budget earns meanwhile.
+type Limits struct {
+	// Window is how long one lasts, unless Stall makes it shorter.
+	Window time.Duration
+	// Stall is how long one, with its probes going in and coming out, may hold the process up. One
+	// lasts for a millisecond all the same.
+	Stall time.Duration
+}
+
+const leastWindow = time.Millisecond
 
 // Rare are the sites that are counted between windows; nil: there are none.
 func (s *Scheduler) Rare() *RareSites { return s.rare }
@@ -126,21 +141,45 @@ func (s *Scheduler) EndChange(c Change) {
 	}
 }
 
-// probeCost is what putting a probe in, or out, has been seen to cost a process that runs on
-// another CPU.
-const probeCost = 70 * time.Microsecond
+// probeCost is the most that putting a probe in, or out, has been seen to cost a process that runs
+// on another CPU, and comes to others of them all the time; coldCost, to none of them.
+const (
+	probeCost = 70 * time.Microsecond
+	coldCost  = 12 * time.Microsecond
+)
 
-// ChargeChange charges the budget with a change of so many probes, in a process that would use load
-// CPUs without that. Each probe takes the lock of its memory, which it waits for where it runs on
+// ChargeChange charges the budget with a change of probes, in a process that would use load CPUs
+// without that. Each probe takes the lock of its memory, which it waits for where it runs on
 // another CPU, and interrupts it, for a page changes: it hardly gets on meanwhile, so all that it
-// would have done is taken for lost, up to the most that so many probes have been seen to cost.
-func (s *Scheduler) ChargeChange(c Change, load float64, probes int) {
-	last := &s.account.last
-	lost := load*float64(last.At.Sub(c.began.At)) - float64(last.Hits.Minus(c.began.Hits).Cost)
-	most := max(1, load) * float64(probes) * float64(probeCost)
+// would have done is taken for lost, up to the most that so many probes have been seen to cost, but
+// for the cost of hits, which is charged.
+func (s *Scheduler) ChargeChange(c Change, load float64, change attach.Changes) {
+	hits := s.account.last.Hits.Minus(c.began.Hits).Cost
+	most := max(1, load) * float64(change.Probes) * float64(probeCost)
+	lost := load*float64(change.Took) - float64(hits)
 	s.change = time.Duration(min(max(0, lost), most))
 	s.budget.account(use{Probes: s.change})
-	s.turn()
+	if s.turn(); c.wasOpen {
+		s.out = change.Took
+	} else {
+		s.in = change.Took
+	}
+}
+
+// ChargeCold charges the budget with cold probes that have gone in, or come out: the process gets
+// on meanwhile, slowly.
+func (s *Scheduler) ChargeCold(change attach.Changes) {
+	lost := min(float64(change.Took), float64(change.Probes)*float64(coldCost))
+	s.budget.account(use{Probes: time.Duration(min(s.load, 1) * lost)})
+}
+
+// MayChange reports whether the budget allows cold probes to go in, or to come out.
+func (s *Scheduler) MayChange() bool { return !s.budget.overdrawn() }
+
+// length is how long a window lasts: with what its probes take to go in and to come out it is not
+// to hold the process up for longer than it may be.
+func (s *Scheduler) length() time.Duration {
+	return min(s.window, max(s.mostHeld-s.in-s.out, leastWindow))
 }
 
 // LoadBeforeOpening is the load of the process before a window opens.
@@ -177,10 +216,10 @@ func (s *Scheduler) Pause(tick time.Duration) time.Duration {
 		return s.waking.look
 	}
 	if s.IsOpen() {
-		if left := time.Until(s.opened.Add(s.window)); left > 0 {
+		if left := time.Until(s.opened.Add(s.length())); left > 0 {
 			return min(tick, left)
 		}
-		return min(tick, s.window)
+		return min(tick, s.length())
 	}
 	earned := s.budget.debt() / time.Duration(runtime.NumCPU())
 	return min(max(earned, tick), longestPause)
@@ -200,7 +239,7 @@ const (
 // sleeps, and may be called.
 func (s *Scheduler) Decide(sleeps func() bool) Decision {
 	switch {
-	case s.IsOpen() && s.deeper() && time.Since(s.opened) >= s.window:
+	case s.IsOpen() && time.Since(s.opened) >= s.length() && (s.deeper() || s.holdsUp()):
 		return CloseWindow
 	case s.IsOpen():
 	case s.budget.overdrawn():
@@ -211,11 +250,18 @@ func (s *Scheduler) Decide(sleeps func() bool) Decision {
 	return Stay
 }
 
+// holdsUp reports whether the hits of the window that is open take more of the CPU time than all
+// else: however much the budget has saved, the process is not to be held up for longer.
+func (s *Scheduler) holdsUp() bool {
+	last := &s.account.last
+	return 2*last.Hits.Minus(s.opening.Hits).Cost > last.Used.Sub(s.opening.Used).CPU
+}
+
 // deeper reports whether the hits of the window that is open run into debt, or deeper into that
 // which putting its probes in has left. While that is being paid off, taking them out would only
 // cost more.
 func (s *Scheduler) deeper() bool {
-	const slack = 100 * time.Millisecond // of the process's own CPU time: a burst of hits
+	slack := time.Duration(float64(s.length()) / s.budget.share / 4) // a burst of hits
 	debt := s.budget.debt()
 	s.owed = min(s.owed, debt) // the least debt since the window was opened
 	return debt > 0 && (s.owed == 0 || debt > s.owed+slack)
@@ -224,7 +270,7 @@ func (s *Scheduler) deeper() bool {
 // Begins decides whether the window whose probes stand begins, or is closed, for the process has
 // gone to sleep meanwhile and to open another is cheap.
 func (s *Scheduler) Begins(asleep bool) bool {
-	return s.waking.begins(asleep, s.load, s.change <= s.window)
+	return s.waking.begins(asleep, s.load, s.change <= s.length())
 }
 
 // mostBarred is how often a window is tried in a row that somebody else's breakpoints keep from
@@ -252,10 +298,10 @@ func (s *Scheduler) DueRareSites(sites []plan.Site) []int {
 }
 
 // Counted notes what came of counting rare sites: so many hits, which have cost so much of the CPU
-// time that the process used. What was used up to now has been charged.
-func (s *Scheduler) Counted(hits uint64, used, cost time.Duration) {
-	change := 2 * probeCost * time.Duration(len(s.rare.sites))
-	s.budget.account(use{Probes: change})
+// time that the process used, and for how long probes that went in and out for that have held it
+// up. What was used up to now has been charged.
+func (s *Scheduler) Counted(hits uint64, used, cost time.Duration, change attach.Changes) {
+	s.ChargeCold(change)
 	s.turn()
-	s.rare.add(hits, used, cost, change)
+	s.rare.add(hits, used, cost, change.Took)
 }

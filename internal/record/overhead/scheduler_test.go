@@ -16,7 +16,7 @@ func TestWindowsOfASleeper(t *testing.T) {
 	const window = 10 * time.Millisecond
 	sleeps, works := func() bool { return true }, func() bool { return false }
 	slowly := func() bool { time.Sleep(window); return true }
-	p := NewScheduler(0.05, window, target.Times{}, 1, nil)
+	p := NewScheduler(0.05, Limits{Window: window, Stall: time.Second}, target.Times{}, 1, nil)
 	if p.waking.isDue(sleeps) {
 		t.Error("a window is opened while the process sleeps")
 	}
@@ -85,7 +85,8 @@ func TestSampledShare(t *testing.T) {
 			30 * time.Millisecond, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := NewScheduler(0.05, usualWindow, target.Times{}, 1, c.rare)
+			p := NewScheduler(0.05, Limits{Window: usualWindow, Stall: time.Second}, target.Times{},
+				1, c.rare)
 			p.closed = c.closed
 			p.account.inWindows = tracedUse{target.Times{CPU: time.Second}, NewHitCost(c.hits, 0),
 				time.Second}
@@ -116,7 +117,8 @@ func TestCostlyWindows(t *testing.T) {
 		{"emulated", tracedUse{target.Times{CPU: 110 * ms}, NewHitCost(32*ms, 0), 20 * ms},
 			tracedUse{target.Times{CPU: 850 * ms}, NewHitCost(240*ms, 0), 200 * ms}, 0.5, 0.8},
 	} {
-		p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
+		p := NewScheduler(0.05, Limits{Window: usualWindow, Stall: time.Second}, target.Times{}, 1,
+			nil)
 		p.closed, p.account.all, p.account.inWindows, p.account.inChanges =
 			1, tracedUse{target.Times{CPU: 60 * ms}, HitCost{}, 3 * time.Second}, c.inWindows,
 			c.inChanges
@@ -133,7 +135,7 @@ func TestCostlyWindows(t *testing.T) {
 // read, as a window's probes are being taken out: it is not the taking out that they have cost.
 func TestSingleStepsAreTheWindows(t *testing.T) {
 	const ms = time.Millisecond
-	p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
+	p := NewScheduler(0.05, Limits{Window: usualWindow, Stall: time.Second}, target.Times{}, 1, nil)
 	closed := Reading{Hits: NewHitCost(ms, 0), N: 2000}
 	p.account.inWindows.hits = closed.Hits
 	late := NewHitCost(0, 30*ms)
@@ -150,7 +152,7 @@ func TestSingleStepsAreTheWindows(t *testing.T) {
 // long as hits let it be paid off.
 func TestDebtOfAttachingIsPaidOff(t *testing.T) {
 	const own = 100 * time.Millisecond
-	p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
+	p := NewScheduler(0.05, Limits{Window: usualWindow, Stall: time.Second}, target.Times{}, 1, nil)
 	p.budget.account(use{Probes: time.Second})
 	p.turn()
 	for i, c := range []struct {
@@ -162,7 +164,7 @@ func TestDebtOfAttachingIsPaidOff(t *testing.T) {
 			t.Errorf("step %d: deeper in debt: %v, %v", i, got, p.budget.debt())
 		}
 	}
-	p = NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
+	p = NewScheduler(0.05, Limits{Window: usualWindow, Stall: time.Second}, target.Times{}, 1, nil)
 	p.turn()
 	if p.deeper() {
 		t.Error("in debt at first")
@@ -185,7 +187,8 @@ func TestNextWindow(t *testing.T) {
 		{355 * time.Millisecond, 0.5, 14},
 		{105 * time.Millisecond, 0, 200},
 	} {
-		p := NewScheduler(0.05, usualWindow, target.Times{}, c.load, nil)
+		p := NewScheduler(0.05, Limits{Window: usualWindow, Stall: time.Second}, target.Times{},
+			c.load, nil)
 		p.budget.account(use{Probes: c.probes})
 		if got := p.Wait().Seconds(); math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("%v at load %v: %v s, want %v", c.probes, c.load, got, c.want)
@@ -196,7 +199,7 @@ func TestNextWindow(t *testing.T) {
 // TestMayTryAgain: chance meetings with another's windows do not end a recording, however far
 // apart: a window that opens begins the count anew. A recording that never gets its turn ends.
 func TestMayTryAgain(t *testing.T) {
-	p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
+	p := NewScheduler(0.05, Limits{Window: usualWindow, Stall: time.Second}, target.Times{}, 1, nil)
 	for range 3 {
 		for i := 1; i < mostBarred; i++ {
 			if !p.MayTryAgain() {

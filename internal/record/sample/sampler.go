@@ -289,7 +289,9 @@ func (s *Sampler) listCode() (code []target.Code, known bool, err error) {
 	s.run.Close()
 	s.run = again
 	if exe, err := s.process.Executable(); err == nil {
-		s.executable, err = target.IDOf(exe)
+		if id, err := target.IDOf(exe); err == nil {
+			s.executable = id
+		}
 		exe.Close()
 	}
 	return code, false, nil

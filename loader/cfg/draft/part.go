@@ -60,8 +60,8 @@ func (r *Program) EachStrayOutside(visit func(to uint64, gone bool)) {
 	}
 }
 
-// EachIndirectOutside calls back with the address of each routine that is not recovered and that may
-// end by a jump to where a register or memory says.
+// EachIndirectOutside calls back with the address of each routine that is not recovered and that
+// may end by a jump to where a register or memory says.
 func (r *Program) EachIndirectOutside(visit func(addr uint64)) {
 	if r.Survey == nil {
 		return
@@ -98,8 +98,8 @@ func (r *Program) NamedOutside() map[uint64][]uint64 {
 	return names
 }
 
-// EachEntryUnseen calls back with each routine, and where amid it a jump or call may lead in code of
-// routines that are not recovered: in what control flow is not known to reach, or by a table.
+// EachEntryUnseen calls back with each routine, and where amid it a jump or call may lead in code
+// of routines that are not recovered: in what control flow is not known to reach, or by a table.
 func (r *Program) EachEntryUnseen(visit func(d *Routine, at uint64)) {
 	if r.Survey == nil {
 		return

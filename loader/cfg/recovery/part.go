@@ -22,9 +22,9 @@ type Candidate struct {
 // Part is Recover for some of the routines of an image, at less cost: those that are selected, and
 // those on which it depends what these are. Each of them has the graph that Recover finds, or is
 // left out. What else there is is code in no routine, as far as the program knows. Where most of
-// the code is selected, all is recovered. Cost: about 20 ns a byte of code on two CPUs, and what the
-// selected routines cost Recover a few times over; in memory a few hundred bytes for each routine
-// that there is.
+// the code is selected, all is recovered. Cost: about 20 ns a byte of code on two CPUs, and what
+// the selected routines cost Recover a few times over; in memory a few hundred bytes for each
+// routine that there is.
 func Part(im *image.Image, selects func(c Candidate) bool) (*cfg.Program, error) {
 	s, err := sweep.Examine(im)
 	if err != nil {

@@ -328,8 +328,8 @@ func (l *linkage) followCode(code []byte, addr uint64) {
 	}
 }
 
-// tailJumps lists the routines, by their entries, that may end by a jump to an address: an entry, a linkage stub, a
-// slot of the global offset table, code in no routine.
+// tailJumps lists the routines, by their entries, that may end by a jump to an address: an entry, a
+// linkage stub, a slot of the global offset table, code in no routine.
 type tailJumps map[uint64][]uint64
 
 func (l *linkage) tailJumps() tailJumps {

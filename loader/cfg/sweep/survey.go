@@ -145,7 +145,6 @@ type view struct {
 	taken, unseen, strays   []Mention
 	insns                   []cfg.Insn
 	marks                   []uint8
-	rows                    []image.CFA
 	work                    []int
 	decoded                 atomic.Int64
 }

@@ -1,0 +1,112 @@
+package record
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"time"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/target"
+)
+
+// Where an image has more than fewBlocks, and at least leastSamples were in it while it was sampled
+// for sampleTime, those of its routines are traced that samples were in, with those that they call,
+// up to mostBlocks: to put probes into all others takes more of the budget than they are worth.
+const (
+	fewBlocks    = 4000
+	mostBlocks   = 4000
+	leastSamples = 10
+	sampleTime   = 1200 * time.Millisecond
+)
+
+// hotRoutines chooses the routines of an image to trace, by where samples of a process are. nil
+// chooses none.
+type hotRoutines struct {
+	process  *target.Process
+	sampling *sampling
+	handle   func(Event)
+}
+
+// A sampledAddress is a link-time address with the samples that were there.
+type sampledAddress struct{ addr, samples uint64 }
+
+// samples are those in a file's image; nil: there are too few, or none are taken. It waits until
+// the process has been sampled for sampleTime.
+func (h *hotRoutines) samples(f *os.File, im *image.Image) (list []sampledAddress) {
+	if h == nil || h.sampling.err != nil {
+		return nil
+	}
+	id, err := target.IDOf(f)
+	if err != nil {
+		return nil
+	}
+	h.process.Wait(time.Until(h.sampling.began.Add(sampleTime)))
+	h.sampling.take()
+	from := h.sampling.counts.Images[id]
+	if from == nil || from.Total() < leastSamples {
+		return nil
+	}
+	for offset, n := range from.Offsets {
+		if at, ok := im.Address(offset); ok {
+			list = append(list, sampledAddress{at, n})
+		}
+	}
+	return list
+}
+
+// routines are those of a file to trace; nil: all, for it is small, or there are too few samples.
+func (h *hotRoutines) routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool {
+	blocks := 0
+	for _, routine := range c.Routines {
+		blocks += len(routine.Blocks)
+	}
+	if blocks <= fewBlocks && codeOf(c.Image) < large {
+		return nil
+	}
+	list := h.samples(f, c.Image)
+	if list == nil {
+		return nil
+	}
+	samples, all := map[*cfg.Routine]uint64{}, uint64(0)
+	for _, s := range list {
+		if routine := c.Containing(s.addr); routine != nil {
+			samples[routine] += s.samples
+			all += s.samples
+		}
+	}
+	hot := withCallees(c, samples, mostBlocks)
+	h.handle(HotSelected{c.Image.Name, len(samples), len(hot), len(c.Routines), all})
+	return hot
+}
+
+// withCallees are routines with samples, and those that they call directly, that these call, and so
+// on, as long as all have at most so many blocks: first those of routines with the most samples.
+func withCallees(c *cfg.Program, samples map[*cfg.Routine]uint64,
+	most int) map[*cfg.Routine]bool {
+	set, blocks := map[*cfg.Routine]bool{}, 0
+	var queue []*cfg.Routine
+	for routine := range samples {
+		queue = append(queue, routine)
+	}
+	slices.SortFunc(queue, func(a, b *cfg.Routine) int {
+		return cmp.Or(cmp.Compare(samples[b], samples[a]), cmp.Compare(a.ID, b.ID))
+	})
+	for _, routine := range queue {
+		set[routine] = true
+		blocks += len(routine.Blocks)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for i := range queue[0].Blocks {
+			callee, _ := c.Callee(queue[0], i)
+			if callee == nil || set[callee] || blocks+len(callee.Blocks) > most {
+				continue
+			}
+			set[callee] = true
+			blocks += len(callee.Blocks)
+			queue = append(queue, callee)
+		}
+	}
+	return set
+}

@@ -1,0 +1,63 @@
+package record
+
+import (
+	"testing"
+
+	"wpptrace/internal/testenv"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
+	"wpptrace/loader/image"
+)
+
+// TestWithCallees: routines with samples are traced with those that they call, the calls of the
+// most sampled first, as long as there is room.
+func TestWithCallees(t *testing.T) {
+	path := testenv.CompileC(t, `
+int x;
+__attribute__((noinline)) void leaf(void) { x++; }
+__attribute__((noinline)) void middle(void) { leaf(); x += 2; }
+__attribute__((noinline)) void other(void) { x *= 3; }
+__attribute__((noinline)) void busy(void) { middle(); x--; }
+__attribute__((noinline)) void calm(void) { other(); x--; }
+__attribute__((noinline)) void unseen(void) { busy(); calm(); x--; }
+int main(void) { unseen(); return x; }
+`, "-O1", "-fno-optimize-sibling-calls")
+	im, err := image.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	program, err := recovery.Recover(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]*cfg.Routine{}
+	for _, r := range program.Routines {
+		byName[r.Name] = r
+	}
+	samples := map[*cfg.Routine]uint64{byName["busy"]: 10, byName["calm"]: 1}
+	size := func(names ...string) (n int) {
+		for _, name := range names {
+			n += len(byName[name].Blocks)
+		}
+		return n
+	}
+	for _, c := range []struct {
+		most int
+		want []string
+	}{
+		{0, []string{"busy", "calm"}},
+		{size("busy", "calm", "middle"), []string{"busy", "calm", "middle"}},
+		{1000, []string{"busy", "calm", "middle", "other", "leaf"}},
+	} {
+		got := withCallees(program, samples, c.most)
+		for _, name := range c.want {
+			if !got[byName[name]] {
+				t.Errorf("at most %d blocks: without %s", c.most, name)
+			}
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("at most %d blocks: %d routines, want %v", c.most, len(got), c.want)
+		}
+	}
+}

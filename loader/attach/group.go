@@ -1,0 +1,207 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"wpptrace/loader/guard"
+	"wpptrace/loader/plan"
+)
+
+// A group is sites of one image whose probes go in and come out together.
+type group struct {
+	sites   []plan.Site   // in the order of their addresses
+	cookies []uint64      // by which a hit names its site
+	placed  *guard.Probes // nil: they are out
+	last    uint64        // the address of the one that comes out last
+}
+
+func (g *group) isOut() bool { return g.placed == nil && len(g.sites) > 0 }
+
+// Changes are probes that have gone in and come out.
+type Changes struct {
+	Probes int
+	// Took is how long that took: each time from when the first probe was to go in, or to come out,
+	// until the last one had. That is how long the process was held up at most.
+	Took time.Duration
+}
+
+// Since is what has changed since then.
+func (c Changes) Since(then Changes) Changes {
+	return Changes{c.Probes - then.Probes, c.Took - then.Took}
+}
+
+func (c *Changes) add(list []place, took time.Duration) {
+	for _, at := range list {
+		c.Probes += len(at.group.sites)
+	}
+	c.Took += took
+}
+
+// A place is a group in its image.
+type place struct {
+	mapped *mapped
+	group  *group
+}
+
+// A Cold is sites of a session whose probes stand between windows too: those that are hardly hit.
+type Cold struct{ places []place }
+
+// PlaceCold puts the probes of some sites in, given by their indices in the plan, which ascend.
+// They stay when Pause takes the others out, and count their hits then (Counters.SiteHits). exe is
+// as of Attach. Call it while the others are out. Whatever fails, none of them stays.
+// Cost: some 10 us of the process's time a probe, far more while some are hit often.
+func (s *Session) PlaceCold(exe *os.File, sites []int) (*Cold, error) {
+	defer guard.RaisePriority()()
+	c := s.images.newCold(sites)
+	err := s.ready(exe)
+	if err == nil {
+		err = s.placeCold(c)
+	}
+	if err = s.whyFailed(exe, err); err != nil {
+		return nil, fmt.Errorf("put cold probes into process %d (%s): %w", s.process.PID,
+			s.process.Name, errors.Join(err, s.RemoveCold(c)))
+	}
+	return c, nil
+}
+
+func (s *Session) placeCold(c *Cold) error {
+	if err := s.images.check(c.places, (*mapped).untouched); err != nil {
+		return err
+	}
+	if err := s.images.put(c.places, s.guard); err != nil {
+		return err
+	}
+	return s.images.check(c.places, (*mapped).standing)
+}
+
+// RemoveCold takes probes of PlaceCold out: they go in and out with the others from now on. Cost:
+// that of uprobe.Mechanism.Removal, once.
+func (s *Session) RemoveCold(list ...*Cold) error {
+	defer guard.RaisePriority()()
+	var places []place
+	for _, c := range list {
+		places = append(places, c.places...)
+	}
+	err := s.images.takeOut(places)
+	for _, at := range places {
+		at.mapped.cold = slices.DeleteFunc(at.mapped.cold,
+			func(g *group) bool { return g == at.group })
+		at.mapped.divide()
+	}
+	return err
+}
+
+// newCold makes groups of some sites.
+func (x *images) newCold(sites []int) *Cold {
+	c := &Cold{}
+	for _, m := range x.list {
+		var own []int
+		for _, i := range sites {
+			if i >= m.first && i < m.first+len(m.sites) {
+				own = append(own, i-m.first)
+			}
+		}
+		if len(own) > 0 {
+			g := m.groupOf(own)
+			m.cold = append(m.cold, g)
+			m.divide()
+			c.places = append(c.places, place{m, g})
+		}
+	}
+	return c
+}
+
+// put puts the probes of groups in. Hits wait meanwhile, each for a moment: those that stand
+// already would hinder the rest.
+func (x *images) put(list []place, by *guard.Guard) (err error) {
+	if err := x.objects.Changing.Set(uint32(1)); err != nil {
+		return fmt.Errorf("have hits wait: %w", err)
+	}
+	for _, at := range list {
+		if err = x.probe(at, by); err != nil {
+			break
+		}
+		if at.group.placed != nil {
+			x.changes.add([]place{at}, at.group.placed.Took())
+		}
+	}
+	return errors.Join(err, x.objects.Changing.Set(uint32(0)))
+}
+
+// probe puts the probes of a group in, in random order: the process is held up where the first of
+// them are, and what it does when all are in must not depend on the place of that in the program.
+// Where the image is not mapped, the kernel does so when it is.
+func (x *images) probe(at place, by *guard.Guard) error {
+	m, g := at.mapped, at.group
+	n := len(g.sites)
+	if !g.isOut() {
+		return nil
+	}
+	offsets, cookies := make([]uint64, n), make([]uint64, n)
+	for k, i := range rand.Perm(n) {
+		offset, ok := m.image.FileOffset(g.sites[i].Addr)
+		if !ok || offset == 0 {
+			return fmt.Errorf("%x has no place in the file", g.sites[i].Addr)
+		}
+		offsets[k], cookies[k] = offset, g.cookies[i]
+		g.last = g.sites[i].Addr
+	}
+	m.bringTablesIn(x.process)
+	var err error
+	if g.placed, err = by.Probe(x.mechanism, m.file, x.objects.Hit, offsets, cookies,
+		x.process.PID); err != nil {
+		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
+	}
+	return nil
+}
+
+// look is how often it is looked whether probes are out.
+const look = 100 * time.Microsecond
+
+// takeOut takes the probes of groups out. Hits wait meanwhile, as for put. The kernel waits long
+// after the last of them is out, for all that may be in a handler: the process does not.
+func (x *images) takeOut(list []place) error {
+	var placed []*guard.Probes
+	for _, at := range list {
+		if at.group.placed != nil {
+			placed = append(placed, at.group.placed)
+		}
+	}
+	if len(placed) == 0 {
+		return nil
+	}
+	began := time.Now()
+	err := x.objects.Changing.Set(uint32(1))
+	removed := make(chan error, 1)
+	go func() { removed <- guard.Remove(placed...) }()
+	for over := false; !over; {
+		select {
+		case failed := <-removed:
+			err, over = errors.Join(err, failed), true
+			removed <- nil
+		case <-time.After(look):
+			over = !slices.ContainsFunc(list, x.stands)
+		}
+	}
+	x.changes.add(list, time.Since(began))
+	err = errors.Join(err, x.objects.Changing.Set(uint32(0)), <-removed)
+	for _, at := range list {
+		at.group.placed = nil
+	}
+	return err
+}
+
+// stands reports whether the probe of a group stands that comes out last.
+func (x *images) stands(at place) bool {
+	if at.group.placed == nil || at.mapped.absent {
+		return false
+	}
+	var b [1]byte
+	err := x.process.ReadMemory(b[:], at.mapped.base+at.group.last)
+	return err == nil && b[0] == breakpoint
+}

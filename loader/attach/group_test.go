@@ -1,0 +1,129 @@
+package attach
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/internal/testenv"
+)
+
+// TestColdProbesStay: between windows the cold probes stand, and their hits are counted by site and
+// not reported; with the hot ones they report as if all had gone in together; at the end none is
+// left.
+func TestColdProbesStay(t *testing.T) {
+	s := load(t, "/bin/sh", "-c", "while :; do :; done")
+	sites := len(s.session.images.plan.Sites)
+	var cold []int
+	for i := 0; i < sites; i += 2 {
+		cold = append(cold, i)
+	}
+	c, err := s.session.PlaceCold(s.exe, cold)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	t.Cleanup(func() { unix.Kill(s.Process.PID, unix.SIGKILL) })
+	stand := func(want int) {
+		t.Helper()
+		m := s.session.images.executable()
+		if n, err := m.left(s.Process); err != nil || n != want {
+			t.Errorf("%d probes stand, not %d: %v", n, want, err)
+		}
+	}
+	stand(len(cold))
+	testenv.Eventually(t, func() bool { return hits(t, s.session) > 1000 }, "cold sites are hit")
+	const some = 10 * time.Millisecond // of CPU time
+	for range 3 {
+		if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(false)); err != nil {
+			t.Fatal(err)
+		}
+		stand(sites)
+		if err := s.use(some); err != nil {
+			t.Fatal(err)
+		}
+		before := hits(t, s.session)
+		if err := s.use(some); err != nil {
+			t.Fatal(err)
+		}
+		if after := hits(t, s.session); after != before {
+			t.Errorf("%d hits were not reported in a window", after-before)
+		}
+		changes := s.session.Changes()
+		if err := s.session.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		if change := s.session.Changes().Since(changes); change.Took <= 0 ||
+			change.Took > 10*time.Second || change.Probes != sites-len(cold) {
+			t.Errorf("the change: %+v", change)
+		}
+		stand(len(cold))
+		if err := s.session.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		events := 0
+		for {
+			b, err := s.session.Read(time.Now())
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			events += b.Len()
+		}
+		if events == 0 {
+			t.Error("a window has no events")
+		}
+	}
+	counts, err := s.session.Counters().SiteHits(sites)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range counts {
+		const straggling = 1000 // while probes went in and out
+		if i%2 == 1 && n > straggling {
+			t.Errorf("site %d, which is hot, has %d hits that were not reported", i, n)
+		}
+	}
+	if err := s.session.RemoveCold(c); err != nil {
+		t.Fatal(err)
+	}
+	stand(0)
+	if _, err := s.session.PlaceCold(s.exe, cold[:1]); err != nil {
+		t.Fatal(err)
+	}
+	stand(1)
+	if err := s.session.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	stand(0)
+}
+
+// hits counts those that were not reported.
+func hits(t *testing.T, s *Session) (n uint64) {
+	t.Helper()
+	m, err := s.Counters().Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Unreported
+}
+
+// Where a cold probe cannot stand, none of its group does, and the site stays one of the others.
+func TestColdProbeOverBreakpoint(t *testing.T) {
+	s := load(t, "/bin/true")
+	s.poke(t, breakpoint)
+	if _, err := s.session.PlaceCold(s.exe, []int{0, 1}); !errors.Is(err, ErrBreakpoint) {
+		t.Errorf("over a breakpoint: %v", err)
+	}
+	if m := s.session.images.executable(); len(m.cold) > 0 || len(m.hot.sites) != len(m.sites) {
+		t.Errorf("%d cold groups, %d hot sites of %d", len(m.cold), len(m.hot.sites), len(m.sites))
+	}
+	if err := s.session.Close(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Error(err)
+	}
+}
