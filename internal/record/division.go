@@ -206,9 +206,9 @@ func (d *division) place(sites []int) error {
 	if len(sites) == 0 {
 		return nil
 	}
-	held := d.session.Changes()
-	cold, err := d.session.PlaceCold(d.exe, sites)
-	d.schedule.ChargeCold(d.session.Changes().Since(held))
+	held := d.session.Groups().Changes()
+	cold, err := d.session.Groups().PlaceCold(d.exe, sites)
+	d.schedule.ChargeCold(d.session.Groups().Changes().Since(held))
 	if errors.Is(err, attach.ErrBreakpoint) { // which opening a window meets, too
 		return nil
 	}
@@ -229,8 +229,8 @@ func (d *division) remove(groups []*coldGroup) error {
 	}
 	d.groups = slices.DeleteFunc(slices.Clone(d.groups),
 		func(g *coldGroup) bool { return slices.Contains(list, g.cold) })
-	held := d.session.Changes()
-	err := d.session.RemoveCold(list...)
-	d.schedule.ChargeCold(d.session.Changes().Since(held))
+	held := d.session.Groups().Changes()
+	err := d.session.Groups().RemoveCold(list...)
+	d.schedule.ChargeCold(d.session.Groups().Changes().Since(held))
 	return err
 }

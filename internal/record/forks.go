@@ -60,7 +60,7 @@ func (f *forks) keep() error {
 	if f == nil {
 		return nil
 	}
-	now, at := f.session.Forks(), time.Now()
+	now, at := f.session.Forks().Count(), time.Now()
 	f.note(now)
 	switch {
 	case now.Copies == f.cleared:
@@ -78,7 +78,7 @@ func (f *forks) keep() error {
 	if f.done == 0 {
 		f.clearing, f.looked = now.Copies, at
 	}
-	n, err := f.session.ClearCopies(f.done, clearedAtOnce)
+	n, err := f.session.Forks().ClearCopies(f.done, clearedAtOnce)
 	if errors.Is(err, attach.ErrCopiesStay) {
 		f.why = err
 		f.handle(CopiesStay{err})
@@ -103,7 +103,7 @@ func (f *forks) clearedSome(n int, then, now time.Time) {
 	f.done, f.took = 0, 0
 }
 
-func (f *forks) note(now attach.Forks) {
+func (f *forks) note(now attach.ForkCount) {
 	if !f.noted && now.Started > 0 {
 		f.noted = true
 		f.handle(Forked{})
@@ -115,7 +115,7 @@ func (f *forks) end() {
 	if f == nil {
 		return
 	}
-	now := f.session.Forks()
+	now := f.session.Forks().Count()
 	f.note(now)
 	if f.since.IsZero() {
 		f.since = f.looked

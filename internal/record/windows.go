@@ -94,7 +94,7 @@ func (w *windows) change(load float64, change func() error) error {
 		return change()
 	}
 	c := w.schedule.BeginChange()
-	held := w.threads.session.Changes()
+	held := w.threads.session.Groups().Changes()
 	err := change()
 	w.charge()
 	w.schedule.EndChange(c)
@@ -102,7 +102,7 @@ func (w *windows) change(load float64, change func() error) error {
 		// none of ours went in
 		return err
 	}
-	w.schedule.ChargeChange(c, load, w.threads.session.Changes().Since(held))
+	w.schedule.ChargeChange(c, load, w.threads.session.Groups().Changes().Since(held))
 	return err
 }
 
@@ -174,9 +174,9 @@ func (w *windows) countRareSites() error {
 	if len(list) == 0 || session.GuardDead() {
 		return nil
 	}
-	held := session.Changes()
+	held := session.Groups().Changes()
 	var before, after target.Times
-	hits, err := session.Count(list, func() (err error) {
+	hits, err := session.Groups().Count(list, func() (err error) {
 		if before, err = w.usage.used(); err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (w *windows) countRareSites() error {
 	used := after.Sub(before).CPU
 	cost := time.Duration(hits) * w.usage.meter.Unreported()
 	w.handle(RareSitesCounted{len(list), hits, used, cost})
-	w.schedule.Counted(hits, used, cost, session.Changes().Since(held))
+	w.schedule.Counted(hits, used, cost, session.Groups().Changes().Since(held))
 	return nil
 }
 

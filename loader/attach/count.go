@@ -10,11 +10,12 @@ import (
 // Count counts the hits of some sites, given by their indices in the plan, while wait runs and no
 // hot probes stand. Those that are not cold stand meanwhile. None of the hits is reported. Cost: a
 // few ms besides, that of SiteHits, and what the probes take that go in and out.
-func (s *Session) Count(sites []int, wait func() error) (hits uint64, err error) {
+func (g Groups) Count(sites []int, wait func() error) (hits uint64, err error) {
+	s := g.session
 	list := s.images.stray(sites)
 	err = s.images.check(list, (*mapped).untouched)
 	if err == nil {
-		hits, err = s.countAt(list, sites, wait)
+		hits, err = g.countAt(list, sites, wait)
 	}
 	if err != nil {
 		err = cmp.Or(s.changed(s.images.executable().file), err)
@@ -40,7 +41,8 @@ func (x *images) stray(sites []int) (list []place) {
 	return list
 }
 
-func (s *Session) countAt(list []place, sites []int, wait func() error) (hits uint64, err error) {
+func (g Groups) countAt(list []place, sites []int, wait func() error) (hits uint64, err error) {
+	s := g.session
 	defer func() { err = errors.Join(err, s.images.takeOut(list)) }()
 	if err := s.images.put(list, s.guard); err != nil {
 		return 0, err

@@ -28,23 +28,25 @@ func TestCount(t *testing.T) {
 	for i := range sites {
 		sites[i] = i
 	}
-	hits, err := s.session.Count(sites, wait)
+	hits, err := s.session.Groups().Count(sites, wait)
 	if err != nil || hits == 0 {
 		t.Fatalf("%d hits, %v", hits, err)
 	}
 	if err := checkText(s.Process, s.session.images.executable().image); err != nil {
 		t.Error(err)
 	}
-	if hits, err := s.session.Count(sites[:1], wait); hits != 0 || err != nil {
+	if hits, err := s.session.Groups().Count(sites[:1], wait); hits != 0 || err != nil {
 		// where the program begins
 		t.Errorf("%d hits where it does not come to, %v", hits, err)
 	}
 	far := slices.IndexFunc(probes, func(s plan.Site) bool { return s.Addr-probes[0].Addr > 4096 })
-	if _, err := s.session.Count([]int{0, far - 1, far, len(sites) - 1}, wait); err != nil {
+	if _, err := s.session.Groups().Count([]int{0, far - 1, far, len(sites) - 1},
+		wait); err != nil {
 		t.Error(err)
 	}
 	trouble := errors.New("trouble")
-	if _, err := s.session.Count(sites, func() error { return trouble }); !errors.Is(err, trouble) {
+	if _, err := s.session.Groups().Count(sites, func() error { return trouble }); !errors.Is(err,
+		trouble) {
 		t.Errorf("error %v", err)
 	}
 	if err := checkText(s.Process, s.session.images.executable().image); err != nil {
@@ -57,7 +59,7 @@ func TestCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.Done()
-	if _, err := s.session.Count(sites, wait); !errors.Is(err, target.ErrGone) {
+	if _, err := s.session.Groups().Count(sites, wait); !errors.Is(err, target.ErrGone) {
 		t.Errorf("of a process that has ended: %v", err)
 	}
 }

@@ -46,7 +46,8 @@ func (m Metrics) LogValue() slog.Value {
 		what string
 		n    uint64
 	}{
-		{"lost hits", m.LostHits}, {"lost batches", m.LostBatches}, {"of lost hits, dropped as unreadable",
+		{"lost hits", m.LostHits}, {"lost batches", m.LostBatches},
+		{"of lost hits, dropped as unreadable",
 			m.Dropped},
 		{"lost by nobody knows whom", m.LostByWhom}, {"hits without memory", m.NoStorage},
 		{"hits of no known probe", m.NoSite}, {"unreadable", m.Unreadable},

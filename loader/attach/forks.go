@@ -5,19 +5,26 @@ import (
 	"fmt"
 )
 
-// Forks are processes that one has started since Attach. None of them is traced.
-type Forks struct {
+// Forks are the processes that a session's one has started since Attach. None of them is traced.
+// They are used by one goroutine at a time, that of the session.
+type Forks struct{ session *Session }
+
+// Forks returns the processes that the session's one starts.
+func (s *Session) Forks() Forks { return Forks{s} }
+
+// A ForkCount is how many there are.
+type ForkCount struct {
 	Started uint32 // all
 	// Copies are those whose memory is a copy, with the probes that stood, as that of fork is, not
 	// of vfork or posix_spawn.
 	Copies uint32
 }
 
-// Forks counts what processes the session's one has started. Cost: some us.
-func (s *Session) Forks() (f Forks) {
-	_ = s.objects.Forked.Get(&f.Started) // a variable of a loaded program can be read
-	_ = s.objects.Copied.Get(&f.Copies)
-	return f
+// Count counts them. Cost: some us.
+func (f Forks) Count() (n ForkCount) {
+	_ = f.session.objects.Forked.Get(&n.Started) // a variable of a loaded program can be read
+	_ = f.session.objects.Copied.Get(&n.Copies)
+	return n
 }
 
 // ErrCopiesStay says that copies of probes cannot be taken out, so that they stay in for as long as
@@ -40,16 +47,17 @@ var ErrProbesAstray = errors.New("its first thread ended while copies of probes 
 // end. Cost: that of putting these probes in and of taking them out again, some 100 us a probe and
 // 30 ms, most of which is the kernel's waiting. Meanwhile no process of the machine forks but
 // between two probes.
-func (s *Session) ClearCopies(first, most int) (n int, err error) {
-	if err := s.mayClear(); err != nil {
+func (f Forks) ClearCopies(first, most int) (n int, err error) {
+	s := f.session
+	if err := f.mayClear(); err != nil {
 		return 0, fmt.Errorf("process %d (%s) has been forked: %w: %w", s.process.PID,
 			s.process.Name, ErrCopiesStay, err)
 	}
 	err = s.objects.Clearing.Set(uint32(1))
-	if err == nil && !s.headless() {
+	if err == nil && !f.headless() {
 		n, err = s.images.clearCopies(s.guard, first, most)
 	}
-	if s.headless() {
+	if f.headless() {
 		err = ErrProbesAstray
 	}
 	if err = errors.Join(err, s.objects.Clearing.Set(uint32(0))); err != nil {
@@ -60,11 +68,12 @@ func (s *Session) ClearCopies(first, most int) (n int, err error) {
 }
 
 // mayClear says why no copies can be taken out.
-func (s *Session) mayClear() error {
+func (f Forks) mayClear() error {
+	s := f.session
 	if err := s.images.mechanism.SupportsClearing(); err != nil {
 		return err
 	}
-	if s.headless() {
+	if f.headless() {
 		return errors.New("its first thread has ended")
 	}
 	var early uint32
@@ -80,7 +89,7 @@ func (s *Session) mayClear() error {
 }
 
 // headless reports whether the process's first thread has ended, and others have not.
-func (s *Session) headless() bool {
+func (f Forks) headless() bool {
 	var v uint32
-	return s.objects.Headless.Get(&v) == nil && v != 0
+	return f.session.objects.Headless.Get(&v) == nil && v != 0
 }

@@ -131,7 +131,7 @@ func clearAll(t *testing.T, s *Session) {
 	all := 0
 	for n := most; n == most; all += n {
 		var err error
-		if n, err = s.ClearCopies(all, most); err != nil {
+		if n, err = s.Forks().ClearCopies(all, most); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,15 +146,15 @@ func TestClearCopies(t *testing.T) {
 	const nops = "-O1 -no-pie -fno-pie -fcf-protection=none -pg -mfentry -mnop-mcount"
 	for _, c := range []struct {
 		how, flags string
-		want       Forks
+		want       ForkCount
 	}{
-		{"f", "-O1", Forks{1, 1}},
-		{"f", nops, Forks{1, 1}}, // a probe on such a nop becomes a call, which is copied, too
-		{"v", "-O1", Forks{1, 0}},
+		{"f", "-O1", ForkCount{1, 1}},
+		{"f", nops, ForkCount{1, 1}}, // a probe on such a nop becomes a call, which is copied, too
+		{"v", "-O1", ForkCount{1, 0}},
 	} {
 		s, first, other, _ := family(t, c.how, c.flags)
 		all := len(s.images.plan.Sites)
-		if got := s.Forks(); got != c.want {
+		if got := s.Forks().Count(); got != c.want {
 			t.Errorf("%q: forks %+v, want %+v", c.how, got, c.want)
 		}
 		if c.flags != nops {
@@ -207,12 +207,12 @@ func TestClearCopiesWithoutFirstThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	subject.Put(1)
-	testenv.Eventually(t, s.headless, "the first thread has ended")
+	testenv.Eventually(t, s.Forks().headless, "the first thread has ended")
 	var enabled uint32
 	if err := s.objects.Enabled.Get(&enabled); err != nil || enabled != 0 {
 		t.Errorf("it still reports: %v", err)
 	}
-	if _, err := s.ClearCopies(0, all); !errors.Is(err, ErrCopiesStay) {
+	if _, err := s.Forks().ClearCopies(0, all); !errors.Is(err, ErrCopiesStay) {
 		t.Errorf("without the first thread: %v", err)
 	}
 	threads, err := first.Threads()

@@ -51,43 +51,54 @@ type place struct {
 // A Cold is sites of a session whose probes stand between windows too: those that are hardly hit.
 type Cold struct{ places []place }
 
+// Groups are the probes of a session, in groups. They are used by one goroutine at a time, that of
+// the session.
+type Groups struct{ session *Session }
+
+// Groups returns the session's groups.
+func (s *Session) Groups() Groups { return Groups{s} }
+
+// Changes are those of probes so far.
+func (g Groups) Changes() Changes { return g.session.images.changes }
+
 // PlaceCold puts the probes of some sites in, given by their indices in the plan, which ascend.
 // They stay when Pause takes the others out, and count their hits then (Counters.SiteHits). exe is
 // as of Attach. Call it while the others are out. Whatever fails, none of them stays.
 // Cost: some 10 us of the process's time a probe, far more while some are hit often.
-func (s *Session) PlaceCold(exe *os.File, sites []int) (*Cold, error) {
+func (g Groups) PlaceCold(exe *os.File, sites []int) (*Cold, error) {
+	s := g.session
 	defer guard.RaisePriority()()
 	c := s.images.newCold(sites)
 	err := s.ready(exe)
 	if err == nil {
-		err = s.placeCold(c)
+		err = s.images.placeCold(c, s.guard)
 	}
 	if err = s.whyFailed(exe, err); err != nil {
 		return nil, fmt.Errorf("put cold probes into process %d (%s): %w", s.process.PID,
-			s.process.Name, errors.Join(err, s.RemoveCold(c)))
+			s.process.Name, errors.Join(err, g.RemoveCold(c)))
 	}
 	return c, nil
 }
 
-func (s *Session) placeCold(c *Cold) error {
-	if err := s.images.check(c.places, (*mapped).untouched); err != nil {
+func (x *images) placeCold(c *Cold, by *guard.Guard) error {
+	if err := x.check(c.places, (*mapped).untouched); err != nil {
 		return err
 	}
-	if err := s.images.put(c.places, s.guard); err != nil {
+	if err := x.put(c.places, by); err != nil {
 		return err
 	}
-	return s.images.check(c.places, (*mapped).standing)
+	return x.check(c.places, (*mapped).standing)
 }
 
 // RemoveCold takes probes of PlaceCold out: they go in and out with the others from now on. Cost:
 // that of uprobe.Mechanism.Removal, once.
-func (s *Session) RemoveCold(list ...*Cold) error {
+func (g Groups) RemoveCold(list ...*Cold) error {
 	defer guard.RaisePriority()()
 	var places []place
 	for _, c := range list {
 		places = append(places, c.places...)
 	}
-	err := s.images.takeOut(places)
+	err := g.session.images.takeOut(places)
 	for _, at := range places {
 		at.mapped.cold = slices.DeleteFunc(at.mapped.cold,
 			func(g *group) bool { return g == at.group })

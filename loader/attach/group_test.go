@@ -21,7 +21,7 @@ func TestColdProbesStay(t *testing.T) {
 	for i := 0; i < sites; i += 2 {
 		cold = append(cold, i)
 	}
-	c, err := s.session.PlaceCold(s.exe, cold)
+	c, err := s.session.Groups().PlaceCold(s.exe, cold)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +52,11 @@ func TestColdProbesStay(t *testing.T) {
 		if after := hits(t, s.session); after != before {
 			t.Errorf("%d hits were not reported in a window", after-before)
 		}
-		changes := s.session.Changes()
+		changes := s.session.Groups().Changes()
 		if err := s.session.Pause(); err != nil {
 			t.Fatal(err)
 		}
-		if change := s.session.Changes().Since(changes); change.Took <= 0 ||
+		if change := s.session.Groups().Changes().Since(changes); change.Took <= 0 ||
 			change.Took > 10*time.Second || change.Probes != sites-len(cold) {
 			t.Errorf("the change: %+v", change)
 		}
@@ -89,11 +89,11 @@ func TestColdProbesStay(t *testing.T) {
 			t.Errorf("site %d, which is hot, has %d hits that were not reported", i, n)
 		}
 	}
-	if err := s.session.RemoveCold(c); err != nil {
+	if err := s.session.Groups().RemoveCold(c); err != nil {
 		t.Fatal(err)
 	}
 	stand(0)
-	if _, err := s.session.PlaceCold(s.exe, cold[:1]); err != nil {
+	if _, err := s.session.Groups().PlaceCold(s.exe, cold[:1]); err != nil {
 		t.Fatal(err)
 	}
 	stand(1)
@@ -117,7 +117,7 @@ func hits(t *testing.T, s *Session) (n uint64) {
 func TestColdProbeOverBreakpoint(t *testing.T) {
 	s := load(t, "/bin/true")
 	s.poke(t, breakpoint)
-	if _, err := s.session.PlaceCold(s.exe, []int{0, 1}); !errors.Is(err, ErrBreakpoint) {
+	if _, err := s.session.Groups().PlaceCold(s.exe, []int{0, 1}); !errors.Is(err, ErrBreakpoint) {
 		t.Errorf("over a breakpoint: %v", err)
 	}
 	if m := s.session.images.executable(); len(m.cold) > 0 || len(m.hot.sites) != len(m.sites) {

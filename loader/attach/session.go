@@ -277,9 +277,6 @@ func (s *Session) Detach() error { return s.takeOut(s.images.in()) }
 // Pause is Detach, but that cold probes stay.
 func (s *Session) Pause() error { return s.takeOut(s.images.hot()) }
 
-// Changes are those of probes so far.
-func (s *Session) Changes() Changes { return s.images.changes }
-
 func (s *Session) takeOut(list []place) error {
 	if !s.attached && len(list) == 0 {
 		return nil
