@@ -639,7 +639,11 @@ func (s *Survey) NoteEnd(addr uint64) (isNew bool) {
 // LookAgain finds out again whether some pieces return, with what is known by now never to return.
 func (s *Survey) LookAgain(pieces []int) {
 	views := make([]view, 32)
+	jumps := make([][]Jump, len(views))
 	for list := range slices.Chunk(pieces, len(views)) {
+		for i, k := range list { // not beside others who note which are reached
+			jumps[i] = s.JumpsFrom(k)
+		}
 		parallel.Each(len(list), func(i int) {
 			v, k := &views[i], list[i]
 			p := &s.File.Code.Pieces[k]
@@ -647,7 +651,7 @@ func (s *Survey) LookAgain(pieces []int) {
 			v.marks = append(v.marks[:0], make([]uint8, len(v.insns))...)
 			if s.marks[k] &^= Returns; len(v.insns) > 0 {
 				v.follow(s, k, s.entries[k])
-				v.noteReached(s.JumpsFrom(k))
+				v.noteReached(jumps[i])
 			}
 		})
 	}
