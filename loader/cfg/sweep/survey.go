@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -530,12 +531,13 @@ func (s *Survey) group() {
 	s.Group = groups
 }
 
-// JumpsFrom are those jumps that a piece has.
+// JumpsFrom are those jumps that a piece has. It reads nothing of jumps but where they are from, so
+// that what else is known of others may be written meanwhile.
 func (s *Survey) JumpsFrom(piece int) []Jump {
-	of := func(j Jump, k int32) int { return cmp.Compare(j.From, k) }
-	from, _ := slices.BinarySearchFunc(s.Jumps, int32(piece), of)
-	to, _ := slices.BinarySearchFunc(s.Jumps[from:], int32(piece)+1, of)
-	return s.Jumps[from : from+to]
+	begin := func(k int) int {
+		return sort.Search(len(s.Jumps), func(i int) bool { return int(s.Jumps[i].From) >= k })
+	}
+	return s.Jumps[begin(piece):begin(piece+1)]
 }
 
 // CallsFrom are those calls that a piece has.
@@ -639,11 +641,7 @@ func (s *Survey) NoteEnd(addr uint64) (isNew bool) {
 // LookAgain finds out again whether some pieces return, with what is known by now never to return.
 func (s *Survey) LookAgain(pieces []int) {
 	views := make([]view, 32)
-	jumps := make([][]Jump, len(views))
 	for list := range slices.Chunk(pieces, len(views)) {
-		for i, k := range list { // not beside others who note which are reached
-			jumps[i] = s.JumpsFrom(k)
-		}
 		parallel.Each(len(list), func(i int) {
 			v, k := &views[i], list[i]
 			p := &s.File.Code.Pieces[k]
@@ -651,7 +649,7 @@ func (s *Survey) LookAgain(pieces []int) {
 			v.marks = append(v.marks[:0], make([]uint8, len(v.insns))...)
 			if s.marks[k] &^= Returns; len(v.insns) > 0 {
 				v.follow(s, k, s.entries[k])
-				v.noteReached(jumps[i])
+				v.noteReached(s.JumpsFrom(k))
 			}
 		})
 	}
