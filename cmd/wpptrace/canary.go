@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/internal/memory"
 	"wpptrace/internal/record"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/requirement"
 	"wpptrace/loader/target"
@@ -16,7 +17,7 @@ import (
 const canaryTime = 50 * time.Millisecond
 
 // sendCanary attaches to a process for a moment. What comes is dropped.
-func sendCanary(pid int, exe *os.File, program *record.Program) (*record.Trial, error) {
+func sendCanary(pid int, exe *os.File, program *traced.Program) (*record.Trial, error) {
 	if _, err := requirement.Privileges(); err != nil {
 		return nil, fmt.Errorf("try probes in process %d: %w: %s", pid, err,
 			requirement.PrivilegesFix)

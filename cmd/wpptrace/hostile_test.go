@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/internal/planreport"
-	"wpptrace/internal/record"
 	"wpptrace/internal/testenv"
+	"wpptrace/internal/traced"
 )
 
 // A container that means harm: its program has a name, a build id, a link to debug information and
@@ -182,8 +182,8 @@ func (w watch) by(pids map[int32]bool) (paths []string) {
 // error, of which FuzzProgram of internal/record says what it is.
 func FuzzProgram(f *testing.F) {
 	testenv.FuzzProgram(f, func(t *testing.T, program *os.File) {
-		if p, err := record.Load(program, "fuzzed", record.Selection{}); err == nil {
-			r := planreport.New(p, "fuzzed", record.Selection{}, nil)
+		if p, err := traced.Load(program, "fuzzed", traced.Selection{}); err == nil {
+			r := planreport.New(p, "fuzzed", traced.Selection{}, nil)
 			must(t, r.WriteText(io.Discard, true))
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
 	"wpptrace/internal/text"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -218,17 +219,17 @@ func (q *planQuery) answerRoutine(w io.Writer, args []string) error {
 }
 
 // plan plans the executable as a recording would.
-func (q *planQuery) plan(exe *os.File, name string, args []string) (*record.Program, error) {
+func (q *planQuery) plan(exe *os.File, name string, args []string) (*traced.Program, error) {
 	q.sel.compiled.Windows = len(args) == 0 && uprobe.Detect().SupportsWindows() == nil
 	if len(args) > 0 {
-		return record.Load(exe, name, q.sel.compiled)
+		return traced.Load(exe, name, q.sel.compiled)
 	}
 	in, err := target.Open(q.pid)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	p, err := record.LoadOf(in, exe, q.sel.compiled)
+	p, err := traced.LoadOf(in, exe, q.sel.compiled)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +243,7 @@ func (q *planQuery) plan(exe *os.File, name string, args []string) (*record.Prog
 // planLibraries plans those libraries that --lib names and that the process has mapped by now, and
 // lists what they are called. needed are the names under which its executable needs some.
 func (q *planQuery) planLibraries(stderr io.Writer,
-	needed []string) (list []*record.Program, called []string, err error) {
+	needed []string) (list []*traced.Program, called []string, err error) {
 	if len(q.sel.libs) == 0 {
 		return nil, nil, nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"wpptrace/internal/record"
+	"wpptrace/internal/traced"
 )
 
 // selectionFlags say which routines are traced, and by what probes are chosen.
@@ -17,7 +17,7 @@ type selectionFlags struct {
 	weights   string   // a snapshot
 	libs      []string // globs
 
-	compiled record.Selection // by check
+	compiled traced.Selection // by check
 }
 
 func (s *selectionFlags) add(f *pflag.FlagSet) {
@@ -46,7 +46,7 @@ func (s *selectionFlags) check() error {
 				"character, [a-z] for one of some", glob)
 		}
 	}
-	s.compiled = record.Selection{Only: only, Not: not, Complete: s.complete, Weights: s.weights,
+	s.compiled = traced.Selection{Only: only, Not: not, Complete: s.complete, Weights: s.weights,
 		Libraries: s.libs}
 	return nil
 }

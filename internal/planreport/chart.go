@@ -3,7 +3,7 @@ package planreport
 import (
 	"io"
 
-	"wpptrace/internal/record"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/plan/chart"
 	"wpptrace/query/names"
 	"wpptrace/query/report"
@@ -15,9 +15,9 @@ type Chart struct {
 	*chart.Chart
 }
 
-// ChartOf charts the one routine of a program that has a name: see record.Program.Routine, whose
+// ChartOf charts the one routine of a program that has a name: see traced.Program.Routine, whose
 // error it returns where there is none, or several are.
-func ChartOf(p *record.Program, name string) (*Chart, error) {
+func ChartOf(p *traced.Program, name string) (*Chart, error) {
 	r, err := p.Routine(name)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 )
 
@@ -20,11 +21,11 @@ func ExampleReport() {
 		log.Fatal(err)
 	}
 	defer file.Close()
-	program, err := record.Load(file, "true", record.Selection{})
+	program, err := traced.Load(file, "true", traced.Selection{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	r := planreport.New(program, "true", record.Selection{}, nil)
+	r := planreport.New(program, "true", traced.Selection{}, nil)
 	r.AddProof(planreport.Faults(program.Plan))
 	var text strings.Builder
 	if err := r.WriteText(&text, false); err != nil {

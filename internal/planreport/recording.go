@@ -7,6 +7,7 @@ import (
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/text"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/figures"
 	"wpptrace/query/names"
@@ -21,7 +22,7 @@ func Summary(p *plan.Plan) string {
 
 // Refused says why nothing of a program, or of a library, is traced that was to be, or why some of
 // it is not; "": there is nothing to say.
-func Refused(p *record.Program) string {
+func Refused(p *traced.Program) string {
 	if refusal := p.Refusal(); refusal != "" {
 		return refusal
 	}
@@ -33,7 +34,7 @@ func Refused(p *record.Program) string {
 
 // Lines sums up a plan for a recording that made this selection, and warns of one that is slower
 // than it might be, or that much is missing in. Cost: debug information is read, for a second.
-func Lines(e record.Planned, sel record.Selection) (lines []string) {
+func Lines(e record.Planned, sel traced.Selection) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	p := e.Program.Plan
 	say("%s", Summary(p))

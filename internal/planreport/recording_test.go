@@ -8,6 +8,7 @@ import (
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 )
@@ -18,7 +19,7 @@ func TestForecast(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := record.Load(f, "bash", record.Selection{})
+	p, err := traced.Load(f, "bash", traced.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/text"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/figures"
@@ -93,7 +94,7 @@ type LeftOut struct {
 // New reports the plan of a program whose file is called name and that was planned with this
 // selection, with those libraries that were added to it; called are the names under which the
 // program needs these. Cost: linear in the program, and in its debug information, which is read.
-func New(p *record.Program, name string, sel record.Selection, called []string) *Report {
+func New(p *traced.Program, name string, sel traced.Selection, called []string) *Report {
 	var f *figures.Figures
 	var c overhead.Forecast
 	parallel.Both(func() { f = figures.Of(p.Plan) },

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wpptrace/internal/testenv"
+	"wpptrace/internal/traced"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
@@ -73,7 +74,7 @@ func (l *live) record(b *testing.B, argv ...string) {
 		b.Fatal(err)
 	}
 	defer exe.Close()
-	program, err := Load(exe, c.Process.Name, Selection{})
+	program, err := traced.Load(exe, c.Process.Name, traced.Selection{})
 	if err != nil {
 		b.Fatal(err)
 	}

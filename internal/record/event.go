@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/traced"
 )
 
 // An Event is something that happens during a recording: one of the types below. A handler is
@@ -42,7 +43,7 @@ type NotSampled struct{ Err error }
 
 // Planned says which probes a recording takes. Nothing has touched the process yet.
 type Planned struct {
-	Program *Program
+	Program *traced.Program
 	// Removal is how long it takes on this kernel to take the probes out.
 	Removal time.Duration
 }
@@ -95,7 +96,7 @@ type ForksCounted struct {
 // LibraryAdded says that a library is traced from here on.
 type LibraryAdded struct {
 	Path    string
-	Program *Program
+	Program *traced.Program
 }
 
 // LibraryLeftOut says that a library is external code, which the selection names, and why.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"wpptrace/internal/traced"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
@@ -21,8 +22,7 @@ const (
 	sampleTime   = 1200 * time.Millisecond
 )
 
-// hotRoutines chooses the routines of an image to trace, by where samples of a process are. nil
-// chooses none.
+// hotRoutines is the traced.Chooser that goes by where samples of a process are.
 type hotRoutines struct {
 	process  *target.Process
 	sampling *sampling
@@ -35,7 +35,7 @@ type sampledAddress struct{ addr, samples uint64 }
 // samples are those in a file's image; nil: there are too few, or none are taken. It waits until
 // the process has been sampled for sampleTime.
 func (h *hotRoutines) samples(f *os.File, im *image.Image) (list []sampledAddress) {
-	if h == nil || h.sampling.err != nil {
+	if h.sampling.err != nil {
 		return nil
 	}
 	id, err := target.IDOf(f)
@@ -56,13 +56,21 @@ func (h *hotRoutines) samples(f *os.File, im *image.Image) (list []sampledAddres
 	return list
 }
 
-// routines are those of a file to trace; nil: all, for it is small, or there are too few samples.
-func (h *hotRoutines) routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool {
+// Addresses are those that samples were at; nil: there are too few samples.
+func (h *hotRoutines) Addresses(f *os.File, im *image.Image) (list []uint64) {
+	for _, s := range h.samples(f, im) {
+		list = append(list, s.addr)
+	}
+	return list
+}
+
+// Routines are those of a file to trace; nil: all, for it is small, or there are too few samples.
+func (h *hotRoutines) Routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool {
 	blocks := 0
 	for _, routine := range c.Routines {
 		blocks += len(routine.Blocks)
 	}
-	if blocks <= fewBlocks && codeOf(c.Image) < large {
+	if blocks <= fewBlocks && !traced.IsLarge(c.Image) {
 		return nil
 	}
 	list := h.samples(f, c.Image)

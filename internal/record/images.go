@@ -6,6 +6,7 @@ import (
 	"path"
 
 	"wpptrace/decoder"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
@@ -13,7 +14,7 @@ import (
 // images are the executable of a process and those of its libraries that are traced. Their probes
 // go in together; a library is added when the process has mapped it.
 type images struct {
-	program   *Program
+	program   *traced.Program
 	exe       *os.File
 	session   *attach.Session
 	decoder   *decoder.Decoder
@@ -62,7 +63,7 @@ func (m *images) addLibraries() error {
 }
 
 // planLibrary makes a library the plan's last part.
-func (m *images) planLibrary(lib target.Library) (*Program, error) {
+func (m *images) planLibrary(lib target.Library) (*traced.Program, error) {
 	if err := m.session.MayAdd(); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (m *images) planLibrary(lib target.Library) (*Program, error) {
 }
 
 // addLibrary has the last part of the plan decoded and probed.
-func (m *images) addLibrary(made *Program) error {
+func (m *images) addLibrary(made *traced.Program) error {
 	m.troubles.notePassedOver(made.Image)
 	if err := m.decoder.Grow(); err != nil {
 		return err

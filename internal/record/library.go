@@ -1,12 +1,11 @@
 package record
 
 import (
-	"cmp"
 	"os"
 	"path"
 	"slices"
 
-	"wpptrace/loader/attach"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 )
@@ -14,7 +13,7 @@ import (
 // libraries are the shared libraries of a process that have been looked at.
 type libraries struct {
 	process   *target.Process
-	selection Selection
+	selection traced.Selection
 	needed    []string // by the executable
 	seen      []target.Library
 	matched   map[string]bool // globs of the selection that have named a library
@@ -28,7 +27,7 @@ type soname struct {
 	name    string
 }
 
-func newLibraries(p *target.Process, s Selection, needed []string) *libraries {
+func newLibraries(p *target.Process, s traced.Selection, needed []string) *libraries {
 	return &libraries{process: p, selection: s, needed: needed, matched: map[string]bool{}}
 }
 
@@ -61,7 +60,7 @@ func (l *libraries) next() ([]target.Library, error) {
 func (l *libraries) wants(lib target.Library) bool {
 	called := l.called(lib)
 	for _, glob := range l.selection.Libraries {
-		if names(glob, called) {
+		if traced.MatchesLibrary(glob, called...) {
 			l.matched[glob] = true
 		}
 	}
@@ -102,19 +101,13 @@ func (l *libraries) sonameOf(lib target.Library) string {
 func (l *libraries) forget(lib target.Library) { l.seen = slices.DeleteFunc(l.seen, lib.Same) }
 
 // open plans a library. Its file is the last of l.files then.
-func (l *libraries) open(lib target.Library) (*Program, error) {
+func (l *libraries) open(lib target.Library) (*traced.Program, error) {
 	f, err := l.process.OpenLibrary(lib)
 	if err != nil {
 		return nil, err
 	}
-	selection := l.selection
-	selection.image = path.Base(lib.Path) + ":"
-	var refused error
-	made, err := loadAround(func(im *image.Image) (list []attach.Obstacle) {
-		list, refused = attach.LibraryObstacles(l.process, im, f)
-		return list
-	}, f, path.Base(lib.Path), selection)
-	if err = cmp.Or(err, refused); err != nil {
+	made, err := traced.LoadLibrary(l.process, f, path.Base(lib.Path), l.selection)
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -139,7 +132,7 @@ func (l *libraries) close() {
 
 // Libraries are the plans of libraries that a process has mapped.
 type Libraries struct {
-	Programs  []*Program
+	Programs  []*traced.Program
 	LeftOut   []LibraryLeftOut
 	Unmatched []string // globs of the selection that name none
 	Called    []string // what those are called that the selection names
@@ -147,7 +140,7 @@ type Libraries struct {
 
 // PlanLibraries plans those libraries that a selection names and that a process has mapped by now,
 // each by itself. needed are the names under which its executable needs some.
-func PlanLibraries(p *target.Process, s Selection, needed []string) (*Libraries, error) {
+func PlanLibraries(p *target.Process, s traced.Selection, needed []string) (*Libraries, error) {
 	l := newLibraries(p, s, needed)
 	defer l.close()
 	list, err := l.next()

@@ -13,6 +13,7 @@ import (
 
 	"wpptrace/compress/spill"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
@@ -33,7 +34,7 @@ type Options struct {
 	// Threads are the threads to record; none: all.
 	Threads []int
 	// Selection says which routines are traced.
-	Selection Selection
+	Selection traced.Selection
 
 	// Output is the snapshot's file; "": SnapshotName. What was there becomes Output.old.
 	Output string
@@ -97,9 +98,9 @@ const LeastMemory = 64 << 20
 type Shared interface {
 	// Guard owns the probes of all.
 	Guard() *guard.Guard
-	// Load is LoadOf, of a program that is recordable. The file stays the recording's. born: see
-	// Options.
-	Load(p *target.Process, exe *os.File, s Selection, born bool) (*Program, error)
+	// Load is traced.LoadOf, of a program that is recordable. The file stays the recording's. born:
+	// see Options.
+	Load(p *target.Process, exe *os.File, s traced.Selection, born bool) (*traced.Program, error)
 	// Meter returns a meter of its own for a session.
 	Meter(s *attach.Session, log *slog.Logger) *overhead.Meter
 }
@@ -109,8 +110,9 @@ type alone struct{}
 
 func (alone) Guard() *guard.Guard { return nil }
 
-func (alone) Load(p *target.Process, exe *os.File, s Selection, _ bool) (*Program, error) {
-	return LoadOf(p, exe, s)
+func (alone) Load(p *target.Process, exe *os.File, s traced.Selection,
+	_ bool) (*traced.Program, error) {
+	return traced.LoadOf(p, exe, s)
 }
 
 func (alone) Meter(s *attach.Session, log *slog.Logger) *overhead.Meter {

@@ -13,6 +13,7 @@ import (
 	"wpptrace/compress/sequitur"
 	"wpptrace/decoder"
 	"wpptrace/internal/testenv"
+	"wpptrace/internal/traced"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
 )
@@ -43,7 +44,7 @@ func (discard) LeaveRoutine()               {}
 func (discard) NewPath(int, uint64, uint64) {}
 func (discard) Mark(ops.Mark, uint64)       {}
 
-func measurePipeline(b *testing.B, program *Program, events []wire.Event) {
+func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	d, err := decoder.New(program.Plan, nil)
@@ -97,7 +98,7 @@ func measurePipeline(b *testing.B, program *Program, events []wire.Event) {
 }
 
 // recordEvents runs a program of one thread and returns the events that its probes make.
-func recordEvents(b *testing.B, argv []string, input string) (*Program, []wire.Event) {
+func recordEvents(b *testing.B, argv []string, input string) (*traced.Program, []wire.Event) {
 	c, err := zoo.Start(argv, input)
 	if err != nil {
 		b.Fatal(err)
@@ -108,7 +109,7 @@ func recordEvents(b *testing.B, argv []string, input string) (*Program, []wire.E
 		b.Fatal(err)
 	}
 	defer exe.Close()
-	p, err := Load(exe, c.Process.Name, Selection{})
+	p, err := traced.Load(exe, c.Process.Name, traced.Selection{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
@@ -21,7 +22,7 @@ type Result struct {
 	Path     string // of its file
 	Written  bool   // there is such a file; else an error says why not
 	FileSize uint64 // bytes
-	Program  *Program
+	Program  *traced.Program
 	Losses   Losses
 
 	CPUTime time.Duration // that the process has used while it was recorded

@@ -20,6 +20,7 @@ import (
 	"wpptrace/decoder"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/remedy"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/privilege"
 	"wpptrace/loader/requirement"
@@ -33,7 +34,7 @@ type Recorder struct {
 	options Options
 	handle  func(Event)
 	exe     *os.File // read until the last snapshot is written: source lines come last
-	program *Program
+	program *traced.Program
 	session *attach.Session
 	decoder *decoder.Decoder
 	streams *spill.Recording
@@ -84,7 +85,7 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 	}
 	r.sampling = beginSampling(&r.options, handle)
 	if r.sampling != nil && o.Overhead > 0 && o.Child == nil && !o.Stands {
-		r.options.Selection.hot = &hotRoutines{r.options.Process, r.sampling, handle}
+		r.options.Selection.Chooser = &hotRoutines{r.options.Process, r.sampling, handle}
 	}
 	if err := r.load(); err != nil {
 		r.sampling.close()
@@ -106,7 +107,7 @@ func (r *Recorder) unmatched() []string {
 	}
 	return slices.DeleteFunc(slices.Clone(r.options.Selection.Libraries), func(glob string) bool {
 		return slices.ContainsFunc(r.program.Image.Needed,
-			func(name string) bool { return names(glob, []string{name}) })
+			func(name string) bool { return traced.MatchesLibrary(glob, name) })
 	})
 }
 
@@ -271,8 +272,8 @@ func (r *Recorder) forecast() (now load, err error) {
 		r.usage.meter.Forecast = f.SlowDown(overhead.UsualTime)
 	}
 	r.sampling.take()
-	traced := r.sampling.traced(r.program.Plan, r.images.ids)
-	r.handle(Forecast{f, now.wants, traced, len(r.program.Plan.Sites)})
+	share := r.sampling.traced(r.program.Plan, r.images.ids)
+	r.handle(Forecast{f, now.wants, share, len(r.program.Plan.Sites)})
 	return now, nil
 }
 
@@ -452,7 +453,7 @@ func (r *Recorder) Process() *target.Process { return r.options.Process }
 func (r *Recorder) Path() string { return r.options.Output }
 
 // Program is the program of the process.
-func (r *Recorder) Program() *Program { return r.program }
+func (r *Recorder) Program() *traced.Program { return r.program }
 
 // gone replaces an error by a plainer one where the process has ended.
 func gone(p *target.Process, err error) error {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"wpptrace/internal/traced"
 )
 
 // TestFailedBeginLeavesNoFile: a recording that fails to begin leaves no file open, those of
@@ -33,7 +35,7 @@ func TestFailedBeginLeavesNoFile(t *testing.T) {
 			s := startServer(t)
 			o := Options{Process: openSubject(t, s), Output: filepath.Join(dir, "x.wpp"),
 				Raw:       filepath.Join(dir, c.raw),
-				Selection: Selection{Libraries: []string{"libc.so*"}}}
+				Selection: traced.Selection{Libraries: []string{"libc.so*"}}}
 			before := openFiles(t)
 			r, err := start(t.Context(), o, func(e Event) {
 				if _, ok := e.(LibraryAdded); ok {

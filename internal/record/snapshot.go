@@ -11,13 +11,14 @@ import (
 	"wpptrace/compress/wpp/samples"
 	windowed "wpptrace/compress/wpp/windows"
 	"wpptrace/decoder"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
 
 // snapshots are what is made of a recording, in its middle and at its end.
 type snapshots struct {
-	program  *Program
+	program  *traced.Program
 	decoder  *decoder.Decoder
 	threads  *threads
 	figures  func() wpp.Figures

@@ -6,6 +6,7 @@ import (
 
 	"wpptrace/compress/spill"
 	"wpptrace/internal/testenv"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
@@ -29,7 +30,8 @@ func openSubject(t *testing.T, s *testenv.Subject) *target.Process {
 
 // newRecorder begins to decode and compress what a session reports, nil: nothing is attached. It
 // writes nothing.
-func newRecorder(t testing.TB, o Options, program *Program, session *attach.Session) *Recorder {
+func newRecorder(t testing.TB, o Options, program *traced.Program,
+	session *attach.Session) *Recorder {
 	t.Helper()
 	completed := o.withDefaults()
 	r := &Recorder{
@@ -47,7 +49,7 @@ func recordSubject(t *testing.T, s *testenv.Subject, tids ...int) *Recorder {
 	exe, err := p.Executable()
 	must(t, err)
 	t.Cleanup(func() { exe.Close() })
-	program, err := Load(exe, p.Name, Selection{})
+	program, err := traced.Load(exe, p.Name, traced.Selection{})
 	must(t, err)
 	session, err := attach.Load(p, program.Image, program.Plan,
 		attach.Options{Ring: os.Getpagesize()})

@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/bpf/wire"
 	"wpptrace/internal/testenv"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -25,7 +26,7 @@ func offline(t *testing.T) *Recorder {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	p, err := Load(f, "true", Selection{})
+	p, err := traced.Load(f, "true", traced.Selection{})
 	must(t, err)
 	return newRecorder(t, Options{Process: self}, p, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"wpptrace/compress/spill"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/remedy"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
@@ -28,7 +29,7 @@ type Trial struct {
 // Try puts the probes of a program into a process for a moment, and takes them out again. What is
 // recorded is dropped. exe is what the program was loaded from, ring the size of the buffer between
 // kernel and wpptrace, in bytes.
-func Try(p *target.Process, exe *os.File, program *Program, ring int,
+func Try(p *target.Process, exe *os.File, program *traced.Program, ring int,
 	long time.Duration) (*Trial, error) {
 	if err := program.CheckRecordable(p.File); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
@@ -30,7 +31,7 @@ const mostCached = 8
 // A cachedProgram is a program that was read before, or why it cannot be recorded.
 type cachedProgram struct {
 	file    unix.Stat_t
-	program *record.Program
+	program *traced.Program
 	exe     *os.File // what the program is read from still
 	err     error
 }
@@ -40,10 +41,10 @@ type errUnrecordable struct{ error }
 
 func (e errUnrecordable) Unwrap() error { return e.error }
 
-// Load is record.LoadOf, but that what was read before is not read again, and that a program is
+// Load is traced.LoadOf, but that what was read before is not read again, and that a program is
 // recordable. A process that is born has the probes of the plan already.
-func (s *shared) Load(p *target.Process, exe *os.File, sel record.Selection,
-	born bool) (*record.Program, error) {
+func (s *shared) Load(p *target.Process, exe *os.File, sel traced.Selection,
+	born bool) (*traced.Program, error) {
 	name := p.File
 	var now unix.Stat_t
 	if err := unix.Fstat(int(exe.Fd()), &now); err != nil {
@@ -69,7 +70,7 @@ func (s *shared) Load(p *target.Process, exe *os.File, sel record.Selection,
 }
 
 func newCached(p *target.Process, exe *os.File,
-	sel record.Selection) (made cachedProgram, err error) {
+	sel traced.Selection) (made cachedProgram, err error) {
 	name := p.File
 	// the recording's is closed with it
 	own, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", exe.Fd()))
@@ -77,7 +78,7 @@ func newCached(p *target.Process, exe *os.File,
 		return made, fmt.Errorf("open %s: %w", name, err)
 	}
 	made.exe = own
-	made.program, made.err = record.LoadOf(p, own, sel)
+	made.program, made.err = traced.LoadOf(p, own, sel)
 	if made.err == nil {
 		made.err = made.program.CheckRecordable(name)
 	}

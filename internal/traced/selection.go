@@ -1,4 +1,4 @@
-package record
+package traced
 
 import (
 	"encoding/hex"
@@ -39,9 +39,22 @@ type Selection struct {
 	// Others says that other programs are recorded too: an expression may be meant for one of them.
 	Others bool
 
-	// hot are the routines to trace of a large image where neither Only nor Not says that; nil: all
-	hot   *hotRoutines
+	// Chooser chooses the routines to trace of a large image where neither Only nor Not says that;
+	// nil: all are.
+	Chooser Chooser
+
 	image string // the library's name and a colon; "": the executable
+}
+
+// A Chooser chooses the routines of an image to trace. The loading of the image calls its methods,
+// on its own goroutine, and waits for them.
+type Chooser interface {
+	// Addresses are link-time addresses in an image that is large: those of its routines are
+	// recovered that they are in, with what these depend on. nil: all are. The image is read from
+	// the file.
+	Addresses(f *os.File, im *image.Image) []uint64
+	// Routines are those to trace of the routines that were recovered; nil: all.
+	Routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool
 }
 
 // options applies the selection to a program.
@@ -53,11 +66,11 @@ func (s Selection) options(f *os.File, c *cfg.Program, name string) (planner.Opt
 		return planner.Options{}, err
 	}
 	if len(s.Only)+len(s.Not) == 0 {
-		if s.hot == nil {
+		if s.Chooser == nil {
 			return o, nil
 		}
-		if hot := s.hot.routines(f, c); hot != nil {
-			o.Select = func(r *cfg.Routine) bool { return hot[r] }
+		if chosen := s.Chooser.Routines(f, c); chosen != nil {
+			o.Select = func(r *cfg.Routine) bool { return chosen[r] }
 		}
 		return o, nil
 	}
@@ -163,11 +176,13 @@ func (s Selection) matchesAny(re *regexp.Regexp, p *plan.Plan) bool {
 
 // Wants reports whether the selection names a library, by any of what it is called.
 func (s Selection) Wants(called ...string) bool {
-	return slices.ContainsFunc(s.Libraries, func(glob string) bool { return names(glob, called) })
+	return slices.ContainsFunc(s.Libraries,
+		func(glob string) bool { return MatchesLibrary(glob, called...) })
 }
 
-// names reports whether a glob matches any of what a library is called, or the base name of that.
-func names(glob string, called []string) bool {
+// MatchesLibrary reports whether a glob of Selection.Libraries matches any of what a library is
+// called, or the base name of that.
+func MatchesLibrary(glob string, called ...string) bool {
 	return slices.ContainsFunc(called, func(name string) bool {
 		base, _ := path.Match(glob, path.Base(name))
 		whole, _ := path.Match(glob, name)

@@ -1,4 +1,4 @@
-package record
+package traced
 
 import (
 	"errors"
@@ -25,7 +25,9 @@ int (*volatile pointer)(int) = both;
 int main(int c, char **v) { return calls(c) + pointer(c) == 0; }
 `
 	f, err := os.Open(testenv.CompileC(t, code, "-g", "-O1"))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer f.Close()
 	load := func(only string) (*Program, error) {
 		return Load(f, "prog", Selection{Only: []*regexp.Regexp{regexp.MustCompile(only)}})
@@ -49,7 +51,9 @@ int main(int c, char **v) { return calls(c) + pointer(c) == 0; }
 	}
 	both := []*regexp.Regexp{regexp.MustCompile("^both$")}
 	p, err := load("^both$")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if into := p.InlinedElsewhere(both, 1<<20); !slices.Equal(into, []string{"calls"}) {
 		t.Errorf("both is inlined into %q", into)
 	}

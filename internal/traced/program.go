@@ -1,6 +1,7 @@
-package record
+package traced
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -73,6 +74,22 @@ func LoadOf(in *target.Process, exe *os.File, sel Selection) (*Program, error) {
 		list, _ := attach.Obstacles(in, im, exe) // what it fails for, attaching fails for
 		return list
 	}, exe, in.File, sel)
+}
+
+// LoadLibrary is Load for a library that a process has mapped, and whose file is open. Routines
+// that cannot be traced in the process are left out; it fails where attach.LibraryObstacles does.
+// name is the base name: expressions of the selection that begin with it and a colon count too.
+func LoadLibrary(in *target.Process, f *os.File, name string, sel Selection) (*Program, error) {
+	sel.image = name + ":"
+	var refused error
+	p, err := loadAround(func(im *image.Image) (list []attach.Obstacle) {
+		list, refused = attach.LibraryObstacles(in, im, f)
+		return list
+	}, f, name, sel)
+	if err = cmp.Or(err, refused); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // loadAround is Load, but that routines are left out that obstacles are in.

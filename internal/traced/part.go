@@ -1,4 +1,4 @@
-package record
+package traced
 
 import (
 	"os"
@@ -24,22 +24,22 @@ const usualPerProbe, mostPerProbe = 50, 80
 // they depend on. An expression that matches nothing is a mistake. So many routines that there
 // cannot be enough probes are refused before anything is recovered.
 func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Program, error) {
-	code := codeOf(im)
-	if code >= large && len(s.Only)+len(s.Not) == 0 {
-		if samples := s.hot.samples(f, im); samples != nil {
+	if s.Chooser != nil && IsLarge(im) && len(s.Only)+len(s.Not) == 0 {
+		if addresses := s.Chooser.Addresses(f, im); addresses != nil {
 			return recovery.Part(im, func(r recovery.Candidate) bool {
-				return slices.ContainsFunc(samples, func(at sampledAddress) bool {
+				return slices.ContainsFunc(addresses, func(at uint64) bool {
 					return slices.ContainsFunc(r.Ranges,
-						func(x [2]uint64) bool { return x[0] <= at.addr && at.addr < x[1] })
+						func(x [2]uint64) bool { return x[0] <= at && at < x[1] })
 				})
 			})
 		}
 	}
+	code := codeOf(im)
 	if len(s.Only) == 0 && code/mostPerProbe > plan.MaxSites {
 		return nil, remedy.Errorf(remedy.FewerProbes, "plan %s: %d MB of code need some %d "+
 			"probes, %d are possible", name, code>>20, code/usualPerProbe, plan.MaxSites)
 	}
-	if code < large || len(s.Only) == 0 {
+	if !IsLarge(im) || len(s.Only) == 0 {
 		c, err := recovery.Recover(im)
 		if err == nil && !s.mayMiss() {
 			err = checkMatches(slices.Concat(s.Only, s.Not), c, name)
@@ -70,6 +70,10 @@ func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Progr
 	}
 	return nil, checkMatches(unmet, namesOf(im, c), name)
 }
+
+// IsLarge reports whether an image has so much code, from 8 MB on, that no more of it is recovered
+// than is needed.
+func IsLarge(im *image.Image) bool { return codeOf(im) >= large }
 
 // codeOf is how many bytes of code an image has.
 func codeOf(im *image.Image) (n int) {
