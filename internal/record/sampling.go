@@ -29,7 +29,8 @@ type sampling struct {
 	files   map[target.FileID]*sampledFile
 	began   time.Time
 	next    time.Time // that samples are taken out of the kernel
-	err     error     // that ended it
+	paused  bool
+	err     error // that ended it
 	hot     hottest
 }
 
@@ -101,19 +102,22 @@ func newSampling(s *sample.Sampler, log *slog.Logger) *sampling {
 // count as its own.
 func (s *sampling) pause() {
 	if s != nil && s.err == nil {
+		s.paused = true
 		s.end(s.sampler.Pause())
 	}
 }
 
 func (s *sampling) resume() {
 	if s != nil && s.err == nil {
+		s.paused = false
 		s.end(s.sampler.Resume())
 	}
 }
 
-// keep takes samples out of the kernel, if it is time.
+// keep takes samples out of the kernel, if it is time. It takes none during a pause: a window may
+// be open then, and to take them can block for long.
 func (s *sampling) keep() {
-	if s != nil && time.Now().After(s.next) {
+	if s != nil && !s.paused && time.Now().After(s.next) {
 		s.take()
 	}
 }
@@ -124,6 +128,10 @@ func (s *sampling) take() {
 	}
 	s.next = time.Now().Add(samplePause)
 	c, err := s.sampler.Take()
+	if err != nil {
+		s.end(err)
+		return
+	}
 	s.counts.Add(c)
 	for id, i := range c.Images {
 		if s.files[id] == nil && len(s.files) < mostFiles {
@@ -131,7 +139,6 @@ func (s *sampling) take() {
 			s.files[id] = newSampledFile(f, i.Name)
 		}
 	}
-	s.end(err)
 }
 
 func newSampledFile(f *os.File, name string) *sampledFile {
@@ -151,10 +158,12 @@ func newSampledFile(f *os.File, name string) *sampledFile {
 	})}
 }
 
-// end ends sampling after an error. What was counted up to then stays.
+// end ends sampling after an error, and nothing interrupts the process any more; nil: it goes on.
+// What was counted up to then stays.
 func (s *sampling) end(err error) {
 	if s.err = err; err != nil {
 		s.log.Warn("sampling is over", "why", err)
+		s.sampler.Close()
 	}
 }
 

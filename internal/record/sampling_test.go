@@ -1,8 +1,15 @@
 package record
 
 import (
+	"errors"
+	"log/slog"
 	"os"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"wpptrace/internal/record/sample"
 	"wpptrace/internal/testenv"
@@ -74,4 +81,68 @@ func TestProfileIsACopy(t *testing.T) {
 	if p.Total() != 2 || p.JIT[0].Names["f"] != 1 {
 		t.Errorf("%+v", p)
 	}
+}
+
+// TestNoSamplesAreTakenDuringAPause: a window may be open then.
+func TestNoSamplesAreTakenDuringAPause(t *testing.T) {
+	s := &sampling{paused: true} // without a sampler: to take samples would panic
+	s.keep()
+}
+
+// TestFailedTake: what was counted before samples could not be taken stays, and sampling ends:
+// nothing interrupts the process any more.
+func TestFailedTake(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it samples a process")
+	}
+	before := events(t)
+	p, err := target.Open(os.Getpid())
+	must(t, err)
+	defer p.Close()
+	sampler, err := sample.Start(p, sample.Options{})
+	if errors.Is(err, sample.ErrNotAllowed) {
+		t.Skip(err)
+	}
+	must(t, err)
+	s := newSampling(sampler, slog.New(slog.DiscardHandler))
+	defer s.close()
+	s.take()
+	period := s.counts.Period
+	if s.err != nil || period == 0 {
+		t.Fatalf("period %v, error %v", period, s.err)
+	}
+	clocks := events(t)
+	if len(clocks) == len(before) {
+		t.Fatal("there is no clock")
+	}
+	null, err := os.Open(os.DevNull)
+	must(t, err)
+	defer null.Close()
+	// the period of one cannot be changed any more
+	i := slices.IndexFunc(clocks, func(fd int) bool { return !slices.Contains(before, fd) })
+	must(t, unix.Dup3(int(null.Fd()), clocks[i], unix.O_CLOEXEC))
+	const renewed = 600 * time.Millisecond // the periods change after half a second
+	time.Sleep(renewed)
+	s.take()
+	if s.err == nil || s.counts.Period != period {
+		t.Errorf("period %v, want %v, error %v", s.counts.Period, period, s.err)
+	}
+	if left := events(t); len(left) != len(before) {
+		t.Errorf("%d clocks are left", len(left)-len(before))
+	}
+}
+
+// events are the perf events that this process has open.
+func events(t *testing.T) (list []int) {
+	t.Helper()
+	const dir = "/proc/self/fd/"
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		to, _ := os.Readlink(dir + e.Name()) // that of the directory itself is closed
+		if fd, err := strconv.Atoi(e.Name()); err == nil && to == "anon_inode:[perf_event]" {
+			list = append(list, fd)
+		}
+	}
+	return list
 }
