@@ -1,19 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
-	"strconv"
-	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
+	"wpptrace/internal/recordreport"
 	"wpptrace/internal/statusline"
 	"wpptrace/internal/text"
 	"wpptrace/query/names"
@@ -27,7 +23,7 @@ type printer struct {
 	attached bool // to a process that was at work already
 	report   io.Writer
 	errs     *statusline.Line
-	paths    uint64 // in the live line that was shown last
+	live     recordreport.Live
 	log      *slog.Logger
 	prepared func() bool // called when probes stand
 	err      error       // the first of printing
@@ -82,14 +78,14 @@ func (p *printer) handle(event record.Event) {
 		p.insist("what %s forks is slowed down, too, until probes go out, for it has copies of "+
 			"them: %s", p.process(), errorText(e.Err))
 	case record.ForksCounted:
-		p.say("%s", forksText(p.process(), e))
+		p.say("%s", recordreport.Forks(p.process(), e))
 	case record.LibraryAdded:
 		p.say("%s: %s", names.Printable(e.Path), planreport.Summary(e.Program.Plan))
 		if refused := planreport.Refused(e.Program); refused != "" {
 			p.say("%s", refused)
 		}
 	case record.LibraryLeftOut:
-		p.insist("%s", libraryLeftOutText(e))
+		p.insist("%s", recordreport.LeftOut(e, oneLine))
 	case record.LetGoOn:
 		p.insist("%s, which was held because it had loaded code, was let go on by a SIGCONT too "+
 			"early: what it did meanwhile is not recorded", p.process())
@@ -100,7 +96,7 @@ func (p *printer) handle(event record.Event) {
 	case record.SnapshotFailed:
 		p.insist("%s", errorText(e.Err))
 	case record.Progress:
-		p.errs.Show(func(since time.Duration) string { return p.statusText(e.Status(), since) })
+		p.errs.Show(func(since time.Duration) string { return p.live.Line(e.Status(), since) })
 	case record.Ended:
 		p.ended(e)
 	default:
@@ -115,7 +111,7 @@ func (p *printer) window(event record.Event) {
 		p.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced "+
 			"in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however "+
 			"slow",
-			p.flags.overhead, e.Window, nextWindowText(e.Wait, e.Left))
+			p.flags.overhead, e.Window, recordreport.NextWindow(e.Wait, e.Left))
 	case record.WindowClosed:
 		p.log.Debug("a window has ended", "windows", e.Windows, "overhead", text.Share(e.Overhead))
 	case record.RareSitesCounted:
@@ -155,31 +151,10 @@ func (p *printer) endText(e record.Ended) string {
 	case record.Failed:
 		return errorText(e.Err) + ": tracing ended"
 	}
-	if p.attached || e.StatusKnown && isNews(e.Status) {
-		return p.exitText(e)
+	if p.attached || e.StatusKnown && recordreport.IsNews(e.Status) {
+		return recordreport.Exit(p.process(), e)
 	}
 	return ""
-}
-
-// isNews reports whether a command has ended in a way that a shell says something about.
-func isNews(s unix.WaitStatus) bool {
-	return s.Signaled() && s.Signal() != unix.SIGINT && s.Signal() != unix.SIGPIPE
-}
-
-// exitText says how the process has come to its end.
-func (p *printer) exitText(e record.Ended) string {
-	switch status := e.Status; {
-	case e.StatusKnown && status.Signaled():
-		text := fmt.Sprintf("%s was killed by %s", p.process(),
-			cmp.Or(unix.SignalName(status.Signal()), fmt.Sprintf("signal %d", status.Signal())))
-		if status.Signal() == unix.SIGXFSZ {
-			text += ": it wrote a larger file than ulimit -f allows"
-		}
-		return text
-	case e.StatusKnown && status.ExitStatus() > 0:
-		return fmt.Sprintf("%s has exited with status %d", p.process(), status.ExitStatus())
-	}
-	return p.process() + " has exited"
 }
 
 // handleFollowed prints an event of the recording of several processes.
@@ -194,7 +169,7 @@ func (p *printer) handleFollowed(event follow.Event) {
 	case follow.Began:
 		p.say("recording process %d (%s) to %s", e.PID, e.Name, e.Path)
 	case follow.NotFollowed:
-		p.say("%s", notFollowedText(p.process(), e.PIDs))
+		p.say("%s", recordreport.NotFollowed(p.process(), e.PIDs))
 	case follow.Unrecorded:
 		p.insist("process %d (%s) is not recorded: %s", e.PID, e.Name, p.unrecordedText(e.Err))
 	case follow.Recorded:
@@ -216,21 +191,6 @@ func (p *printer) handleFollowed(event follow.Event) {
 	}
 }
 
-// notFollowedText says that those processes are not followed that another had started before.
-func notFollowedText(process string, pids []int) string {
-	const most = 5 // that are listed
-	var list []string
-	for _, pid := range pids[:min(len(pids), most)] {
-		list = append(list, strconv.Itoa(pid))
-	}
-	if len(pids) > most {
-		list = append(list, "...")
-	}
-	return fmt.Sprintf("%s had started %d others before (%s), which are not followed: -p records "+
-		"one of them",
-		process, len(pids), strings.Join(list, ", "))
-}
-
 // followEndText says why all recordings end; "": all processes have ended.
 func (p *printer) followEndText(r record.Reason) string {
 	switch r {
@@ -244,71 +204,11 @@ func (p *printer) followEndText(r record.Reason) string {
 	return ""
 }
 
-// statusText is the live line of a recording. since is how long it is that the one before was
-// shown.
-func (p *printer) statusText(s record.Status, since time.Duration) string {
-	line := fmt.Sprintf("%.0fs  ", s.Duration.Seconds())
-	if s.Windows > 0 {
-		line += fmt.Sprintf("%s  %s paths  overhead %s  lost %d", text.Count(s.Windows, "window"),
-			text.Short(float64(s.Paths)), text.Share(s.Overhead), s.Lost)
-	} else {
-		line += fmt.Sprintf("%s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
-			text.Short(float64(s.Paths-p.paths)/since.Seconds()), 100*s.Ring,
-			text.Short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)), s.Lost)
-		if s.SlowDownKnown {
-			line += "  slow-down " + s.SlowDown.String()
-		}
-	}
-	if s.Hottest != "" {
-		const width = 30
-		line += fmt.Sprintf("  hottest %s %.0f%%", names.Fit(s.Hottest, width),
-			100*s.HottestShare.Value())
-	}
-	p.paths = s.Paths
-	return line
-}
-
-// nextWindowText says when the next window may begin, of a recording that goes on for so long, 0 if
-// nobody knows; nothing where that is soon.
-func nextWindowText(wait, left time.Duration) string {
-	const soon = time.Second
-	switch {
-	case wait <= soon:
-		return ""
-	case left > 0 && wait > left:
-		return fmt.Sprintf(", the next in some %.0f s at its present load, when -d is over",
-			wait.Seconds())
-	default:
-		return fmt.Sprintf(", the next in some %.0f s", wait.Seconds())
-	}
-}
-
 // unmatchedText says of a glob that it names no library so far, before the recording.
 func (p *printer) unmatchedText(glob string) string {
 	if p.attached {
-		return unmatchedText(glob, p.pid)
+		return recordreport.Unmatched(glob, p.pid)
 	}
 	return fmt.Sprintf("--lib %q names no library that %s is linked with: it is traced if the "+
 		"program loads it later", glob, p.name)
-}
-
-// unmatchedText says of a glob that it has named no library so far.
-func unmatchedText(glob string, pid int) string {
-	return fmt.Sprintf("--lib %q names no library that process %d has loaded so far", glob, pid)
-}
-
-// libraryLeftOutText says why a library that --lib names is not traced.
-func libraryLeftOutText(e record.LibraryLeftOut) string {
-	return fmt.Sprintf("%s is not traced: %s", names.Printable(e.Path), oneLine(e.Err))
-}
-
-// forksText says what has become of the processes that one has started.
-func forksText(process string, e record.ForksCounted) string {
-	line := fmt.Sprintf("%s has started %s, not recorded", process,
-		text.Count(uint64(e.Started), "other"))
-	if e.Copies == 0 {
-		return line
-	}
-	return fmt.Sprintf("%s: %d may have had copies of probes, which slow down, for %v at most",
-		line, e.Copies, e.Longest.Round(time.Millisecond))
 }

@@ -13,6 +13,7 @@ import (
 
 	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
+	"wpptrace/internal/recordreport"
 	"wpptrace/internal/text"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
@@ -257,10 +258,10 @@ func (q *planQuery) planLibraries(stderr io.Writer,
 		return nil, nil, err
 	}
 	for _, glob := range l.Unmatched {
-		fmt.Fprintf(stderr, "wpptrace: %s\n", unmatchedText(glob, q.pid))
+		fmt.Fprintf(stderr, "wpptrace: %s\n", recordreport.Unmatched(glob, q.pid))
 	}
 	for _, library := range l.LeftOut {
-		fmt.Fprintf(stderr, "wpptrace: %s\n", libraryLeftOutText(library))
+		fmt.Fprintf(stderr, "wpptrace: %s\n", recordreport.LeftOut(library, oneLine))
 	}
 	return l.Programs, l.Called, nil
 }

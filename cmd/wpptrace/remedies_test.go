@@ -20,7 +20,6 @@ import (
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/remedy"
 	"wpptrace/loader/target"
-	"wpptrace/loader/uprobe"
 )
 
 // Each kind of remedy has its text.
@@ -108,24 +107,5 @@ func TestEngineNamesNoFlags(t *testing.T) {
 	}
 	for _, dir := range []string{"../../internal/record", "../../loader"} {
 		must(t, filepath.WalkDir(dir, walk))
-	}
-}
-
-// What a kernel does without is printed with the version that has it.
-func TestLimits(t *testing.T) {
-	for mechanism, want := range map[uprobe.Mechanism][]string{
-		uprobe.Events: {"no --overhead, plan --canary (it takes Linux 6.6 or later",
-			"no --lib (it takes Linux 6.10 or later",
-			"no --follow-fork (it takes Linux 6.10 or later"},
-		uprobe.Link: {"no --lib (it takes Linux 6.10 or later",
-			"no --follow-fork (it takes Linux 6.10 or later"},
-		uprobe.ProcessLink: {"none"},
-	} {
-		got := limitsOf(mechanism)
-		for _, text := range want {
-			if !strings.Contains(got, text) || strings.Count(got, "no --") > len(want) {
-				t.Errorf("%v: %s; want %s", mechanism, got, want)
-			}
-		}
 	}
 }

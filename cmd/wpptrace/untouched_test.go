@@ -46,6 +46,9 @@ func TestLostWhereATableIsNotInMemory(t *testing.T) {
 		"-DDROP=madvise((void *)((long)to & -4096), 4096, MADV_DONTNEED)")
 	w := startTracer(t, "-q", "-o", "x.wpp", "--on-overflow", "stop", "--", path)
 	w.wait(0)
+	const notInMemory = "where the kernel could not read what a jump of the program was about to " +
+		"read, in a page that was not in memory (swapped out, or never touched before): record " +
+		"again, or leave the routine out with -N"
 	if line := lastLine(w.errs.String()); !strings.Contains(line, "lost: 50 events") ||
 		!strings.Contains(line, notInMemory) || strings.Contains(line, "ring buffer") {
 		t.Errorf("stderr ends %q", line)

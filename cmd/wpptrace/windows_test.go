@@ -12,13 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
-	"wpptrace/internal/statusline"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/text"
 	"wpptrace/query"
@@ -166,51 +164,6 @@ func TestAllPhasesAreInWindows(t *testing.T) {
 	t.Logf("paths: %v", paths)
 	if late := paths["late"] / (paths["early"] + paths["late"]); late < 0.22 || late > 0.78 {
 		t.Errorf("%.2f of the paths are in the second half of what it does", late)
-	}
-}
-
-// A share of next to no CPU time is said to be one.
-func TestOverheadOfAnIdleProcess(t *testing.T) {
-	for used, want := range map[time.Duration]string{
-		0:                      "tracing took 50% more\n",
-		18 * time.Millisecond:  "tracing took 50% more, of 12 ms of CPU time\n",
-		150 * time.Microsecond: "tracing took 50% more, of 0.1 ms of CPU time\n",
-		90 * time.Second:       "tracing took 50% more\n",
-	} {
-		var out strings.Builder
-		p := &printer{flags: &recordFlags{}, errs: statusline.New(&out, true)}
-		p.windows(&record.Result{Snapshot: &wpp.Snapshot{Figures: wpp.Figures{Windows: 9}},
-			CPUTime: used, Overhead: 0.5})
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("of %v: %q, not %q", used, out.String(), want)
-		}
-	}
-}
-
-// Few windows are said to show little.
-func TestFewWindows(t *testing.T) {
-	for windows, want := range map[uint64]string{
-		0: "",
-		1: "wpptrace: traced in 1 window, 50% of its own CPU time; tracing took 0% more\n" +
-			"wpptrace: so few show little ",
-		4: "wpptrace: traced in 4 windows, 50% of its own CPU time; tracing took 0% more\n" +
-			"wpptrace: so few show little ",
-		5: "wpptrace: traced in 5 windows, 50% of its own CPU time; tracing took 0% more\n",
-		8: "wpptrace: traced in 8 windows, 50% of its own CPU time; tracing took 0% more\n" +
-			"wpptrace: 3 of them begin where it wakes up, or may: ",
-	} {
-		var out strings.Builder
-		begunAsleep := windows / 4
-		if windows == 8 {
-			begunAsleep++
-		}
-		p := &printer{flags: &recordFlags{}, errs: statusline.New(&out, true)}
-		figures := wpp.Figures{Windows: windows, Sampled: 0.5}
-		p.windows(&record.Result{Snapshot: &wpp.Snapshot{Figures: figures}, Asleep: begunAsleep})
-		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got,
-			"so few") != strings.Contains(want, "so few") || want == "" && got != "" {
-			t.Errorf("%d windows: printed %q", windows, got)
-		}
 	}
 }
 
@@ -365,25 +318,6 @@ func hottestOf(t *testing.T, s *wpp.Snapshot) (list []string) {
 		list = append(list, text.String())
 	}
 	return list
-}
-
-// TestNextWindowText: when the next window comes is said where it is worth waiting for.
-func TestNextWindowText(t *testing.T) {
-	for _, c := range []struct {
-		wait, left time.Duration
-		want       string
-	}{
-		{900 * time.Millisecond, 0, ""},
-		{900 * time.Millisecond, 1, ""},
-		{7 * time.Second, 0, ", the next in some 7 s"},
-		{14 * time.Second, 20 * time.Second, ", the next in some 14 s"},
-		{14 * time.Second, 10 * time.Second, ", the next in some 14 s at its present load, when " +
-			"-d is over"},
-	} {
-		if got := nextWindowText(c.wait, c.left); got != c.want {
-			t.Errorf("%v of %v: %q, want %q", c.wait, c.left, got, c.want)
-		}
-	}
 }
 
 // TestWindowsBesideAnother: while another recording's probes stand no window opens, and afterwards

@@ -29,12 +29,12 @@ var objects = []struct{ command, typeName string }{
 	{"diff --json", "report.DiffJSON"},
 	{"plan --json", "planreport.Report"},
 	{"plan --routine NAME --json", "planreport.Chart"},
-	{"check --json", "main.checkReport"},
+	{"check --json", "checkreport.Report"},
 }
 
 // sources are the directories whose types the objects are of.
-var sources = []string{"query", "query/report", "internal/planreport", "cmd/wpptrace",
-	"loader/plan/chart"}
+var sources = []string{"query", "query/report", "internal/planreport",
+	"internal/checkreport", "loader/plan/chart"}
 
 const introduction = `# JSON
 

@@ -1,10 +1,9 @@
-package main
+package report
 
 import (
 	"slices"
 	"testing"
 
-	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/query"
 	"wpptrace/query/querytest"
@@ -41,29 +40,19 @@ func TestNext(t *testing.T) {
 			{Path: "/usr/lib/" + c.library, Image: samples.NoImage, Samples: 30}}}
 		s.Sections = append(s.Sections, p.Section())
 		flat, err := query.Flat(s)
-		must(t, err)
-		if got := nextOf(s, flat, "my x.wpp", c.selected); !slices.Equal(got, c.want) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Next(s, flat, "my x.wpp", c.selected); !slices.Equal(got, c.want) {
 			t.Errorf("%s in %s: %q, want %q", c.name, c.library, got, c.want)
 		}
 	}
 	s := querytest.Compressor()
 	flat, err := query.Flat(s)
-	must(t, err)
-	if got := nextOf(s, flat, "x.wpp", false); got != nil {
-		t.Errorf("without samples: %q", got)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// TestPlacesOfBinaries: the file of an image is looked for where it was mapped from, where the
-// command is, and where the snapshot says.
-func TestPlacesOfBinaries(t *testing.T) {
-	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "sh"}, {Name: "lib.so"}},
-		Figures: wpp.Figures{Command: []string{"/bin/sh", "-c", "true"}}}
-	p := &samples.Profile{Files: []samples.File{{Path: "/opt/lib.so", Image: 1, Samples: 1}}}
-	s.Sections = append(s.Sections, p.Section())
-	for k, want := range [][]string{{"/bin/sh", "sh"}, {"/opt/lib.so", "lib.so"}} {
-		if got := placesOf(s, k); !slices.Equal(got, want) {
-			t.Errorf("image %d: %q, want %q", k, got, want)
-		}
+	if got := Next(s, flat, "x.wpp", false); got != nil {
+		t.Errorf("without samples: %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package checkreport
 
 import (
 	"errors"
@@ -9,12 +9,13 @@ import (
 
 	"wpptrace/loader/requirement"
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 )
 
 // What is missing is printed with the fix, and nothing hides what comes after it.
-func TestCheckReport(t *testing.T) {
-	r := checkReport{OK: true}
-	r.add([]requirement.Requirement{
+func TestReport(t *testing.T) {
+	r := New(error.Error)
+	r.Add([]requirement.Requirement{
 		{Name: "one", Find: func() (string, error) { return "fine", nil }, Fix: "never printed"},
 		{Name: "two", Find: func() (string, error) { return "", errors.New("broken") },
 			Fix: "mend it"},
@@ -23,7 +24,7 @@ func TestCheckReport(t *testing.T) {
 			Fix: "never printed"},
 	}...)
 	var out strings.Builder
-	if err := r.write(&out, false); err != nil {
+	if err := r.WriteText(&out); err != nil {
 		t.Fatal(err)
 	}
 	const want = "ok       one              fine\nmissing  two              broken: mend it\nok  " +
@@ -34,9 +35,9 @@ func TestCheckReport(t *testing.T) {
 	}
 }
 
-// TestCheckCPUTime: of a process that computes, check says where its CPU time goes; of one that
+// TestCPUTime: of a process that computes, the report says where its CPU time goes; of one that
 // sleeps, that there is none.
-func TestCheckCPUTime(t *testing.T) {
+func TestCPUTime(t *testing.T) {
 	for program, want := range map[string]string{
 		"while :; do x=$(((x * 31 + 7) % 1000)); done": " bash",
 		"read x": "it has used none in 1s",
@@ -57,8 +58,27 @@ func TestCheckCPUTime(t *testing.T) {
 		}
 		defer p.Close()
 		time.Sleep(100 * time.Millisecond) // it begins
-		if text := cpuTimeOf(p); !strings.Contains(text, want) {
+		if text := CPUTime(p, error.Error); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", program, text)
+		}
+	}
+}
+
+// What a kernel does without is printed with the version that has it.
+func TestLimits(t *testing.T) {
+	for mechanism, want := range map[uprobe.Mechanism][]string{
+		uprobe.Events: {"no --overhead, plan --canary (it takes Linux 6.6 or later",
+			"no --lib (it takes Linux 6.10 or later",
+			"no --follow-fork (it takes Linux 6.10 or later"},
+		uprobe.Link: {"no --lib (it takes Linux 6.10 or later",
+			"no --follow-fork (it takes Linux 6.10 or later"},
+		uprobe.ProcessLink: {"none"},
+	} {
+		got := Limits(mechanism)
+		for _, text := range want {
+			if !strings.Contains(got, text) || strings.Count(got, "no --") > len(want) {
+				t.Errorf("%v: %s; want %s", mechanism, got, want)
+			}
 		}
 	}
 }

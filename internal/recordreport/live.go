@@ -1,0 +1,38 @@
+package recordreport
+
+import (
+	"fmt"
+	"time"
+
+	"wpptrace/internal/record"
+	"wpptrace/internal/text"
+	"wpptrace/query/names"
+)
+
+// A Live makes the live line of a recording. The zero value is ready.
+type Live struct {
+	paths uint64 // in the line that was shown last
+}
+
+// Line is the line. since is how long it is that the one before was shown.
+func (l *Live) Line(s record.Status, since time.Duration) string {
+	line := fmt.Sprintf("%.0fs  ", s.Duration.Seconds())
+	if s.Windows > 0 {
+		line += fmt.Sprintf("%s  %s paths  overhead %s  lost %d", text.Count(s.Windows, "window"),
+			text.Short(float64(s.Paths)), text.Share(s.Overhead), s.Lost)
+	} else {
+		line += fmt.Sprintf("%s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
+			text.Short(float64(s.Paths-l.paths)/since.Seconds()), 100*s.Ring,
+			text.Short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)), s.Lost)
+		if s.SlowDownKnown {
+			line += "  slow-down " + s.SlowDown.String()
+		}
+	}
+	if s.Hottest != "" {
+		const width = 30
+		line += fmt.Sprintf("  hottest %s %.0f%%", names.Fit(s.Hottest, width),
+			100*s.HottestShare.Value())
+	}
+	l.paths = s.Paths
+	return line
+}

@@ -1,0 +1,113 @@
+package recordreport
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"wpptrace/internal/record"
+	"wpptrace/internal/text"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/figures"
+	"wpptrace/loader/target"
+	"wpptrace/query"
+	"wpptrace/query/report"
+)
+
+// WhyNothing says why nothing of a plan may have run in a process. selected says that routines were
+// selected by name.
+func WhyNothing(p *plan.Plan, process *target.Process, selected bool) string {
+	switch {
+	case process.Alive() && process.Stopped():
+		return fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has "+
+			"it", process.PID)
+	case selected:
+		return "it may sleep, or run what -F and -N leave out"
+	case slices.ContainsFunc(p.Routines,
+		func(r *plan.Routine) bool { return r.LoopsCounted() > 0 }):
+		return "it may sleep, be in one loop all the time that needs no probe, or run in shared " +
+			"libraries, which --lib traces"
+	}
+	return "it may sleep, or run in shared libraries, which --lib traces"
+}
+
+// Elsewhere says that a process has spent most of its CPU time on external code, where that is
+// beyond doubt; "": it is not. libraries says that some are traced.
+func Elsewhere(r *record.Result, libraries bool) string {
+	needed, leftOut := r.Program.Image.Needed, figures.LeftOutOfProgram(r.Program.Plan)
+	if r.Windows > 0 || len(needed) == 0 && leftOut == 0 {
+		return ""
+	}
+	ran, elsewhere := r.WentElsewhere()
+	if !elsewhere {
+		return ""
+	}
+	return fmt.Sprintf("of %v of CPU time, next to none went to the %d traced instructions that "+
+		"ran: the rest went to %s", r.CPUTime.Round(time.Millisecond), ran,
+		elsewhereText(leftOut, needed, libraries))
+}
+
+// elsewhereText lists what external code there is: routines left out, libraries that are needed,
+// which are traced as far as the user has asked for it, and the kernel.
+func elsewhereText(leftOut int, needed []string, libraries bool) string {
+	places := []string{}
+	if leftOut > 0 {
+		places = append(places, fmt.Sprintf("the %d routines of the program that are left out "+
+			"(wpptrace plan -v lists them)", leftOut))
+	}
+	places = append(places, "the kernel")
+	if len(needed) > 0 {
+		places = append(places, "shared libraries")
+	}
+	text := strings.Join(places, ", or to ")
+	if len(needed) > 0 && !libraries {
+		text += ": --lib traces those, as " + strings.Join(needed, ", ")
+	}
+	return text
+}
+
+// Windows sums up the windows, if there were any, a message a line.
+func Windows(r *record.Result) (lines []string) {
+	f := &r.Snapshot.Figures
+	if f.Windows == 0 {
+		return nil
+	}
+	const few = 5
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	say("traced in %s, %s of its own CPU time; tracing took %s more%s",
+		text.Count(f.Windows, "window"), report.SampledText(f), text.Share(r.Overhead),
+		ofLittle(r))
+	if 4*r.Asleep > f.Windows {
+		say("%d of them begin where it wakes up, or may: what it does later is in them less "+
+			"often than it is done, unless a longer --window covers it", r.Asleep)
+	}
+	if f.Windows < few {
+		say("so few show little of what it does: record longer, fewer routines (-F), or all " +
+			"that it does (--overhead 0 --max-slowdown 0)")
+	}
+	return lines
+}
+
+// ofLittle says of how much CPU time the overhead is a share, where that is so little that a large
+// share is next to nothing.
+func ofLittle(r *record.Result) string {
+	own := time.Duration(float64(r.CPUTime) / (1 + r.Overhead))
+	if own <= 0 || own >= time.Second {
+		return ""
+	}
+	return fmt.Sprintf(", of %.3g ms of CPU time", float64(own)/float64(time.Millisecond))
+}
+
+// Recorded sums up the recording of one of several processes. stat has its figures.
+func Recorded(r *record.Result, stat query.Stat) string {
+	text := fmt.Sprintf("%d paths, %d bytes", stat.Paths, r.FileSize)
+	if n := r.Losses.Events; n > 0 {
+		text += fmt.Sprintf(", %d events lost", n)
+	}
+	if stat.Anomalies > 0 {
+		text += fmt.Sprintf(", %d events did not fit the program: its paths may be wrong near "+
+			"#cut and #unwind", stat.Anomalies)
+	}
+	return text
+}
