@@ -71,7 +71,7 @@ func (r *Program) hidesFrame(d *Routine) bool {
 			return image.RowAt(r.Code.Pieces[r.Code.FindPiece(addr)].Rows, addr).CFA
 		},
 		func(q *cfg.Insn) []byte { return r.Code.Bytes(r.Code.Find(q.Addr)) })
-	return hides && !r.mayCallWhatReturnsTwice(d)
+	return hides && !r.Twice.mayBeCalledBy(d)
 }
 
 // A jumpCode answers what the search for a routine's jump tables asks.

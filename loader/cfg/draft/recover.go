@@ -3,7 +3,6 @@ package draft
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"wpptrace/internal/parallel"
@@ -20,11 +19,10 @@ type Program struct {
 	Blocks     *Builder
 	Clobbered  *Clobbers
 	Returns    *Returns
+	Twice      *Twice
 	Routines   []*Routine
-	noReturn   []bool      // by routine
-	distrusted []bool      // by routine: never returns as it seems, but is left out
-	namesTwice func() bool // findNamesTwice, asked once
-	HoldsTwice func() bool // File.FindHoldsTwice, likewise
+	noReturn   []bool // by routine
+	distrusted []bool // by routine: never returns as it seems, but is left out
 	attempts   int
 	Steps      atomic.Int64 // left to the search for jump tables, in instructions executed
 
@@ -47,8 +45,7 @@ func New(f *sweep.File) *Program {
 	r := &Program{Code: f.Code, File: f}
 	r.Blocks, r.Clobbered = newBuilder(r), &Clobbers{r: r, code: f.Code}
 	r.Returns = &Returns{r: r, code: f.Code, file: f}
-	r.namesTwice = sync.OnceValue(r.findNamesTwice)
-	r.HoldsTwice = sync.OnceValue(f.FindHoldsTwice)
+	r.Twice = newTwice(f, r.Returns)
 	r.makeDrafts()
 	for i, t := range r.Code.Target {
 		p := &r.Code.Pieces[r.Code.PieceOf[i]]
@@ -66,8 +63,7 @@ func NewPart(s *sweep.Survey) *Program {
 	r := &Program{Code: f.Code, File: f, Survey: s}
 	r.Blocks, r.Clobbered = newBuilder(r), &Clobbers{r: r, code: f.Code}
 	r.Returns = &Returns{r: r, code: f.Code, file: f}
-	r.namesTwice = sync.OnceValue(r.findNamesTwice)
-	r.HoldsTwice = sync.OnceValue(f.FindHoldsTwice)
+	r.Twice = newTwice(f, r.Returns)
 	for i, group := range s.Group {
 		if s.IsKnown(group[0]) {
 			r.makeDraft(s.Entry[i], group)
