@@ -56,9 +56,7 @@ func TestErrorText(t *testing.T) {
 
 // othersFlags are flags of other programs in texts.
 var othersFlags = regexp.MustCompile(`ulimit -[fn]|with -o allow_other|docker run --pid=host|` +
-	`link it without -N \(--omagic\)|` +
-	// a routine's reason, as snapshots keep it
-	`\(--complete admits it\)`)
+	`link it without -N \(--omagic\)`)
 
 // TestEngineNamesNoFlags: others call the loader and the recording engine too, who have no flags.
 func TestEngineNamesNoFlags(t *testing.T) {

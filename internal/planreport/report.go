@@ -213,8 +213,9 @@ func (r *Report) WriteText(w io.Writer, verbose bool) error {
 	}
 	row("left out", "%d of the routines", r.RoutinesTotal-r.RoutinesTraced)
 	for _, l := range r.LeftOut {
-		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason,
-			names.Fit(l.Example, report.TableColumns-16-len(l.Reason)-6))
+		reason := l.Reason + admitting(l.Reason)
+		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, reason,
+			names.Fit(l.Example, report.TableColumns-16-len(reason)-6))
 	}
 	row("not listed", "%d bytes in no routine, as linkage stubs, start-up code and what has no "+
 		"unwind", r.Unlisted)
@@ -279,13 +280,22 @@ func (r *Report) writeRoutines(out *bufio.Writer) {
 		if pr.Cause == planner.NotSelected {
 			continue
 		}
-		name, separator := room-len(": ")-len(pr.LeftOut), ": "
+		reason := pr.LeftOut + admitting(pr.Cause)
+		name, separator := room-len(": ")-len(reason), ": "
 		if name < leastName {
 			name, separator = room, "\n"+strings.Repeat(" ", 20)
 		}
 		fmt.Fprintf(out, "%12x %6d %12s %6s  %s%s%s\n", pr.Addr, len(pr.Blocks), "-", "-",
-			names.Fit(pr.Name, name), separator, pr.LeftOut)
+			names.Fit(pr.Name, name), separator, reason)
 	}
+}
+
+// admitting is what to print behind a reason of this cause: the flag that admits its routines.
+func admitting(cause string) string {
+	if cause == planner.TooDear {
+		return " (--complete admits it)"
+	}
+	return ""
 }
 
 // A Routine is what -v prints of a routine.

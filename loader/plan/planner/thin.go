@@ -66,7 +66,7 @@ func (t *thinning) begin(insns float64) {
 	}
 }
 
-const tooDearAt = "needs a single-stepped probe at %x (--complete admits it)"
+const tooDearAt = "needs a single-stepped probe at %x"
 
 // TooDear is the cause of what is left out unless Options.Complete is set.
 var _, TooDear = cfg.FormatReason(tooDearAt, 0)
