@@ -223,9 +223,9 @@ func (p *planner) findReentries() {
 			}
 		}
 	}
-	for i, circle := range newComponentWalk(p.routines).circles(p.routines, knownCallee) {
-		for _, r := range circle {
-			r.calls.circle = i + 1
+	for i, circle := range newCallWalk(p.routines).circles(knownCallee) {
+		for _, id := range circle {
+			p.routines[id].calls.circle = i + 1
 		}
 	}
 }
@@ -233,9 +233,9 @@ func (p *planner) findReentries() {
 // tailCircles finds the routines that tail jumps can lead back to themselves.
 func (p *planner) tailCircles() []bool {
 	in := make([]bool, len(p.routines))
-	for _, circle := range newComponentWalk(p.routines).circles(p.routines, knownJumpee) {
-		for _, r := range circle {
-			in[r.ID] = true
+	for _, circle := range newCallWalk(p.routines).circles(knownJumpee) {
+		for _, id := range circle {
+			in[id] = true
 		}
 	}
 	return in

@@ -13,7 +13,7 @@ type callGraph func(r *routine, b int) *routine
 // callers without an event few (rule 3: no circles). It reports whether it added any. It expects
 // markFirst to have run for all traced routines.
 func (p *planner) breakCircles() bool {
-	w := newComponentWalk(p.routines)
+	w := newCallWalk(p.routines)
 	return w.breakCircles(calleeBeforeEvent, calleeBeforeEvent) ||
 		w.breakCircles(calleeLeavingNoEvent, callBeforeEvent) ||
 		w.shortenRows(calleeLeavingNoEvent, callBeforeEvent, plan.MaxProbeFreeCallers) ||
@@ -69,25 +69,26 @@ func calleeLeavingNoEvent(r *routine, b int) *routine {
 
 // breakCircles breaks all circles of a graph by probes on those of its edges that are breakable,
 // where that is cheapest. A circle that has none of these is left. It reports whether it broke any.
-func (w *componentWalk) breakCircles(graph, breakable callGraph) (changed bool) {
-	for queue := w.circles(w.routines, graph); len(queue) > 0; queue = queue[1:] {
-		circle := w.enclose(queue[0])
-		if breakCircle(queue[0], within(circle, breakable)) {
-			changed = true
-			queue = append(queue, w.circles(queue[0], within(circle, graph))...)
-		}
-	}
-	return changed
+func (w *callWalk) breakCircles(graph, breakable callGraph) (changed bool) {
+	return w.walk.Break(w.successors(graph), func(circle []int, in func(id int) bool) bool {
+		return w.breakCircle(circle, func(r *routine, b int) *routine {
+			if t := breakable(r, b); t != nil && in(t.ID) {
+				return t
+			}
+			return nil
+		})
+	})
 }
 
 // breakCircle probes the blocks of the edges, or the entry, of the routine where that is cheapest.
 // A routine without a place for a probe is left out. It reports whether the circle has any of the
 // edges.
-func breakCircle(circle []*routine, breakable callGraph) bool {
+func (w *callWalk) breakCircle(circle []int, breakable callGraph) bool {
 	var best *routine
 	var blocks []int
 	least := math.Inf(1)
-	for _, r := range circle {
+	for _, n := range circle {
+		r := w.routines[n]
 		list, price := breaks(r, breakable)
 		if total := max(r.costs.activations, neverEntered) * price; len(list) > 0 &&
 			(total < least || best == nil) {
@@ -133,7 +134,7 @@ func (r *routine) addProbes(blocks []int) {
 // shortenRows adds probes wherever more edges that count would come in a row: the first
 // that has to does, whatever that costs. It reports whether there was one. It expects that no
 // circle of the graph has such an edge.
-func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed bool) {
+func (w *callWalk) shortenRows(graph, counts callGraph, most int) (changed bool) {
 	behind := make([]int, len(w.routines)) // by routine: the most such edges in a row from it on
 	tooLong := func(r *routine, b int) *routine {
 		if t := counts(r, b); t != nil && behind[t.ID] == most {
@@ -141,17 +142,18 @@ func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed 
 		}
 		return nil
 	}
-	for _, c := range w.components(w.routines, graph) {
+	for _, c := range w.walk.Components(w.successors(graph)) {
 		longest := 0
-		for _, r := range c.routines {
+		for _, n := range c.Nodes {
+			r := w.routines[n]
 			if blocks, _ := breaks(r, tooLong); len(blocks) > 0 {
 				r.addProbes(blocks)
 				changed = true
 			}
 			longest = max(longest, longestRow(r, graph, counts, behind))
 		}
-		for _, r := range c.routines {
-			behind[r.ID] = longest
+		for _, n := range c.Nodes {
+			behind[n] = longest
 		}
 	}
 	return changed

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"wpptrace/internal/grouped"
+	"wpptrace/loader/plan/planner/circles"
 )
 
 type edge struct{ from, to int32 }
@@ -223,15 +224,15 @@ func (c *covering) cheapest(loops []int) (best []bool) {
 // A reduction drops probes as long as the edges that none covers form a forest.
 type reduction struct {
 	graph     *graph
-	on        []bool  // by block: has a probe
-	covered   []int32 // by edge: how many probes cover it
-	uncovered forest  // the edges of which none does
+	on        []bool         // by block: has a probe
+	covered   []int32        // by edge: how many probes cover it
+	uncovered circles.Forest // the edges of which none does
 }
 
 // newReduction begins with probes on some blocks.
 func newReduction(g *graph, on []bool) *reduction {
 	d := &reduction{graph: g, on: on, covered: make([]int32, len(g.edges)),
-		uncovered: newForest(len(on) + 2)}
+		uncovered: circles.NewForest(len(on) + 2)}
 	for b := range on {
 		if on[b] {
 			for _, e := range g.covers.Of(b) {
@@ -241,10 +242,10 @@ func newReduction(g *graph, on []bool) *reduction {
 	}
 	for i, e := range g.edges {
 		if d.covered[i] == 0 {
-			d.uncovered.join(e)
+			d.uncovered.Join(e.from, e.to)
 		}
 	}
-	d.uncovered.keep()
+	d.uncovered.Keep()
 	return d
 }
 
@@ -252,7 +253,7 @@ func (d *reduction) copyFrom(other *reduction) {
 	d.graph = other.graph
 	d.on = append(d.on[:0], other.on...)
 	d.covered = append(d.covered[:0], other.covered...)
-	d.uncovered.copyFrom(&other.uncovered)
+	d.uncovered.CopyFrom(&other.uncovered)
 }
 
 // drop takes the probe off a block, unless it has none or the edges that only this one covers
@@ -266,8 +267,11 @@ func (d *reduction) drop(b int) {
 		d.covered[e]--
 	}
 	for _, e := range covers {
-		if d.covered[e] == 0 && !d.uncovered.join(d.graph.edges[e]) {
-			d.uncovered.undo()
+		if d.covered[e] > 0 {
+			continue
+		}
+		if e := d.graph.edges[e]; !d.uncovered.Join(e.from, e.to) {
+			d.uncovered.Undo()
 			for _, e := range covers {
 				d.covered[e]++
 			}
@@ -275,5 +279,5 @@ func (d *reduction) drop(b int) {
 		}
 	}
 	d.on[b] = false
-	d.uncovered.keep()
+	d.uncovered.Keep()
 }

@@ -3,32 +3,9 @@ package planner
 import (
 	"slices"
 	"testing"
-)
 
-func TestForest(t *testing.T) {
-	f := newForest(5)
-	joins := func(f *forest, e edge, want bool) {
-		t.Helper()
-		if got := f.join(e); got != want {
-			t.Errorf("join %v: %v, want %v", e, got, want)
-		}
-	}
-	joins(&f, edge{0, 1}, true)
-	joins(&f, edge{1, 2}, true)
-	f.keep()
-	var other forest
-	other.copyFrom(&f)
-	joins(&f, edge{2, 3}, true)
-	joins(&f, edge{3, 0}, false)
-	joins(&other, edge{3, 0}, true)
-	f.undo()
-	joins(&f, edge{3, 0}, true)
-	joins(&f, edge{0, 2}, false)
-	other.copyFrom(&f)
-	joins(&other, edge{3, 1}, false)
-	joins(&other, edge{3, 4}, true)
-	joins(&f, edge{3, 4}, true)
-}
+	"wpptrace/loader/plan/planner/circles"
+)
 
 // TestCoveringIsUsedAgain: what is found for some loops does not depend on those tried before, and
 // probes report all edges but a forest.
@@ -67,11 +44,11 @@ func checkForest(t *testing.T, c *covering, on []bool, loops []int) {
 			reported[e] = reported[e] || on[b]
 		}
 	}
-	f := newForest(len(on) + 2)
+	f := circles.NewForest(len(on) + 2)
 	for i, e := range c.graph.edges {
 		if itself := e.from == e.to && slices.Contains(loops, int(e.from)); !reported[i] &&
 			!itself &&
-			!f.join(e) && canReport(c, i) {
+			!f.Join(e.from, e.to) && canReport(c, i) {
 			t.Errorf("%s: no probe of %v reports %v, which closes a circle", c.r.Name, on, e)
 		}
 	}
