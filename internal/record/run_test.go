@@ -93,8 +93,9 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// checkSamples checks that a snapshot says where the CPU time of a bash that computes went: what was
-// not the kernel's to bash, whose routines are traced, or those that are hot, and less of it to libc.
+// checkSamples checks that a snapshot says where the CPU time of a bash that computes went: what
+// was not the kernel's to bash, whose routines are traced, or those that are hot, and less of it to
+// libc.
 func checkSamples(t *testing.T, s *wpp.Snapshot) {
 	t.Helper()
 	time, err := query.CPUTime(s)
