@@ -97,7 +97,7 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (r *DiffReport, err error) {
 	if err := q.Hot.Validate(); err != nil {
 		return nil, err
 	}
-	ofTraces := naturalMetric(a) == Executions && naturalMetric(b) == Executions
+	ofTraces := NaturalMetric(a) == Executions && NaturalMetric(b) == Executions
 	same := sameBuild
 	if ofTraces {
 		same = sameRoutines

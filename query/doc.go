@@ -1,7 +1,7 @@
 // Package query answers questions about a snapshot: which subpaths are hot, how often sequences of
 // paths ran, what ran before and after a path, how a snapshot differs from another, and what the
-// trace amounts to (Stat). Its sub-package rules asks for paths by patterns and rules of order,
-// report prints answers.
+// trace amounts to (Stat). Of its sub-packages, profile says what ran by routine, line and
+// instruction, rules asks for paths by patterns and rules of order, report prints answers.
 //
 // It promises exact answers, computed on the grammars, which are not expanded. Counts stop at
 // 2^64-1, answers are deterministic, and a snapshot is only read, so that any number of queries may

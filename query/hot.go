@@ -21,6 +21,28 @@ const (
 	// Any other is the column of a CostTable.
 )
 
+// NaturalMetric is what costs are counted in where nothing is said: executions where a snapshot was
+// made of a trace, whose paths have no blocks, else instructions. It takes time linear in the
+// routines.
+func NaturalMetric(s *wpp.Snapshot) Metric {
+	if slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Blocks) > 0 }) {
+		return Instructions
+	}
+	return Executions
+}
+
+// CostOf is what an execution of a symbol costs by a metric, Instructions or Executions: 0 for a
+// mark.
+func (m Metric) CostOf(s *wpp.Snapshot, sym uint32) uint64 {
+	switch {
+	case s.Symbols[sym].IsMark:
+		return 0
+	case m == Executions:
+		return 1
+	}
+	return s.SymbolCost(sym)
+}
+
 // A HotKind says which of the hot subpaths are asked for.
 type HotKind string
 
@@ -163,7 +185,7 @@ func (q HotQuery) completed(s *wpp.Snapshot) HotQuery {
 	if q.Kind = cmp.Or(q.Kind, Minimal); q.Table != nil {
 		q.Metric = Metric(q.Table.Column)
 	}
-	q.Metric = cmp.Or(q.Metric, naturalMetric(s))
+	q.Metric = cmp.Or(q.Metric, NaturalMetric(s))
 	return q
 }
 
@@ -184,25 +206,10 @@ func findHot(f *forests, c *costs, q HotQuery) (*HotReport, error) {
 	return report, err
 }
 
-// naturalMetric is what costs are counted in where nothing is said: paths of a snapshot that was
-// made of a trace have no blocks.
-func naturalMetric(s *wpp.Snapshot) Metric {
-	if slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Blocks) > 0 }) {
-		return Instructions
-	}
-	return Executions
-}
-
 func symbolCosts(s *wpp.Snapshot, m Metric) []uint64 {
 	cost := make([]uint64, len(s.Symbols))
 	for sym := range s.Symbols {
-		switch {
-		case s.Symbols[sym].IsMark:
-		case m == Executions:
-			cost[sym] = 1
-		default:
-			cost[sym] = s.SymbolCost(uint32(sym))
-		}
+		cost[sym] = m.CostOf(s, uint32(sym))
 	}
 	return cost
 }

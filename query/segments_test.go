@@ -80,7 +80,8 @@ func oneByOne(t testing.TB) {
 	lowerLimit(t, &mostAtOnce, 0)
 }
 
-// answers are those to all questions but the ones about the grammar itself.
+// answers are those to all questions of this package but the ones about the
+// grammar itself.
 func answers(s *wpp.Snapshot, q HotQuery, name string, gap int) (map[string]any, error) {
 	all := map[string]any{}
 	var failed error
@@ -99,12 +100,6 @@ func answers(s *wpp.Snapshot, q HotQuery, name string, gap int) (map[string]any,
 	put("context", context, err)
 	blocks, entries, err := BlockCounts(s, 0)
 	put("counts", []any{blocks, entries}, err)
-	flat, err := Flat(s)
-	put("flat", flat, err)
-	callers, err := CallersOf(s, name)
-	put("callers", callers, err)
-	listings, err := Listings(s, name)
-	put("listings", listings, err)
 	stat, err := NewStat(s, 0)
 	put("stat", []any{stat.Paths, stat.DistinctPaths, stat.Instructions, stat.TraceBytes,
 		stat.RoutinesMet}, err)

@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
+	"wpptrace/query/profile"
 	"wpptrace/query/report"
 )
 
@@ -186,7 +187,7 @@ func (h *hotAsked) answer(c *cobra.Command, s *wpp.Snapshot) error {
 }
 
 func (h *hotAsked) printRoutines(c *cobra.Command, s *wpp.Snapshot) error {
-	flat, err := query.Flat(s, h.query.TIDs...)
+	flat, err := profile.Flat(s, h.query.TIDs...)
 	switch {
 	case err != nil:
 		return err
@@ -197,7 +198,7 @@ func (h *hotAsked) printRoutines(c *cobra.Command, s *wpp.Snapshot) error {
 }
 
 func (h *hotAsked) printCallers(c *cobra.Command, s *wpp.Snapshot) error {
-	callers, err := query.CallersOf(s, h.callers, h.query.TIDs...)
+	callers, err := profile.CallersOf(s, h.callers, h.query.TIDs...)
 	printCaveats(c, s, h.callers)
 	switch {
 	case err != nil:

@@ -11,8 +11,8 @@ import (
 	"wpptrace/internal/original"
 	"wpptrace/internal/text"
 	"wpptrace/loader/image"
-	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/profile"
 	"wpptrace/query/report"
 )
 
@@ -20,7 +20,7 @@ import (
 // capabilities: they are opened as the user.
 
 func (h *hotAsked) printLines(c *cobra.Command, s *wpp.Snapshot) error {
-	lines, err := query.Lines(s, h.lines, h.query.TIDs...)
+	lines, err := profile.Lines(s, h.lines, h.query.TIDs...)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (h *hotAsked) printLines(c *cobra.Command, s *wpp.Snapshot) error {
 }
 
 func (h *hotAsked) printDisasm(c *cobra.Command, s *wpp.Snapshot) error {
-	list, err := query.Listings(s, h.disasm, h.query.TIDs...)
+	list, err := profile.Listings(s, h.disasm, h.query.TIDs...)
 	printCaveats(c, s, h.disasm)
 	if err != nil {
 		return err

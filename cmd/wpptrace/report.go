@@ -15,6 +15,7 @@ import (
 	"wpptrace/internal/recordreport"
 	"wpptrace/loader/target"
 	"wpptrace/query"
+	"wpptrace/query/profile"
 	"wpptrace/query/report"
 )
 
@@ -129,7 +130,7 @@ func (p *printer) printReport(s *wpp.Snapshot, path string, fileSize uint64) err
 	if err != nil {
 		return err
 	}
-	flat, err := query.Flat(s)
+	flat, err := profile.Flat(s)
 	switch {
 	case err != nil:
 		return err

@@ -10,7 +10,7 @@ import (
 	"wpptrace/internal/record"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
-	"wpptrace/query"
+	"wpptrace/query/profile"
 	"wpptrace/query/report"
 )
 
@@ -19,22 +19,22 @@ import (
 // error is printed as.
 func CPUTime(p *target.Process, explain func(error) string) string {
 	const enough = time.Second
-	profile, err := record.SampleFor(p, enough)
+	sampled, err := record.SampleFor(p, enough)
 	if err != nil {
 		return "not known: " + explain(err)
 	}
-	r := query.CPUTimeOf(profile, &wpp.Snapshot{})
+	r := profile.CPUTimeOf(sampled, &wpp.Snapshot{})
 	if r.Samples == 0 {
 		return fmt.Sprintf("it has used none in %v: see what it waits for", enough)
 	}
 	text := report.TimeText(r)
 	switch largest := r.Parts[0]; {
-	case largest.Kind == query.FileTime && largest.Name != p.File &&
+	case largest.Kind == profile.FileTime && largest.Name != p.File &&
 		!strings.HasPrefix(largest.Name, "["):
 		text += fmt.Sprintf(": --lib %s traces that library", largest.Name)
-	case largest.Kind == query.JITTime:
+	case largest.Kind == profile.JITTime:
 		text += ": JIT code cannot be traced, but what has made it can"
-	case largest.Kind == query.KernelTime:
+	case largest.Kind == profile.KernelTime:
 		text += ": strace -c or perf trace show what it asks of the kernel"
 	}
 	return text

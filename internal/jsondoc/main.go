@@ -33,7 +33,7 @@ var objects = []struct{ command, typeName string }{
 }
 
 // sources are the directories whose types the objects are of.
-var sources = []string{"query", "query/report", "internal/planreport",
+var sources = []string{"query", "query/profile", "query/report", "internal/planreport",
 	"internal/checkreport", "loader/plan/chart"}
 
 const introduction = `# JSON

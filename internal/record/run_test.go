@@ -21,7 +21,7 @@ import (
 	"wpptrace/internal/record"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
-	"wpptrace/query"
+	"wpptrace/query/profile"
 )
 
 // loop is a process that works until it is killed.
@@ -98,16 +98,16 @@ func TestEvents(t *testing.T) {
 // libc.
 func checkSamples(t *testing.T, s *wpp.Snapshot) {
 	t.Helper()
-	time, err := query.CPUTime(s)
+	time, err := profile.CPUTime(s)
 	if err != nil || time == nil {
 		t.Fatalf("samples: %v, %v", time, err)
 	}
 	own, libc, kernel := 0.0, 0.0, 0.0
 	for _, p := range time.Parts {
 		switch {
-		case p.Kind == query.TracedTime || p.Kind == query.ImageTime:
+		case p.Kind == profile.TracedTime || p.Kind == profile.ImageTime:
 			own += p.Share.Value()
-		case p.Kind == query.KernelTime: // whoever else has the machine makes more of it
+		case p.Kind == profile.KernelTime: // whoever else has the machine makes more of it
 			kernel += p.Share.Value()
 		case p.Name == "libc.so.6":
 			libc += p.Share.Value()

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/query"
+	"wpptrace/query/profile"
 )
 
 // A companion is another tool that looks at the same process at the same time.
@@ -84,7 +84,7 @@ type counted struct {
 // than mostEntries times a second each, whose entries are cheap to count.
 func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 	const many, mostEntries = 10, 30_000
-	flat, err := query.Flat(s)
+	flat, err := profile.Flat(s)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 }
 
 // entriesOf is how often each routine was seen entered.
-func entriesOf(flat *query.FlatReport) map[int]uint64 {
+func entriesOf(flat *profile.FlatReport) map[int]uint64 {
 	entries := map[int]uint64{}
 	for _, x := range flat.Routines {
 		entries[x.Routine] = x.Calls
@@ -264,7 +264,7 @@ func compareCounts(s *wpp.Snapshot, before *wpp.Snapshot, chosen []counted, rate
 	if answers == 0 || s.Figures.SampledMost > 0 { // no total is known
 		return nil, 0, nil
 	}
-	flat, err := query.Flat(s)
+	flat, err := profile.Flat(s)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/samples"
-	"wpptrace/query"
+	"wpptrace/query/profile"
 )
 
 // A routineShare compares how much of the time in the traced code goes to a routine.
@@ -25,8 +25,8 @@ type routineShare struct {
 	Estimated float64 `json:"wpptrace"`
 }
 
-// A profile is where a process was found by perf.
-type profile struct {
+// A perfProfile is where a process was found by perf.
+type perfProfile struct {
 	samples  int
 	where    map[string]int // "kernel", an image's base name, or "no file"
 	routines map[int]int    // by index in Snapshot.Routines, of those that are traced
@@ -85,8 +85,8 @@ func readSamples(r io.Reader) (list []uint64, err error) {
 }
 
 // locate sorts samples by where they are. s is nil where there is no snapshot.
-func locate(samples []uint64, maps []mapping, s *wpp.Snapshot) *profile {
-	p := &profile{samples: len(samples), where: map[string]int{}, routines: map[int]int{}}
+func locate(samples []uint64, maps []mapping, s *wpp.Snapshot) *perfProfile {
+	p := &perfProfile{samples: len(samples), where: map[string]int{}, routines: map[int]int{}}
 	index := newRoutineIndex(s, imagePaths(s, maps))
 	for _, ip := range samples {
 		i, found := slices.BinarySearchFunc(maps, ip, func(m mapping, ip uint64) int {
@@ -200,8 +200,10 @@ func offsetsOf(path string) func(addr uint64) uint64 {
 // compareShares compares the ten routines that perf has found most, and the ten that wpptrace says
 // most of: by how much they differ at most, in points, follows. Shares are those of the CPU time,
 // or where wpptrace has no samples, of perf's in traced routines and of wpptrace's instructions.
-func compareShares(p *profile, s *wpp.Snapshot) (list []routineShare, worst float64, err error) {
-	flat, err := query.Flat(s)
+func compareShares(
+	p *perfProfile, s *wpp.Snapshot,
+) (list []routineShare, worst float64, err error) {
+	flat, err := profile.Flat(s)
 	if err != nil {
 		return nil, 0, err
 	}

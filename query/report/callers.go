@@ -11,13 +11,13 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
-	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/profile"
 )
 
 // WriteCallers writes up to top callers of a report, all where top is 0, as a table 100 columns
 // wide: a line for each. The snapshot is the report's.
-func WriteCallers(w io.Writer, s *wpp.Snapshot, r *query.CallersReport, top int) error {
+func WriteCallers(w io.Writer, s *wpp.Snapshot, r *profile.CallersReport, top int) error {
 	out := bufio.NewWriter(w)
 	writeFitted(out, "", r.Name, " was called "+text.Count(r.Calls, "time")+", by "+
 		text.Count(len(r.Callers), "caller"))
@@ -35,8 +35,8 @@ func WriteCallers(w io.Writer, s *wpp.Snapshot, r *query.CallersReport, top int)
 	return nil
 }
 
-func writeCallerTable(out *bufio.Writer, s *wpp.Snapshot, r *query.CallersReport,
-	shown []query.Caller) {
+func writeCallerTable(out *bufio.Writer, s *wpp.Snapshot, r *profile.CallersReport,
+	shown []profile.Caller) {
 	called := names.Of(s)
 	count := max(len("COUNT"), len(strconv.FormatUint(shown[0].Count, 10)))
 	places, widest := make([]string, len(shown)), 0
@@ -71,17 +71,17 @@ func shortenPlace(place string, width int) string {
 }
 
 // callerName says who called, at most width columns wide.
-func callerName(called *names.Names, c *query.Caller, width int) string {
+func callerName(called *names.Names, c *profile.Caller, width int) string {
 	who := "(none known)"
-	if c.Routine != query.NoRoutine {
+	if c.Routine != profile.NoRoutine {
 		who = called.Routine(c.Routine)
 	}
 	switch {
-	case c.Signal && c.Routine == query.NoRoutine:
+	case c.Signal && c.Routine == profile.NoRoutine:
 		return "a signal"
 	case c.Signal:
 		return "a signal, in " + names.Shorten(who, width-len("a signal, in "))
-	case c.Tail != query.NoRoutine:
+	case c.Tail != profile.NoRoutine:
 		const between = ", behind a tail jump of "
 		room := (width - len(between)) / 2
 		return names.Shorten(who, room) + between + names.Shorten(called.Routine(c.Tail), room)
@@ -90,8 +90,8 @@ func callerName(called *names.Names, c *query.Caller, width int) string {
 }
 
 // callerPlace is where a caller begins in the source, or in its image.
-func callerPlace(s *wpp.Snapshot, c *query.Caller) string {
-	if c.Routine == query.NoRoutine {
+func callerPlace(s *wpp.Snapshot, c *profile.Caller) string {
+	if c.Routine == profile.NoRoutine {
 		return ""
 	}
 	r := &s.Routines[c.Routine]
@@ -131,10 +131,10 @@ type CallerJSON struct {
 
 // WriteCallersJSON writes up to top callers of a report, all where top is 0, as one JSON object.
 // The snapshot is the report's.
-func WriteCallersJSON(w io.Writer, s *wpp.Snapshot, r *query.CallersReport, top int) error {
+func WriteCallersJSON(w io.Writer, s *wpp.Snapshot, r *profile.CallersReport, top int) error {
 	called := names.Of(s)
 	name := func(routine int) *string {
-		if routine == query.NoRoutine {
+		if routine == profile.NoRoutine {
 			return nil
 		}
 		name := called.Routine(routine)
@@ -152,7 +152,7 @@ func WriteCallersJSON(w io.Writer, s *wpp.Snapshot, r *query.CallersReport, top 
 		}
 		row := CallerJSON{Caller: name(c.Routine), Tail: name(c.Tail), Signal: c.Signal,
 			Count: c.Count}
-		if c.Routine != query.NoRoutine {
+		if c.Routine != profile.NoRoutine {
 			row.File, row.Line = entryOf(s, &s.Routines[c.Routine])
 		}
 		object.Callers = append(object.Callers, row)

@@ -8,8 +8,8 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/text"
-	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/profile"
 )
 
 // TimeJSON is where the CPU time of the program went, by samples that were taken while it was not
@@ -27,7 +27,7 @@ type TimeJSON struct {
 type TimePartJSON struct {
 	// traced: traced routines; image: other code of a file that routines are traced of; file: one
 	// that none are traced of; kernel; jit: code in no file; unknown
-	Kind query.TimeKind `json:"kind"`
+	Kind profile.TimeKind `json:"kind"`
 	// of the file; null where there is none
 	Name    *string `json:"name"`
 	Samples uint64  `json:"samples"` // that are of it
@@ -40,7 +40,7 @@ type TimePartJSON struct {
 // RoutineTimeJSON is the part of the CPU time that went to a routine, without those that it calls.
 type RoutineTimeJSON struct {
 	// traced; image: of a file that others are traced of; file: of one that none are traced of; jit
-	Kind query.TimeKind `json:"kind"`
+	Kind profile.TimeKind `json:"kind"`
 	// of traced and image: a name that no other routine of the snapshot has
 	Routine string `json:"routine"`
 	// that has it; of jit, what the mapping is called; null where that has no name
@@ -54,7 +54,7 @@ type RoutineTimeJSON struct {
 
 // timeJSON is the CPU time of a snapshot; nil: it is not known.
 func timeJSON(s *wpp.Snapshot) (*TimeJSON, error) {
-	r, err := query.CPUTime(s)
+	r, err := profile.CPUTime(s)
 	if r == nil || err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func timeJSON(s *wpp.Snapshot) (*TimeJSON, error) {
 	for _, p := range r.Routines {
 		lo, hi := p.Share.Interval()
 		name := p.Name
-		if p.Routine != query.NoRoutine {
+		if p.Routine != profile.NoRoutine {
 			name = called.Routine(p.Routine)
 		}
 		t.Routines = append(t.Routines, RoutineTimeJSON{p.Kind, name, known(p.File, ""),
@@ -86,7 +86,7 @@ func timeJSON(s *wpp.Snapshot) (*TimeJSON, error) {
 
 // writeTime writes the line that says where the CPU time went, if that is known.
 func writeTime(out *bufio.Writer, s *wpp.Snapshot) {
-	r, err := query.CPUTime(s)
+	r, err := profile.CPUTime(s)
 	if err != nil {
 		fmt.Fprintf(out, "CPU time: not known: %v\n", err)
 	} else if r != nil {
@@ -95,7 +95,7 @@ func writeTime(out *bufio.Writer, s *wpp.Snapshot) {
 }
 
 // TimeText says where the CPU time went: the largest parts, and the rest together.
-func TimeText(r *query.TimeReport) string {
+func TimeText(r *profile.TimeReport) string {
 	if r.Samples == 0 {
 		return "no samples"
 	}
@@ -124,17 +124,17 @@ func TimeText(r *query.TimeReport) string {
 	return fmt.Sprintf("%s (%s%s)", strings.Join(list, ", "), text.Count(r.Samples, "sample"), cpus)
 }
 
-func partName(kind query.TimeKind, name string) string {
+func partName(kind profile.TimeKind, name string) string {
 	switch kind {
-	case query.TracedTime:
+	case profile.TracedTime:
 		return "traced routines"
-	case query.ImageTime:
+	case profile.ImageTime:
 		return "other code of " + name
-	case query.FileTime:
+	case profile.FileTime:
 		return name
-	case query.KernelTime:
+	case profile.KernelTime:
 		return "kernel"
-	case query.JITTime:
+	case profile.JITTime:
 		return "JIT code"
 	}
 	return "unknown"

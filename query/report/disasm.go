@@ -13,8 +13,8 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
-	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/profile"
 )
 
 // A Code has the bytes of an image's instructions.
@@ -27,7 +27,7 @@ type Code interface {
 // assemblers: COUNT ADDRESS INSTRUCTION SOURCE. An empty line stands where the next one does not
 // follow. What is no instruction that the disassembler knows is written as bytes. The snapshot is
 // the listing's.
-func WriteDisasm(w io.Writer, s *wpp.Snapshot, l *query.Listing, code Code) error {
+func WriteDisasm(w io.Writer, s *wpp.Snapshot, l *profile.Listing, code Code) error {
 	out := bufio.NewWriter(w)
 	called := names.Of(s)
 	r := &s.Routines[l.Routine]
@@ -94,7 +94,7 @@ func newDisassembler(s *wpp.Snapshot, called *names.Names, image int, code Code)
 
 // text is an instruction, with the name of the routine that it calls or jumps to, up to width
 // columns wide; its bytes, where it is none that is known.
-func (d *disassembler) text(q *query.Instruction, width int) string {
+func (d *disassembler) text(q *profile.Instruction, width int) string {
 	code := d.code.Bytes(q.Addr, q.Addr+uint64(q.Len))
 	in, err := x86asm.Decode(code, 64)
 	if err != nil || in.Len != q.Len {
@@ -146,7 +146,7 @@ type InstructionJSON struct {
 
 // WriteDisasmJSON writes the listings of a name, of which codes has the code at the same places, as
 // one JSON object. The snapshot is the listings'.
-func WriteDisasmJSON(w io.Writer, s *wpp.Snapshot, name string, list []query.Listing,
+func WriteDisasmJSON(w io.Writer, s *wpp.Snapshot, name string, list []profile.Listing,
 	codes []Code) error {
 	called := names.Of(s)
 	object := DisasmJSON{SchemaVersion: SchemaVersion, Name: name, Windows: s.Figures.Windows,

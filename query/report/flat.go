@@ -12,13 +12,14 @@ import (
 	"wpptrace/internal/text"
 	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/profile"
 )
 
 // WriteFlat writes up to top routines of a report, all where top is 0, as a table 100 columns wide:
 // a line for each. SHARE is that of the CPU time, with the interval that it is in, where there are
 // samples, else that of the cost. Calls and paths are those that were recorded: nothing is
 // estimated. The snapshot is the report's.
-func WriteFlat(w io.Writer, s *wpp.Snapshot, r *query.FlatReport, top int) error {
+func WriteFlat(w io.Writer, s *wpp.Snapshot, r *profile.FlatReport, top int) error {
 	out := bufio.NewWriter(w)
 	writeTime(out, s)
 	writeTitle(out, s, r.Threads)
@@ -44,7 +45,7 @@ func writeWindows(out *bufio.Writer, s *wpp.Snapshot, what string) {
 }
 
 // writeFlatTable writes the table alone, and the line that says what it shows.
-func writeFlatTable(out *bufio.Writer, s *wpp.Snapshot, r *query.FlatReport, top int) {
+func writeFlatTable(out *bufio.Writer, s *wpp.Snapshot, r *profile.FlatReport, top int) {
 	shown := r.Routines
 	if top > 0 {
 		shown = shown[:min(top, len(shown))]
@@ -65,19 +66,21 @@ func writeFlatTable(out *bufio.Writer, s *wpp.Snapshot, r *query.FlatReport, top
 
 // A flatTable is routines as lines, with the widths of its columns.
 type flatTable struct {
-	report *query.FlatReport
+	report *profile.FlatReport
 	rows   [][4]string // calls, paths, routine, hottest path
 	shares []string
 	widths [4]int
 }
 
-func newFlatTable(s *wpp.Snapshot, r *query.FlatReport, shown []query.RoutineFigures) *flatTable {
+func newFlatTable(
+	s *wpp.Snapshot, r *profile.FlatReport, shown []profile.RoutineFigures,
+) *flatTable {
 	t := &flatTable{report: r, widths: [4]int{len("CALLS"), len("PATHS"), len("ROUTINE"), 0}}
 	labels := NewLabels(s)
 	for i := range shown {
 		x := &shown[i]
 		row := [4]string{"-", "-", nameOf(x, labels), "not traced"}
-		if x.Routine == query.NoRoutine {
+		if x.Routine == profile.NoRoutine {
 			row[3] = elsewhere(x.Time)
 		} else if s.Routines[x.Routine].LeftOut == "" {
 			row[0], row[1] = strconv.FormatUint(x.Calls, 10), strconv.FormatUint(x.Paths, 10)
@@ -100,23 +103,23 @@ func newFlatTable(s *wpp.Snapshot, r *query.FlatReport, shown []query.RoutineFig
 }
 
 // nameOf is what a routine is called: in the snapshot, or by its file.
-func nameOf(x *query.RoutineFigures, labels *Labels) string {
-	if x.Routine == query.NoRoutine {
+func nameOf(x *profile.RoutineFigures, labels *Labels) string {
+	if x.Routine == profile.NoRoutine {
 		return names.Printable(x.Time.Name)
 	}
 	return labels.names.Routine(x.Routine)
 }
 
 // elsewhere says where a routine is that is none of the snapshot's.
-func elsewhere(t *query.RoutineTime) string {
-	if t.Kind == query.JITTime {
+func elsewhere(t *profile.RoutineTime) string {
+	if t.Kind == profile.JITTime {
 		return "JIT code"
 	}
 	return names.Printable(t.File) + ", not traced"
 }
 
 // hottestOf is the hottest path of a routine as a part of all: of the cost, where there is any.
-func hottestOf(x *query.RoutineFigures) (part, whole uint64) {
+func hottestOf(x *profile.RoutineFigures) (part, whole uint64) {
 	if x.Cost == 0 {
 		return x.HottestCount, x.Paths
 	}
@@ -124,7 +127,7 @@ func hottestOf(x *query.RoutineFigures) (part, whole uint64) {
 }
 
 // share is the first column, or two.
-func (t *flatTable) share(x *query.RoutineFigures) string {
+func (t *flatTable) share(x *profile.RoutineFigures) string {
 	if t.report.Samples == 0 {
 		return fmt.Sprintf("%6.2f%%", percent(x.Cost, t.report.Total))
 	}
@@ -201,8 +204,8 @@ type RoutineJSON struct {
 
 // WriteFlatJSON writes up to top routines of a report, all where top is 0, as one JSON object. The
 // snapshot is the report's. It fails where its samples are damaged.
-func WriteFlatJSON(w io.Writer, s *wpp.Snapshot, r *query.FlatReport, top int) error {
-	if _, err := query.CPUTime(s); err != nil {
+func WriteFlatJSON(w io.Writer, s *wpp.Snapshot, r *profile.FlatReport, top int) error {
+	if _, err := profile.CPUTime(s); err != nil {
 		return err
 	}
 	labels := NewLabels(s)
@@ -218,9 +221,9 @@ func WriteFlatJSON(w io.Writer, s *wpp.Snapshot, r *query.FlatReport, top int) e
 	return WriteJSON(w, object, "routines")
 }
 
-func routineJSON(s *wpp.Snapshot, labels *Labels, r *query.FlatReport,
-	x *query.RoutineFigures) RoutineJSON {
-	if x.Routine == query.NoRoutine {
+func routineJSON(s *wpp.Snapshot, labels *Labels, r *profile.FlatReport,
+	x *profile.RoutineFigures) RoutineJSON {
+	if x.Routine == profile.NoRoutine {
 		row := RoutineJSON{Routine: x.Time.Name, Image: x.Time.File}
 		row.setTime(r, x)
 		return row
@@ -241,7 +244,7 @@ func routineJSON(s *wpp.Snapshot, labels *Labels, r *query.FlatReport,
 }
 
 // setTime sets the share of the CPU time, where there are samples.
-func (row *RoutineJSON) setTime(r *query.FlatReport, x *query.RoutineFigures) {
+func (row *RoutineJSON) setTime(r *profile.FlatReport, x *profile.RoutineFigures) {
 	if r.Samples > 0 {
 		share := r.Time(x)
 		lo, hi := share.Interval()

@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/wpptest"
 	"wpptrace/query"
+	"wpptrace/query/profile"
 	"wpptrace/query/querytest"
 )
 
@@ -42,14 +43,14 @@ func TestFlatGolden(t *testing.T) {
 		"flat-leftout.txt": {samplesOfLeftOut(), nil, 0},
 		"flat-nothing.txt": {&wpp.Snapshot{Figures: wpp.Figures{Command: []string{"sleep"}}}, nil, 0},
 	} {
-		r, err := query.Flat(c.s, c.tids...)
+		r, err := profile.Flat(c.s, c.tids...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkGolden(t, name, func(w io.Writer) error { return WriteFlat(w, c.s, r, c.top) })
 	}
 	s := inWindows(sampled())
-	r, err := query.Flat(s)
+	r, err := profile.Flat(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,14 +75,14 @@ func callbacks() *wpp.Snapshot {
 
 func TestCallersGolden(t *testing.T) {
 	s := callbacks()
-	r, err := query.CallersOf(s, "sub_3000")
+	r, err := profile.CallersOf(s, "sub_3000")
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkGolden(t, "callers.txt", func(w io.Writer) error { return WriteCallers(w, s, r, 0) })
 	checkGolden(t, "callers.json", func(w io.Writer) error { return WriteCallersJSON(w, s, r, 0) })
 	s = inWindows(querytest.InlinedCompressor())
-	r, err = query.CallersOf(s, "odd...")
+	r, err = profile.CallersOf(s, "odd...")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestCallersGolden(t *testing.T) {
 // TestRecordingGolden: what a recording ends with.
 func TestRecordingGolden(t *testing.T) {
 	s := inWindows(sampled())
-	flat, err := query.Flat(s)
+	flat, err := profile.Flat(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/profile"
 	"wpptrace/query/querytest"
 	"wpptrace/query/rules"
 )
@@ -97,7 +98,7 @@ func askByName(s *wpp.Snapshot, q query.HotQuery) error {
 	if err := WriteOrder(io.Discard, s, order); err != nil {
 		return err
 	}
-	flat, err := query.Flat(s)
+	flat, err := profile.Flat(s)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func askByName(s *wpp.Snapshot, q query.HotQuery) error {
 		WriteFlatJSON(io.Discard, s, flat, 0)); err != nil {
 		return err
 	}
-	callers, err := query.CallersOf(s, "longest_match...int)")
+	callers, err := profile.CallersOf(s, "longest_match...int)")
 	if err != nil {
 		return err
 	}
@@ -113,11 +114,11 @@ func askByName(s *wpp.Snapshot, q query.HotQuery) error {
 		WriteCallersJSON(io.Discard, s, callers, 0)); err != nil {
 		return err
 	}
-	lines, err := query.Lines(s, "main.c")
+	lines, err := profile.Lines(s, "main.c")
 	if err != nil {
 		return err
 	}
-	list, err := query.Listings(s, "main")
+	list, err := profile.Listings(s, "main")
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/profile"
 )
 
 // A Source is the text of a source file.
@@ -21,7 +21,7 @@ type Source struct {
 // WriteLines writes a source file with how often each line ran that has code: COUNT LINE SOURCE.
 // Without its text, lines without code are left out. Tabs are 8 columns wide; lines are as wide as
 // they are. The snapshot is the report's.
-func WriteLines(w io.Writer, s *wpp.Snapshot, r *query.LinesReport, source Source) error {
+func WriteLines(w io.Writer, s *wpp.Snapshot, r *profile.LinesReport, source Source) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "Source: %s\n", names.Printable(r.File))
 	writeWindows(out, s, "counts")
@@ -34,7 +34,7 @@ func WriteLines(w io.Writer, s *wpp.Snapshot, r *query.LinesReport, source Sourc
 	return nil
 }
 
-func writeLineTable(out *bufio.Writer, r *query.LinesReport, source Source) {
+func writeLineTable(out *bufio.Writer, r *profile.LinesReport, source Source) {
 	counts := map[int]uint64{}
 	width, last := len("COUNT"), len(source.Text)
 	for _, l := range r.Lines {
@@ -108,7 +108,7 @@ type LineJSON struct {
 }
 
 // WriteLinesJSON writes the lines of a report as one JSON object. The snapshot is the report's.
-func WriteLinesJSON(w io.Writer, s *wpp.Snapshot, r *query.LinesReport, source Source) error {
+func WriteLinesJSON(w io.Writer, s *wpp.Snapshot, r *profile.LinesReport, source Source) error {
 	object := LinesJSON{SchemaVersion: SchemaVersion, File: r.File, Threads: r.Threads,
 		Windows: s.Figures.Windows, Complete: s.EachLine, Lines: []LineJSON{}}
 	if source.Text != nil {

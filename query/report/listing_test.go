@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/query"
+	"wpptrace/query/profile"
 	"wpptrace/query/querytest"
 )
 
@@ -42,7 +42,7 @@ func eachLine() *wpp.Snapshot {
 
 func TestLinesGolden(t *testing.T) {
 	s := eachLine()
-	r, err := query.Lines(s, "main.c")
+	r, err := profile.Lines(s, "main.c")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestDisasmGolden(t *testing.T) {
 		"\x06\x06\x06\x06"+"\xc3") // none in 64-bit code, ret
 	s.Routines[0].Blocks[2].Addr += 0x10
 	copy(text[0x101d-0x900:], "\x06\x06\x06\x06\xc3")
-	list, err := query.Listings(s, "main")
+	list, err := profile.Listings(s, "main")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestDisasmGolden(t *testing.T) {
 	checkGolden(t, "disasm.json", func(w io.Writer) error {
 		return WriteDisasmJSON(w, s, "main", list, []Code{text})
 	})
-	if list, err = query.Listings(inWindows(s), "longest_match..."); err != nil {
+	if list, err = profile.Listings(inWindows(s), "longest_match..."); err != nil {
 		t.Fatal(err)
 	}
 	checkGolden(t, "disasm-none.txt",

@@ -8,21 +8,21 @@ import (
 	"unicode"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/profile"
 )
 
 // Next says what to ask next, by name: which library would show more of the CPU time, and what
 // there is to know of the hottest routine. selected says that routines were selected by name.
-func Next(s *wpp.Snapshot, flat *query.FlatReport, path string, selected bool) (next []string) {
+func Next(s *wpp.Snapshot, flat *profile.FlatReport, path string, selected bool) (next []string) {
 	const least = 0.02 // of the CPU time
-	time, err := query.CPUTime(s)
+	time, err := profile.CPUTime(s)
 	if err != nil || time == nil {
 		return nil
 	}
 	percent := func(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
-	isLibrary := func(t query.TimePart) bool {
-		return t.Kind == query.FileTime && !strings.HasPrefix(t.Name, "[") &&
+	isLibrary := func(t profile.TimePart) bool {
+		return t.Kind == profile.FileTime && !strings.HasPrefix(t.Name, "[") &&
 			t.Share.Value() >= least
 	}
 	if i := slices.IndexFunc(time.Parts, isLibrary); i >= 0 {
@@ -30,8 +30,8 @@ func Next(s *wpp.Snapshot, flat *query.FlatReport, path string, selected bool) (
 		next = append(next, fmt.Sprintf("--lib %s traces that library too: %s of the CPU time",
 			quoted(t.Name), percent(t.Share.Value())))
 	}
-	isTraced := func(x query.RoutineFigures) bool {
-		return x.Routine != query.NoRoutine && s.Routines[x.Routine].LeftOut == "" &&
+	isTraced := func(x profile.RoutineFigures) bool {
+		return x.Routine != profile.NoRoutine && s.Routines[x.Routine].LeftOut == "" &&
 			flat.Time(&x).Value() >= least
 	}
 	i := slices.IndexFunc(flat.Routines, isTraced)

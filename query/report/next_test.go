@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"wpptrace/compress/wpp/samples"
-	"wpptrace/query"
+	"wpptrace/query/profile"
 	"wpptrace/query/querytest"
 )
 
@@ -39,7 +39,7 @@ func TestNext(t *testing.T) {
 				Routines: []samples.InRoutine{{Routine: 0, Samples: c.inMain}}},
 			{Path: "/usr/lib/" + c.library, Image: samples.NoImage, Samples: 30}}}
 		s.Sections = append(s.Sections, p.Section())
-		flat, err := query.Flat(s)
+		flat, err := profile.Flat(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestNext(t *testing.T) {
 		}
 	}
 	s := querytest.Compressor()
-	flat, err := query.Flat(s)
+	flat, err := profile.Flat(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,13 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
+	"wpptrace/query/profile"
 )
 
 // WriteRecording writes what a recording ends with: where the CPU time went, up to top routines,
 // hot subpaths, and lines that say what to ask next. The snapshot is that of both reports, which
 // are as WriteFlat and WriteHot write them.
-func WriteRecording(w io.Writer, s *wpp.Snapshot, flat *query.FlatReport, top int,
+func WriteRecording(w io.Writer, s *wpp.Snapshot, flat *profile.FlatReport, top int,
 	hot *query.HotReport, next []string) error {
 	out := bufio.NewWriter(w)
 	writeTime(out, s)

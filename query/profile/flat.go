@@ -1,4 +1,4 @@
-package query
+package profile
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/saturating"
+	"wpptrace/query"
 )
 
 // A RoutineFigures is what is known of the executions of a routine, without those that it calls.
@@ -26,7 +27,7 @@ type RoutineFigures struct {
 
 // A FlatReport is a flat profile: what ran, by routine.
 type FlatReport struct {
-	Metric  Metric
+	Metric  query.Metric
 	Threads int
 	Paths   uint64 // executions of paths in these threads
 	Total   uint64 // the cost of them
@@ -48,19 +49,24 @@ func (r *FlatReport) Time(x *RoutineFigures) samples.Share {
 // linear in the grammars and the alphabet. It fails where the snapshot has no such thread.
 func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
 	defer wpp.Recover(&err)
-	threads, err := Threads(s, tids)
+	threads, err := query.Threads(s, tids)
 	if err != nil {
 		return nil, err
 	}
-	r = &FlatReport{Metric: naturalMetric(s), Threads: len(threads)}
-	cost := symbolCosts(s, r.Metric)
+	counts, err := query.NewFrequencies(s, tids...)
+	if err != nil {
+		return nil, err
+	}
+	r = &FlatReport{Metric: query.NaturalMetric(s), Threads: len(threads)}
 	of := map[int]*RoutineFigures{}
-	for sym, n := range newForests(s, threads).count() {
-		p := &s.Symbols[sym]
+	for i := range s.Symbols {
+		p, sym := &s.Symbols[i], uint32(i)
+		n := counts.Symbol(sym)
 		if p.IsMark || n == 0 {
 			continue
 		}
-		figures(of, p.Routine).add(uint32(sym), p.Start, n, saturating.Mul(n, cost[sym]))
+		cost := saturating.Mul(n, r.Metric.CostOf(s, sym))
+		figures(of, p.Routine).add(sym, p.Start, n, cost)
 	}
 	if time, err := CPUTime(s); err == nil && time != nil && len(tids) == 0 {
 		r.Samples = time.Samples

@@ -1,4 +1,4 @@
-package query
+package profile
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/saturating"
+	"wpptrace/query"
 	"wpptrace/query/names"
 )
 
@@ -43,7 +44,7 @@ type CallersReport struct {
 // these. It fails where the snapshot has no such routine or thread.
 func CallersOf(s *wpp.Snapshot, name string, tids ...int) (r *CallersReport, err error) {
 	defer wpp.Recover(&err)
-	threads, err := Threads(s, tids)
+	threads, err := query.Threads(s, tids)
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +58,12 @@ func CallersOf(s *wpp.Snapshot, name string, tids ...int) (r *CallersReport, err
 		r.Routines = append(r.Routines, i)
 		x.named[i] = true
 	}
-	if !x.run(newForests(s, threads)) {
-		return nil, fmt.Errorf("callers of %s: it is called from more than %d depths: ask for one "+
-			"thread, or for a routine that is called less often", names.Printable(name), mostOpen)
+	for _, t := range threads {
+		if !x.thread(t.Grammar) {
+			return nil, fmt.Errorf("callers of %s: it is called from more than %d depths: ask for "+
+				"one thread, or for a routine that is called less often",
+				names.Printable(name), mostOpen)
+		}
 	}
 	for c, n := range x.found {
 		c.Count = n
@@ -112,37 +116,58 @@ type openCall struct {
 	caller Caller
 }
 
-// run reports whether it could keep to the limit.
-func (x *callers) run(all *forests) bool {
-	var segments []*effect
-	for f := range all.each() {
-		effects := make([]*effect, len(f.begin))
-		if f.joins {
-			copy(effects[1:], segments)
-			segments = nil
+// thread counts the calls of a thread, and reports whether it could keep to the limit.
+func (x *callers) thread(g *wpp.Grammar) bool {
+	segments := g.NumSegments()
+	if segments == 0 {
+		start, ok := x.start(g)
+		if ok {
+			start.end()
 		}
-		for _, rule := range f.upwards {
-			w := &callWalk{all: x, weight: f.derived[rule], effect: &effect{isEmpty: true}}
-			for _, v := range f.rightSide(rule) {
-				if wpp.IsRule(v) {
-					w.part(effects[wpp.RuleOf(v)])
-				} else {
-					w.symbol(v)
-				}
-			}
-			if x.open += len(w.effect.open); x.open > mostOpen {
-				return false
-			}
-			effects[rule] = w.effect
-			if f.used[rule] == 0 && !f.isSegment {
-				w.end()
-			}
-		}
-		if f.isSegment {
-			segments = append(segments, effects[0])
-		}
+		return ok
 	}
-	return true
+	whole := x.rule(1)
+	for i := range segments {
+		segment, _ := g.Segment(i)
+		start, ok := x.start(segment)
+		if !ok {
+			return false
+		}
+		whole.part(start.effect)
+	}
+	whole.end()
+	return x.keep(whole)
+}
+
+// start reads a grammar in one piece up to its start rule; not ok: past the limit.
+func (x *callers) start(g *wpp.Grammar) (start *callWalk, ok bool) {
+	effects := make([]*effect, g.Rules())
+	for _, rule := range slices.Backward(g.Order()) {
+		start = x.rule(g.Uses(rule))
+		for _, v := range g.Body(rule) {
+			if wpp.IsRule(v) {
+				start.part(effects[wpp.RuleOf(v)])
+			} else {
+				start.symbol(v)
+			}
+		}
+		if !x.keep(start) {
+			return nil, false
+		}
+		effects[rule] = start.effect
+	}
+	return start, true // the start rule is the last one upwards
+}
+
+// keep reports whether what a rule leaves open is within the limit.
+func (x *callers) keep(w *callWalk) bool {
+	x.open += len(w.effect.open)
+	return x.open <= mostOpen
+}
+
+// rule begins a rule that is derived so often.
+func (x *callers) rule(derived uint64) *callWalk {
+	return &callWalk{all: x, weight: derived, effect: &effect{isEmpty: true}}
 }
 
 // A callWalk makes the effect of one rule.

@@ -1,4 +1,4 @@
-package query
+package profile
 
 import (
 	"slices"
@@ -91,7 +91,6 @@ func drawCalls(t *rapid.T) *wpp.Snapshot {
 // TestCallersAreThoseOfTheExpansion: what the grammar says of callers is what the stack says, path
 // by path, in one piece and in segments.
 func TestCallersAreThoseOfTheExpansion(t *testing.T) {
-	oneByOne(t)
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawCalls(t)
 		segmented := wpptest.InSegments(s, wpptest.Cuts(t))
@@ -157,7 +156,9 @@ func TestCallersHaveALimit(t *testing.T) {
 	if _, err := CallersOf(s, "g"); err != nil {
 		t.Fatal(err)
 	}
-	lowerLimit(t, &mostOpen, 5)
+	before := mostOpen
+	mostOpen = 5
+	t.Cleanup(func() { mostOpen = before })
 	if _, err := CallersOf(s, "g"); err == nil || !strings.HasPrefix(err.Error(),
 		"callers of g: it is called from more than 5 depths: ask for one thread, or ") {
 		t.Errorf("%v", err)
@@ -188,42 +189,4 @@ func TestCallersByName(t *testing.T) {
 	if _, err := CallersOf(s, "main", 1); err == nil {
 		t.Error("there is no thread 1")
 	}
-}
-
-// TestFlat: figures by routine are sums over the expansion.
-func TestFlat(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := querytest.DrawSnapshot(t)
-		r, err := Flat(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[int]RoutineFigures{}
-		total := uint64(0)
-		for _, stream := range querytest.Streams(s) {
-			for _, sym := range stream {
-				if s.Symbols[sym].IsMark {
-					continue
-				}
-				x := want[s.Symbols[sym].Routine]
-				x.Routine, x.Hottest = s.Symbols[sym].Routine, sym // each has one path
-				x.Calls++
-				x.Paths++
-				x.Cost += s.SymbolCost(sym)
-				x.HottestCost, x.HottestCount = x.Cost, x.Paths
-				total += s.SymbolCost(sym)
-				want[x.Routine] = x
-			}
-		}
-		got := map[int]RoutineFigures{}
-		for i, x := range r.Routines {
-			got[x.Routine] = x
-			if i > 0 && x.Cost > r.Routines[i-1].Cost {
-				t.Fatalf("%+v is behind %+v", x, r.Routines[i-1])
-			}
-		}
-		if diff := gocmp.Diff(want, got); diff != "" || r.Total != total {
-			t.Fatalf("total %d, want %d; expansion -, grammar +:\n%s", r.Total, total, diff)
-		}
-	})
 }

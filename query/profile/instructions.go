@@ -1,4 +1,4 @@
-package query
+package profile
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/saturating"
+	"wpptrace/query"
 	"wpptrace/query/names"
 )
 
@@ -14,9 +15,8 @@ import (
 // routine, block and place in the block. They take 8 bytes an instruction.
 type instructionCounts map[int][][]uint64
 
-// countInstructions takes time in proportion to the grammars and to the instructions of all paths
-// of the alphabet.
-func countInstructions(s *wpp.Snapshot, threads []*wpp.Thread) instructionCounts {
+// countInstructions takes time in proportion to the instructions of all paths of the alphabet.
+func countInstructions(s *wpp.Snapshot, paths *query.Frequencies) instructionCounts {
 	all := instructionCounts{}
 	for i := range s.Routines {
 		blocks := s.Routines[i].Blocks
@@ -24,8 +24,8 @@ func countInstructions(s *wpp.Snapshot, threads []*wpp.Thread) instructionCounts
 			all[i] = append(all[i], make([]uint64, len(blocks[b].Lengths)))
 		}
 	}
-	for sym, n := range newForests(s, threads).count() {
-		p := &s.Symbols[sym]
+	for sym := range s.Symbols {
+		p, n := &s.Symbols[sym], paths.Symbol(uint32(sym))
 		if p.IsMark || n == 0 {
 			continue
 		}
@@ -67,7 +67,7 @@ type Listing struct {
 // all paths of the alphabet.
 func Listings(s *wpp.Snapshot, name string, tids ...int) (list []Listing, err error) {
 	defer wpp.Recover(&err)
-	threads, err := Threads(s, tids)
+	paths, err := query.NewFrequencies(s, tids...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func Listings(s *wpp.Snapshot, name string, tids ...int) (list []Listing, err er
 	if err != nil {
 		return nil, err
 	}
-	counts := countInstructions(s, threads)
+	counts := countInstructions(s, paths)
 	for _, i := range routines {
 		if len(s.Routines[i].Blocks) == 0 {
 			continue

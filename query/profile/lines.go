@@ -1,4 +1,4 @@
-package query
+package profile
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/saturating"
+	"wpptrace/query"
 	"wpptrace/query/names"
 )
 
@@ -39,7 +40,7 @@ type LinesReport struct {
 // instructions of all paths of the alphabet.
 func Lines(s *wpp.Snapshot, file string, tids ...int) (r *LinesReport, err error) {
 	defer wpp.Recover(&err)
-	threads, err := Threads(s, tids)
+	threads, err := query.Threads(s, tids)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +52,12 @@ func Lines(s *wpp.Snapshot, file string, tids ...int) (r *LinesReport, err error
 	for i, name := range s.Files {
 		is[i] = path.Clean(name) == found
 	}
+	paths, err := query.NewFrequencies(s, tids...)
+	if err != nil {
+		return nil, err
+	}
 	total := map[int]uint64{}
-	for routine, counts := range countInstructions(s, threads) {
+	for routine, counts := range countInstructions(s, paths) {
 		for at, n := range linesOf(s, routine, counts, is) {
 			total[at.line] = saturating.Add(total[at.line], n)
 		}
