@@ -83,7 +83,8 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 		r.exe.Close()
 		return nil, gone(p, target.ErrGone)
 	}
-	r.sampling = beginSampling(&r.options, handle)
+	var notSampled []Event // which is said when nothing worse is
+	r.sampling = beginSampling(&r.options, func(e Event) { notSampled = append(notSampled, e) })
 	if r.sampling != nil && o.Overhead > 0 && o.Child == nil && !o.Stands {
 		r.options.Selection.Chooser = &hotRoutines{r.options.Process, r.sampling, handle}
 	}
@@ -91,6 +92,9 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 		r.sampling.close()
 		r.exe.Close()
 		return nil, replaced(p, run, err)
+	}
+	for _, e := range notSampled {
+		handle(e)
 	}
 	if err := r.attach(); err != nil {
 		r.Close()
@@ -223,7 +227,7 @@ func (r *Recorder) attach() error {
 	if r.windows == nil { // probes will slow it down all the time
 		r.sampling.stop()
 	}
-	if isDone, err := r.divide(); err != nil || !isDone {
+	if mayOpen, err := r.divide(now); err != nil || !mayOpen {
 		r.sampling.resume()
 		return err
 	}
@@ -236,16 +240,18 @@ func (r *Recorder) attach() error {
 }
 
 // divide puts the cold probes of a process in that is at work, before its first window, in as short
-// a time as there is. It reports false where the first window has to wait.
-func (r *Recorder) divide() (isDone bool, err error) {
-	if r.windows == nil || r.options.Child != nil || r.options.Stands {
+// a time as there is. It reports whether that may open. One that hardly works is not held up by
+// probes that go in, and what it does next is not to be missed: all go in with its first window.
+func (r *Recorder) divide(now load) (mayOpen bool, err error) {
+	const hardly = 0.1 // of a CPU
+	if r.windows == nil || r.options.Child != nil || r.options.Stands || now.wants < hardly {
 		return true, nil
 	}
 	for began := time.Now(); !r.windows.division.isDone() && time.Since(began) < longestDivision; {
 		if err := r.windows.division.tryNext(); err != nil {
 			return false, err
 		}
-		r.options.Process.Wait(time.Duration(betweenGroups))
+		r.options.Process.Wait(betweenGroups)
 	}
 	r.windows.charge()
 	return r.windows.division.mayOpen(), nil
