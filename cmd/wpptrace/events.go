@@ -55,8 +55,8 @@ func (p *printer) process() string { return fmt.Sprintf("process %d (%s)", p.pid
 func (p *printer) handle(event record.Event) {
 	switch e := event.(type) {
 	case record.HotSelected:
-		p.say("of the %d routines of %s %d are traced: %d that %s of its CPU time were in, and "+
-			"those that they call; -F . traces all", e.All, e.Image, e.Traced, e.Sampled,
+		p.say("%d of %d routines of %s are traced: %d that were seen in %s of its CPU time, and "+
+			"routines that these call; -F . traces all", e.Traced, e.All, e.Image, e.Sampled,
 			text.Count(e.Samples, "sample"))
 	case record.NotSampled:
 		p.say("where the CPU time of %s goes will not be known: %s", p.process(), oneLine(e.Err))

@@ -76,8 +76,9 @@ func (d *division) keep() error {
 // sites that have been tried, beside others that are hot, stay.
 func (d *division) tryNext() error {
 	if d.next == len(d.plan.Sites) {
-		sites := d.again
-		d.again = nil
+		n := min(groupSize, len(d.again))
+		sites := d.again[:n]
+		d.again = d.again[n:]
 		return d.place(sites)
 	}
 	defer guard.RaisePriority()() // hot sites are to be found soon
@@ -137,14 +138,14 @@ func without(sites, others []int) (left []int) {
 
 // heat takes those cold sites out that have been hit often since the last time.
 func (d *division) heat() error {
+	const enough = 20 * time.Millisecond // of CPU time: the clock of some kernels ticks every 4 ms
+	last := reading{d.hits, d.used}
+	if used, err := d.usage.used(); err != nil || used.CPU-last.used.CPU < enough {
+		return err
+	}
 	now, err := d.read()
 	if err != nil {
 		return err
-	}
-	last := reading{d.hits, d.used}
-	const enough = 20 * time.Millisecond // of CPU time: the clock of some kernels ticks every 4 ms
-	if now.used.CPU-last.used.CPU < enough {
-		return nil
 	}
 	if d.hits, d.used = now.hits, now.used; last.hits == nil {
 		return nil

@@ -74,6 +74,9 @@ func (w *windows) keep(ctx context.Context) error {
 	case overhead.OpenWindow:
 		return w.open(ctx)
 	}
+	if w.schedule.Outlasts() {
+		w.relax()
+	}
 	return nil
 }
 

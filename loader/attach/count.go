@@ -30,7 +30,7 @@ func (x *images) stray(sites []int) (list []place) {
 	for _, m := range x.list {
 		var own []int
 		for _, i := range sites {
-			if slices.Contains(m.hot.cookies, uint64(i)) {
+			if _, isHot := slices.BinarySearch(m.hot().cookies, uint64(i)); isHot {
 				own = append(own, i-m.first)
 			}
 		}

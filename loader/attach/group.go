@@ -102,7 +102,7 @@ func (g Groups) RemoveCold(list ...*Cold) error {
 	for _, at := range places {
 		at.mapped.cold = slices.DeleteFunc(at.mapped.cold,
 			func(g *group) bool { return g == at.group })
-		at.mapped.divide()
+		at.mapped.others = nil
 	}
 	return err
 }
@@ -120,7 +120,7 @@ func (x *images) newCold(sites []int) *Cold {
 		if len(own) > 0 {
 			g := m.groupOf(own)
 			m.cold = append(m.cold, g)
-			m.divide()
+			m.others = nil
 			c.places = append(c.places, place{m, g})
 		}
 	}

@@ -36,6 +36,18 @@ func TestColdProbesStay(t *testing.T) {
 	}
 	stand(len(cold))
 	testenv.Eventually(t, func() bool { return hits(t, s.session) > 1000 }, "cold sites are hit")
+	p := planOf(t, "/bin/sh")
+	second, err := Load(s.Process, p.image, p.plan, Options{Ring: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Attach(s.exe); !errors.Is(err, ErrBreakpoint) {
+		t.Errorf("another session beside cold probes: %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	stand(len(cold))
 	const some = 10 * time.Millisecond // of CPU time
 	for range 3 {
 		if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(false)); err != nil {
@@ -120,8 +132,8 @@ func TestColdProbeOverBreakpoint(t *testing.T) {
 	if _, err := s.session.Groups().PlaceCold(s.exe, []int{0, 1}); !errors.Is(err, ErrBreakpoint) {
 		t.Errorf("over a breakpoint: %v", err)
 	}
-	if m := s.session.images.executable(); len(m.cold) > 0 || len(m.hot.sites) != len(m.sites) {
-		t.Errorf("%d cold groups, %d hot sites of %d", len(m.cold), len(m.hot.sites), len(m.sites))
+	if m := s.session.images.executable(); len(m.cold) > 0 || len(m.hot().sites) != len(m.sites) {
+		t.Errorf("%d cold groups, %d hot sites of %d", len(m.cold), len(m.hot().sites), len(m.sites))
 	}
 	if err := s.session.Close(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Error(err)

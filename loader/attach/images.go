@@ -233,8 +233,8 @@ func (x *images) out() (list []place) {
 		}
 	}
 	for _, m := range x.list {
-		if m.hot.isOut() {
-			list = append(list, place{m, m.hot})
+		if m.hot().isOut() {
+			list = append(list, place{m, m.hot()})
 		}
 	}
 	return list
@@ -256,8 +256,8 @@ func (x *images) in() (list []place) {
 // hot lists the hot groups whose probes are in the process.
 func (x *images) hot() (list []place) {
 	for _, m := range x.list {
-		if m.hot.placed != nil {
-			list = append(list, place{m, m.hot})
+		if m.hot().placed != nil {
+			list = append(list, place{m, m.hot()})
 		}
 	}
 	return list

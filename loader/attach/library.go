@@ -57,7 +57,7 @@ func (s *Session) add(m *mapped) error {
 	if err := m.find(s.process); err != nil {
 		return err
 	}
-	list := []place{{m, m.hot}}
+	list := []place{{m, m.hot()}}
 	if err := s.images.check(list, (*mapped).untouched); err != nil {
 		return err
 	}

@@ -23,14 +23,12 @@ type mapped struct {
 	tables  []uint64 // pages of tables that probed jumps read; nil: not looked for yet
 	copied  bool     // with copies of the breakpoints of another process that has the same sites
 	cold    []*group
-	hot     *group
+	others  *group // the hot one; nil: it is to be made
 }
 
 func newMapped(part *plan.Part, base uint64) *mapped {
-	m := &mapped{image: part.Program.Image, program: part.Program, sites: part.Sites,
+	return &mapped{image: part.Program.Image, program: part.Program, sites: part.Sites,
 		first: part.First, base: base}
-	m.hot = m.groupOf(nil)
-	return m
 }
 
 // find looks where a library is now: nowhere, or in one place. It is an error if it is in more.
@@ -63,15 +61,8 @@ func (m *mapped) probedMemory() uint64 {
 	return n * page
 }
 
-// groupOf makes a group of some sites of the image, whose indices ascend; of all if it is nil.
+// groupOf makes a group of some sites of the image, whose indices ascend.
 func (m *mapped) groupOf(sites []int) *group {
-	if sites == nil {
-		g := &group{sites: m.sites, cookies: make([]uint64, len(m.sites))}
-		for i := range g.cookies {
-			g.cookies[i] = uint64(m.first + i)
-		}
-		return g
-	}
 	g := &group{}
 	for _, i := range sites {
 		g.sites = append(g.sites, m.sites[i])
@@ -80,19 +71,24 @@ func (m *mapped) groupOf(sites []int) *group {
 	return g
 }
 
-// divide has the hot group be of all sites that are in no cold one.
-func (m *mapped) divide() {
-	cold := map[uint64]bool{}
+// hot is the group of all sites that are in no cold one. It is made when it is asked for: cold ones
+// come by the hundred.
+func (m *mapped) hot() *group {
+	if m.others != nil {
+		return m.others
+	}
+	isCold := make([]bool, len(m.sites))
 	for _, g := range m.cold {
 		for _, c := range g.cookies {
-			cold[c] = true
+			isCold[int(c)-m.first] = true
 		}
 	}
-	rest := []int{}
-	for i := range m.sites {
-		if !cold[uint64(m.first+i)] {
+	var rest []int
+	for i, cold := range isCold {
+		if !cold {
 			rest = append(rest, i)
 		}
 	}
-	m.hot = m.groupOf(rest)
+	m.others = m.groupOf(rest)
+	return m.others
 }

@@ -250,6 +250,12 @@ func (s *Scheduler) Decide(sleeps func() bool) Decision {
 	return Stay
 }
 
+// Outlasts reports whether a window is open and has gone on for longer than one that holds the
+// process up: nothing about it is urgent.
+func (s *Scheduler) Outlasts() bool {
+	return s.IsOpen() && time.Since(s.opened) > 2*s.length() && !s.holdsUp()
+}
+
 // holdsUp reports whether the hits of the window that is open take more of the CPU time than all
 // else: however much the budget has saved, the process is not to be held up for longer.
 func (s *Scheduler) holdsUp() bool {
