@@ -391,7 +391,7 @@ func TestDiffOfWindows(t *testing.T) {
 		}
 		return w.path("x.wpp")
 	}
-	before, same, other := record("10"), record("10"), record("40")
+	before := record("10")
 	diff := func(a, b string) (d report.DiffJSON) {
 		t.Helper()
 		out, errs, status := wpptrace("diff", "--json", "--top", "0", a, b)
@@ -401,12 +401,24 @@ func TestDiffOfWindows(t *testing.T) {
 		must(t, json.Unmarshal([]byte(out), &d))
 		return d
 	}
-	d := diff(before, same)
-	if d.FoundPaths > 2 || d.HiddenPaths < 5 || d.WindowsA < 10 {
-		t.Errorf("of the same: %d paths are listed, %d not, of %d windows", d.FoundPaths,
-			d.HiddenPaths, d.WindowsA)
+	// One pair of recordings in twenty may differ by chance, in many paths at once; two of three
+	// do in one of a hundred and forty.
+	const pairs, byChance = 3, 1
+	differ := 0
+	for range pairs {
+		d := diff(record("10"), record("10"))
+		if d.HiddenPaths < 5 || d.WindowsA < 10 {
+			t.Errorf("of the same: %d paths are hidden, of %d windows", d.HiddenPaths, d.WindowsA)
+		}
+		if d.FoundPaths > 2 {
+			t.Logf("of the same: %d paths are listed, %d not", d.FoundPaths, d.HiddenPaths)
+			differ++
+		}
 	}
-	d = diff(before, other)
+	if differ > byChance {
+		t.Errorf("of %d pairs of the same, %d differ", pairs, differ)
+	}
+	d := diff(before, record("40"))
 	found := false
 	for _, p := range d.Paths {
 		if p.Low != nil && *p.Low > 0 && p.Paths[0].Routine == "seldom" {
