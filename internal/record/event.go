@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/traced"
@@ -148,19 +149,26 @@ type DebugInfoMissing struct {
 	Err         error // why
 }
 
-// Progress comes several times a second. Status may be called until the handler returns.
-type Progress struct{ Status func() Status }
+// Progress comes several times a second. Its functions may be called until the handler returns.
+type Progress struct {
+	Status func() Status
+	// Snapshot copies what has been recorded, which takes time linear in the grammars. complete
+	// makes a snapshot of it, and may be called at any time and by another goroutine.
+	Snapshot func() (complete func() (*wpp.Snapshot, error))
+}
 
 // A Status is how far a recording has come.
 type Status struct {
 	Duration       time.Duration
-	Paths          uint64  // recorded
-	Rules, Symbols uint64  // of the grammars
-	Lost           uint64  // events
-	Ring           float64 // how full the buffer is that the kernel writes to, from 0 to 1
-	Windows        uint64  // 0: all is traced
-	Overhead       float64 // with windows: what tracing has taken of the process's own CPU time
-	Sampled        float64 // with windows: which share of the process's own CPU time they are
+	Paths          uint64        // recorded
+	Rules, Symbols uint64        // of the grammars
+	Lost           uint64        // events
+	Ring           float64       // how full the buffer is that the kernel writes to, from 0 to 1
+	Windows        uint64        // 0: all is traced
+	Overhead       float64       // with windows: what tracing has taken of the process's own CPU time
+	InWindow       bool          // one is open that may hold the process up
+	HeldUp         time.Duration // the longest that a window with its changes has, at most
+	Sampled        float64       // with windows: which share of the process's own CPU time they are
 	SlowDown       overhead.Estimate
 	SlowDownKnown  bool
 	Hottest        string        // routine, by samples; "": none is known

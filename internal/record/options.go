@@ -38,6 +38,9 @@ type Options struct {
 
 	// Output is the snapshot's file; "": SnapshotName. What was there becomes Output.old.
 	Output string
+	// Unwritten: no snapshot is written at the end. What there is no memory for goes to a temporary
+	// file in Output's directory all the same, which is removed.
+	Unwritten bool
 	// Raw is a file, or a pipe, that the raw trace goes to; "": there is none.
 	Raw string
 	// Tool is the recording program with its version, for the snapshot.

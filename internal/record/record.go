@@ -20,7 +20,7 @@ var ErrInterrupted = errors.New("interrupted before the recording began: nothing
 type Result struct {
 	Snapshot *wpp.Snapshot
 	Path     string // of its file
-	Written  bool   // there is such a file; else an error says why not
+	Written  bool   // there is such a file; else it was not to be written, or an error says why not
 	FileSize uint64 // bytes
 	Program  *traced.Program
 	Losses   Losses

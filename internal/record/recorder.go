@@ -64,9 +64,11 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 	}
 	r := &Recorder{options: o, handle: handle, isOut: make(chan struct{})}
 	r.out = sync.OnceFunc(func() { close(r.isOut) })
-	err = privilege.AsUser(func() error {
-		return store.CheckOutput(o.Output, privilege.CheckReplace)
-	})
+	if !o.Unwritten {
+		err = privilege.AsUser(func() error {
+			return store.CheckOutput(o.Output, privilege.CheckReplace)
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -389,6 +391,9 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	r.images.troubles.report(r.handle)
+	if r.options.Unwritten {
+		return r.result(snapshot, false), cmp.Or(rawErr, disturbance)
+	}
 	if err := r.streams.Finish(abort, snapshot); err != nil {
 		kept := (*store.KeptError)(nil)
 		if abort.Err() != nil || errors.As(err, &kept) {

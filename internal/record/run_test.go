@@ -245,3 +245,41 @@ func TestAbort(t *testing.T) {
 		t.Errorf("%v is left", left)
 	}
 }
+
+// TestUnwritten: snapshots can be had while the recording goes on, each with all that was recorded
+// before; nothing is in its directory at the end.
+func TestUnwritten(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dir := t.TempDir()
+	var paths []uint64
+	result, err := record.Run(ctx, record.Options{Process: loop(t), Unwritten: true,
+		Output: filepath.Join(dir, "x.wpp")}, func(e record.Event) {
+		p, is := e.(record.Progress)
+		if !is || p.Status().Paths < 1000*uint64(len(paths)+1) {
+			return
+		}
+		recorded := p.Status().Paths
+		s, err := p.Snapshot()()
+		if err != nil {
+			t.Error(err)
+		}
+		flat, err := profile.Flat(s)
+		const marks = 1 // of where the thread was met
+		if err != nil || flat.Paths+marks != recorded {
+			t.Errorf("%d paths in the snapshot, %d recorded: %v", flat.Paths, recorded, err)
+		}
+		if paths = append(paths, recorded); len(paths) == 3 {
+			cancel()
+		}
+	})
+	if err != nil || result.Written {
+		t.Fatal(result, err)
+	}
+	if flat, err := profile.Flat(result.Snapshot); err != nil || flat.Paths < paths[2] {
+		t.Errorf("%d paths at the end, %v before: %v", flat.Paths, paths, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

@@ -90,7 +90,7 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 			r.usage.sample()
 		}
 		r.sampling.keep()
-		r.handle(Progress{r.status})
+		r.handle(Progress{r.status, r.snapshots.snapshot})
 	}
 }
 
@@ -183,6 +183,7 @@ func (r *Recorder) status() Status {
 	} else {
 		s.SlowDown, s.SlowDownKnown = r.usage.meter.Recent()
 	}
+	s.InWindow, s.HeldUp = r.windows.heldUp()
 	if hot, known := r.sampling.hottest(r.program.Plan, r.images.ids); known {
 		s.Hottest, s.HottestShare = hot.routine.Name, hot.share
 	}

@@ -201,6 +201,15 @@ func (w *windows) countRareSites() error {
 	return nil
 }
 
+// heldUp is whether a window is open that may hold the process up, and for how long one has so far,
+// at most.
+func (w *windows) heldUp() (open bool, most time.Duration) {
+	if w == nil {
+		return false, 0
+	}
+	return w.schedule.IsOpen() && !w.schedule.Outlasts(), w.schedule.HeldUp()
+}
+
 // sampled is how many windows there were and which share of the process's own CPU time, and at
 // most.
 func (w *windows) sampled() (windows uint64, share, most float64) {

@@ -21,6 +21,7 @@ type Scheduler struct {
 
 	mostHeld time.Duration // for a window, with its changes
 	in, out  time.Duration // how long the last changes have held the process up
+	heldUp   time.Duration // how long a window with its changes has, at most
 
 	opened  time.Time // zero: no probe stands
 	opening Reading   // when it was opened
@@ -161,6 +162,8 @@ func (s *Scheduler) ChargeChange(c Change, load float64, change attach.Changes) 
 	s.budget.account(use{Probes: s.change})
 	if s.turn(); c.wasOpen {
 		s.out = change.Took
+		hits := c.began.Hits.Minus(s.opening.Hits).Cost
+		s.heldUp = max(s.heldUp, s.in+min(hits, c.began.At.Sub(s.opening.At))+s.out)
 	} else {
 		s.in = change.Took
 	}
@@ -193,6 +196,10 @@ func (s *Scheduler) LoadBeforeOpening() float64 {
 // LoadBeforeClosing is the load of the process in a window that closes: it may do less than it did
 // before.
 func (s *Scheduler) LoadBeforeClosing() float64 { return min(s.load, s.rate()) }
+
+// HeldUp is how long a window has held the process up so far, at most: while its probes went in and
+// out, and for what its hits took in between.
+func (s *Scheduler) HeldUp() time.Duration { return s.heldUp }
 
 // Load is the load of the process before the window that is open.
 func (s *Scheduler) Load() float64 { return s.load }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
 
@@ -214,5 +215,28 @@ func TestMayTryAgain(t *testing.T) {
 	}
 	if p.MayTryAgain() {
 		t.Error("it is tried for ever")
+	}
+}
+
+// TestHeldUp: a window holds the process up while its probes go in and out, and for its hits, but
+// for no longer than it lasts.
+func TestHeldUp(t *testing.T) {
+	const ms = time.Millisecond
+	p := NewScheduler(0.05, Limits{Window: usualWindow, Stall: time.Second}, target.Times{}, 1, nil)
+	for i, c := range []struct{ in, lasts, hits, out, want time.Duration }{
+		{3 * ms, 20 * ms, 10 * ms, 2 * ms, 15 * ms},
+		{3 * ms, 20 * ms, 40 * ms, 2 * ms, 25 * ms}, // of several threads
+		{ms, 10 * ms, 0, ms, 25 * ms},
+	} {
+		p.ChargeChange(p.BeginChange(), 1, attach.Changes{Probes: 1, Took: c.in})
+		p.Open()
+		p.account.last.At = p.account.last.At.Add(c.lasts)
+		p.account.last.Hits.Cost += c.hits
+		change := p.BeginChange()
+		p.Close()
+		p.ChargeChange(change, 1, attach.Changes{Probes: 1, Took: c.out})
+		if got := p.HeldUp(); got != c.want {
+			t.Errorf("window %d: held up for %v, want %v", i, got, c.want)
+		}
 	}
 }
