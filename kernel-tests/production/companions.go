@@ -97,6 +97,9 @@ func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 	var list []counted
 	for i := range flat.Routines {
 		r := flat.Routines[i].Routine
+		if r == profile.NoRoutine {
+			continue
+		}
 		routine := &s.Routines[r]
 		perSecond := float64(entries[r]) * scale / s.Figures.Duration.Seconds()
 		if entries[r] == 0 || perSecond > mostEntries {

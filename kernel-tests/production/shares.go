@@ -209,7 +209,8 @@ func compareShares(
 	}
 	parts, total, sampled := map[int]uint64{}, flat.Total, 0
 	for i := range flat.Routines {
-		if x := &flat.Routines[i]; s.Routines[x.Routine].LeftOut == "" {
+		x := &flat.Routines[i]
+		if x.Routine != profile.NoRoutine && s.Routines[x.Routine].LeftOut == "" {
 			parts[x.Routine] = x.Cost
 			if flat.Samples > 0 {
 				parts[x.Routine] = x.Samples
