@@ -130,6 +130,9 @@ func (x *images) newCold(sites []int) *Cold {
 // put puts the probes of groups in. Hits wait meanwhile, each for a moment: those that stand
 // already would hinder the rest.
 func (x *images) put(list []place, by *guard.Guard) (err error) {
+	if err := x.prime(by); err != nil {
+		return err
+	}
 	if err := x.objects.Changing.Set(uint32(1)); err != nil {
 		return fmt.Errorf("have hits wait: %w", err)
 	}
@@ -142,6 +145,20 @@ func (x *images) put(list []place, by *guard.Guard) (err error) {
 		}
 	}
 	return errors.Join(err, x.objects.Changing.Set(uint32(0)))
+}
+
+// staysPrimed is for how long probes that went in may come out at once: a window, as a rule.
+const staysPrimed = 50 * time.Millisecond
+
+// prime has probes go in and come out at once from now on, where kernels have a way to that.
+func (x *images) prime(by *guard.Guard) error {
+	if x.mechanism.SupportsWindows() != nil {
+		return nil
+	}
+	if err := by.Prime(x.mechanism, staysPrimed); err != nil {
+		return fmt.Errorf("have probes change at once: %w", probeError(err))
+	}
+	return nil
 }
 
 // probe puts the probes of a group in, in random order: the process is held up where the first of

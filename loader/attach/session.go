@@ -282,6 +282,11 @@ func (s *Session) takeOut(list []place) error {
 		return nil
 	}
 	defer guard.RaisePriority()()
+	if !s.GuardDead() && len(list) > 0 { // while those that stand report
+		if err := s.images.prime(s.guard); err != nil && !errors.Is(err, guard.ErrGone) {
+			return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
+		}
+	}
 	// Probes go one after the other: what the rest of them would report has no meaning.
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)

@@ -206,6 +206,12 @@ type Probes struct {
 // Took is how long the kernel took to put them in.
 func (p *Probes) Took() time.Duration { return p.took }
 
+// Prime has the kernel change probes at once, as uprobe.Primer does, and for a time from then on.
+func (g *Guard) Prime(mechanism uprobe.Mechanism, stay time.Duration) error {
+	_, err := g.ask(&request{Prime: &priming{mechanism, stay}})
+	return err
+}
+
 // Probe puts a program at places of a file, where it is mapped in the memory of a process, as
 // uprobe.Mechanism.Put does. errors.Is recognises errors that the kernel gave. The caller closes
 // the probes, before the guard. Cost: about 2 us a place in a link, 0.3 ms one that is an event.

@@ -23,9 +23,16 @@ type request struct {
 	// over who is stopped: with the descriptors of the map of stops, and of the links of those who
 	// keep it
 	Watch   bool
+	Prime   *priming
 	Probe   *placement   // with the descriptors of a file and of a program
 	Remove  []int        // the numbers of placements
 	Confine *confinement // give up all capabilities but those
+}
+
+// A priming has the kernel change probes at once, for a time.
+type priming struct {
+	Mechanism uprobe.Mechanism
+	Stay      time.Duration
 }
 
 // A placement is a program at places of a file, in the memory of a process.

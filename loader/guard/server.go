@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/privilege"
+	"wpptrace/loader/uprobe"
 )
 
 // connFD is the descriptor that start hands on.
@@ -24,8 +25,9 @@ const connFD = 3
 type server struct {
 	conn   *net.UnixConn
 	probes map[int]io.Closer
-	last   int         // number of a placement
-	stops  []*ebpf.Map // empty: nobody is stopped
+	last   int            // number of a placement
+	primer *uprobe.Primer // nil: it was not needed yet
+	stops  []*ebpf.Map    // empty: nobody is stopped
 }
 
 // serve runs the guard in the process that Start starts: it answers requests until the process that
@@ -85,6 +87,8 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 			// the others, of links, are only kept
 			s.stops = append(s.stops, stops)
 		}
+	case q.Prime != nil:
+		err = s.prime(q.Prime)
 	case q.Probe != nil && len(fds) == 2:
 		r.Placement, r.Took, err = s.place(q.Probe, os.NewFile(uintptr(fds[0]), "probed"), fds[1])
 	case len(q.Remove) > 0:
@@ -96,6 +100,15 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 		err = errors.New("the guard was asked for nothing that it does")
 	}
 	return r, err
+}
+
+func (s *server) prime(p *priming) (err error) {
+	if s.primer == nil {
+		if s.primer, err = p.Mechanism.NewPrimer(); err != nil {
+			return err
+		}
+	}
+	return s.primer.Prime(p.Stay)
 }
 
 func (s *server) place(p *placement, file *os.File, hit int) (id int, took time.Duration,
