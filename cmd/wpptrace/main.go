@@ -16,6 +16,7 @@ import (
 
 	"wpptrace/internal/memory"
 	"wpptrace/internal/text"
+	"wpptrace/internal/top"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/privilege"
 	"wpptrace/query/names"
@@ -27,6 +28,7 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	guard.Main()
+	top.Main()
 	if err := privilege.Suspend(); err != nil {
 		// until it is known what the command takes: withPowers
 		fmt.Fprintf(os.Stderr, "wpptrace: %v\n", err)
@@ -128,9 +130,9 @@ func rootCommand() *cobra.Command {
 		}
 		return flagError(err)
 	})
-	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(),
-		findCommand(), rulesCommand(), orderCommand(), contextCommand(), diffCommand(),
-		dumpCommand(), compressCommand(), compactCommand())
+	root.AddCommand(topCommand(), planCommand(), checkCommand(), statCommand(), hotCommand(),
+		pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(),
+		diffCommand(), dumpCommand(), compressCommand(), compactCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

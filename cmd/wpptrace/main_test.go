@@ -14,12 +14,14 @@ import (
 	"github.com/spf13/pflag"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
+	"wpptrace/internal/top"
 	"wpptrace/loader/guard"
 )
 
 // TestMain makes the test binary stand in for wpptrace, in scripts and for tests that start it.
 func TestMain(m *testing.M) {
 	guard.Main() // for those that record in their own process
+	top.Main()
 	testscript.Main(privileged{m}, map[string]func(){
 		"wpptrace":          main,
 		"wpptrace-nobpf":    mainWithoutBPF,

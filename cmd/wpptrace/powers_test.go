@@ -38,6 +38,7 @@ var commandLines = map[string][]string{
 	"plan":     {"/bin/true"},
 	"rules":    {"never f f", "mine.wpp"},
 	"stat":     {"mine.wpp"},
+	"top":      nil,
 }
 
 // filesOf are the arguments and flags of commands that name a file: all that TestFilesAreTheUsers
@@ -46,6 +47,7 @@ var filesOf = []string{
 	"compact --output", "compact 0", "compress --output", "compress 0", "context 1", "diff 0",
 	"diff 1", "dump 0", "find 1", "hot --cost", "hot --disasm --binary", "hot --lines", "hot 0", "order 2", "path 1",
 	"plan --weights", "plan -p --weights", "plan 0", "rules --file", "rules 1", "stat 0",
+	"top -p --output", "top -p --weights",
 	"wpptrace --follow-fork --output",
 	"wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",
 }
@@ -204,6 +206,10 @@ func TestFilesAreTheUsers(t *testing.T) {
 	// a process takes capabilities to be looked at
 	other := testenv.Start(t, exec.Command(testenv.CompileC(t, seldom)))
 	try("plan -p --weights", false, "plan", "-p", fmt.Sprint(other.PID()), "--weights", "SECRET")
+	for _, flag := range []string{"--output", "--weights"} {
+		try("top -p "+flag, false, "top", "-d", "0.1", "-p", fmt.Sprint(other.PID()), flag,
+			"SECRET")
+	}
 	try("hot --disasm --binary", true, "hot", "--disasm", "f", "--binary", "SECRET", "mine.wpp")
 	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--",
 		"/bin/true")

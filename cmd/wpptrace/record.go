@@ -56,10 +56,14 @@ const defaultMaxSlowDown = 10
 // to be traced has none.
 const defaultOverhead = 5
 
-func recordCommand() *cobra.Command {
-	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(),
+func newRecordFlags() recordFlags {
+	return recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(),
 		maxSlowDown: defaultMaxSlowDown, window: record.DefaultWindow,
 		maxStall: record.DefaultMaxStall}
+}
+
+func recordCommand() *cobra.Command {
+	o := newRecordFlags()
 	c := &cobra.Command{
 		Use: "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
 		Short: "Record the whole program path of a live process: every path that every thread " +
@@ -285,11 +289,7 @@ func (o *recordFlags) options(s *signals, log *slog.Logger) record.Options {
 func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 	s := watchSignals() // a SIGUSR2 that comes too early would kill
 	defer s.stop()
-	// What the kernel refuses for the lack of them has many reasons.
-	if _, err := requirement.Privileges(); err != nil {
-		return fmt.Errorf("trace a process: %w: %s", err, requirement.PrivilegesFix)
-	}
-	if err := requirement.CheckFiles(); err != nil {
+	if err := mayRecord(); err != nil {
 		return err
 	}
 	if o.followFork {
@@ -302,6 +302,14 @@ func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) 
 		return recordProcess(o, s, stdout, stderr)
 	}
 	return recordChild(o, s, argv, stderr)
+}
+
+// mayRecord fails where this process may not trace: what the kernel refuses then has many reasons.
+func mayRecord() error {
+	if _, err := requirement.Privileges(); err != nil {
+		return fmt.Errorf("trace a process: %w: %s", err, requirement.PrivilegesFix)
+	}
+	return requirement.CheckFiles()
 }
 
 func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {

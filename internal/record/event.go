@@ -165,14 +165,14 @@ type Status struct {
 	Lost           uint64        // events
 	Ring           float64       // how full the buffer is that the kernel writes to, from 0 to 1
 	Windows        uint64        // 0: all is traced
-	Overhead       float64       // with windows: what tracing has taken of the process's own CPU time
+	Overhead       float64       // with windows: what tracing took, as a share of its own time
 	InWindow       bool          // one is open that may hold the process up
 	HeldUp         time.Duration // the longest that a window with its changes has, at most
-	Sampled        float64       // with windows: which share of the process's own CPU time they are
+	Sampled        float64       // with windows: their share of the process's own CPU time
 	SlowDown       overhead.Estimate
 	SlowDownKnown  bool
 	Hottest        string        // routine, by samples; "": none is known
-	HottestShare   samples.Share // of the CPU time, that it has
+	HottestShare   samples.Share // that it has, of the CPU time
 }
 
 // A Reason is why a recording ended, as the snapshot says it.

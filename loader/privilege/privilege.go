@@ -23,17 +23,40 @@ import (
 func Confine(files []string, keep ...cap.Value) error {
 	if uid, gid, ok := caller(); ok && os.Geteuid() == 0 && as(uid, gid,
 		func() bool { return mayReplace(files, uid) }) {
-		if err := cap.SetGroups(gid); err != nil {
-			return fmt.Errorf("become group %d, which called sudo: %w", gid, err)
-		}
-		if err := cap.SetUID(uid); err != nil {
-			return fmt.Errorf("become user %d, who called sudo: %w", uid, err)
+		if err := become(uid, gid); err != nil {
+			return err
 		}
 	} else if uid := os.Geteuid(); startedByRoot &&
 		!without(func() bool { return mayReplace(files, uid) }) {
 		keep = append(keep, cap.DAC_OVERRIDE, cap.FOWNER)
 	}
 	return Keep(keep...)
+}
+
+// Renounce leaves this process, on all its threads and for good, without any capability, and as the
+// one who called sudo, if anybody has. No program that it starts gets more. One goroutine calls it,
+// once.
+func Renounce() error {
+	if uid, gid, ok := caller(); ok && os.Geteuid() == 0 {
+		if err := become(uid, gid); err != nil {
+			return err
+		}
+	}
+	if _, err := cap.Prctlw(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("keep what is started from getting more power: %w", err)
+	}
+	return Keep()
+}
+
+// become makes this process that of the user who called sudo, with the capabilities that it has.
+func become(uid, gid int) error {
+	if err := cap.SetGroups(gid); err != nil {
+		return fmt.Errorf("become group %d, which called sudo: %w", gid, err)
+	}
+	if err := cap.SetUID(uid); err != nil {
+		return fmt.Errorf("become user %d, who called sudo: %w", uid, err)
+	}
+	return nil
 }
 
 // Give makes the one who called sudo the owner of a file that this process has made, if it still

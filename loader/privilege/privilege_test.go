@@ -25,6 +25,16 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if os.Getenv("RENOUNCE") != "" {
+		err := Renounce()
+		if err == nil {
+			err = printState()
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+		return
+	}
 	if file := os.Getenv("AS_USER"); file != "" {
 		if err := readAsUser(file); err != nil {
 			fmt.Println(err)
@@ -113,6 +123,11 @@ func confineAndWrite(file string) error {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return err
 	}
+	return printState()
+}
+
+// printState prints as whom the threads of this process run, and with which capabilities.
+func printState() error {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return err
@@ -137,6 +152,29 @@ func confineAndWrite(file string) error {
 		fmt.Println(state)
 	}
 	return nil
+}
+
+// Nothing is left, and nobody who has called sudo goes on as root.
+func TestRenounce(t *testing.T) {
+	const nothing = "0000000000000000, 0000000000000000, 0000000000000000\n"
+	for _, c := range []struct {
+		name string
+		sudo bool
+		want string
+	}{
+		{"root", false, "0 0 0 0, 0 0 0 0, " + nothing},
+		{"sudo", true, "65534 65534 65534 65534, 65534 65534 65534 65534, " + nothing},
+	} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), "RENOUNCE=1", "SUDO_UID=", "SUDO_GID=")
+		if c.sudo {
+			cmd.Env = append(cmd.Env, fmt.Sprintf("SUDO_UID=%d", nobody),
+				fmt.Sprintf("SUDO_GID=%d", nobody))
+		}
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != c.want {
+			t.Errorf("%s: %v: %s, want %s", c.name, err, out, c.want)
+		}
+	}
 }
 
 // What is left is what was asked for, what writing takes, and the user who called sudo where that

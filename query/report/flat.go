@@ -202,14 +202,14 @@ type RoutineJSON struct {
 	HottestCost  uint64 `json:"hottest_cost,omitempty"` // of these; absent: 0
 }
 
-// WriteFlatJSON writes up to top routines of a report, all where top is 0, as one JSON object. The
-// snapshot is the report's. It fails where its samples are damaged.
-func WriteFlatJSON(w io.Writer, s *wpp.Snapshot, r *profile.FlatReport, top int) error {
+// NewFlatJSON is the object of up to top routines of a report, all where top is 0. The snapshot is
+// the report's. It fails where its samples are damaged.
+func NewFlatJSON(s *wpp.Snapshot, r *profile.FlatReport, top int) (*FlatJSON, error) {
 	if _, err := profile.CPUTime(s); err != nil {
-		return err
+		return nil, err
 	}
 	labels := NewLabels(s)
-	object := FlatJSON{SchemaVersion, r.Metric, r.Threads, r.Paths, r.Total, known(r.Samples, 0),
+	object := &FlatJSON{SchemaVersion, r.Metric, r.Threads, r.Paths, r.Total, known(r.Samples, 0),
 		s.Figures.Windows, known(query.Sampled(&s.Figures), 0), known(s.Figures.SampledMost, 0),
 		len(r.Routines), []RoutineJSON{}}
 	for i := range r.Routines {
@@ -217,6 +217,15 @@ func WriteFlatJSON(w io.Writer, s *wpp.Snapshot, r *profile.FlatReport, top int)
 			break
 		}
 		object.Routines = append(object.Routines, routineJSON(s, labels, r, &r.Routines[i]))
+	}
+	return object, nil
+}
+
+// WriteFlatJSON writes NewFlatJSON as one JSON object.
+func WriteFlatJSON(w io.Writer, s *wpp.Snapshot, r *profile.FlatReport, top int) error {
+	object, err := NewFlatJSON(s, r, top)
+	if err != nil {
+		return err
 	}
 	return WriteJSON(w, object, "routines")
 }

@@ -300,16 +300,16 @@ type SubpathJSON struct {
 	Paths  []*Label `json:"paths"` // in the order in which they ran
 }
 
-// WriteHotJSON writes a report as one JSON object, every path of every subpath spelt out. Shares
-// are fractions of 1; costs are in the report's metric. The snapshot is the report's; where it is
-// of a share of the run, counts and costs are estimates of the whole.
-func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
+// NewHotJSON is the object of a report, every path of every subpath spelt out. Shares are fractions
+// of 1; costs are in the report's metric. The snapshot is the report's; where it is of a share of
+// the run, counts and costs are estimates of the whole. It fails where its samples are damaged.
+func NewHotJSON(s *wpp.Snapshot, r *query.HotReport) (*HotJSON, error) {
 	r = estimate(r, s.Figures.Scale())
 	cpuTime, err := timeJSON(s)
 	if err != nil {
-		return fmt.Errorf("write hot subpaths: %w", err)
+		return nil, err
 	}
-	report := HotJSON{
+	report := &HotJSON{
 		SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength,
 		r.Query.MaxLength,
 		r.MinCost, r.Found, r.Unpriced, r.Unused, known(query.Sampled(&s.Figures), 0),
@@ -327,5 +327,14 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
 		}
 		report.Subpaths = append(report.Subpaths, row)
 	}
-	return WriteJSON(w, report, "hot subpaths")
+	return report, nil
+}
+
+// WriteHotJSON writes NewHotJSON as one JSON object.
+func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
+	object, err := NewHotJSON(s, r)
+	if err != nil {
+		return fmt.Errorf("write hot subpaths: %w", err)
+	}
+	return WriteJSON(w, object, "hot subpaths")
 }
