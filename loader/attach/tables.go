@@ -44,8 +44,8 @@ func (m *mapped) tablePages() []uint64 {
 			pages[at&^(page-1)] = true
 		}
 	}
-	for at, word := range m.image.Relocations() {
-		note(at, word)
+	for _, r := range m.image.Relocations() {
+		note(r.Addr, r.To)
 	}
 	for _, s := range m.image.Sections {
 		if m.image.PIE { // it has no address that is not relocated

@@ -53,7 +53,7 @@ func NewProgram(im *image.Image, routines []*Routine, facts *Facts) *Program {
 		if IsReturnsTwiceSymbol(r.Symbol) {
 			facts.Twice[r.Addr] = true
 		}
-		for _, part := range r.rows {
+		for _, part := range r.parts {
 			p.covered = append(p.covered, cover{part.Lo, part.Hi, r})
 		}
 	}
@@ -136,7 +136,7 @@ func (p *Program) InSlot(addr uint64) *Routine {
 	if s == nil || s.Name != ".got" {
 		return nil
 	}
-	to, ok := p.Image.Relocations()[addr]
+	to, ok := p.Image.Relocations().At(addr)
 	if b := p.Image.Bytes(addr, addr+8); !ok && len(b) == 8 {
 		to = binary.LittleEndian.Uint64(b)
 	}

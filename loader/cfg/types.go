@@ -76,17 +76,22 @@ type Routine struct {
 	Pads   []int // all landing pads, block indices
 	// faults may lead to its landing pads as well as calls do (-fnon-call-exceptions)
 	Faulty  bool
-	Ranges  [][2]uint64    // link-time addresses, ends exclusive, sorted
-	LeftOut string         // why the routine cannot be traced; "" if its CFG is exact
-	Cause   string         // of LeftOut, see FormatReason
-	rows    []*image.Range // of Ranges
-	code    [][]byte       // of Ranges
+	Ranges  [][2]uint64 // link-time addresses, ends exclusive, sorted
+	LeftOut string      // why the routine cannot be traced; "" if its CFG is exact
+	Cause   string      // of LeftOut, see FormatReason
+	parts   []Part
 }
 
-// NewRoutine begins a routine: its parts, each with its code. It keeps both, and nothing else is
-// filled in but Ranges.
-func NewRoutine(parts []*image.Range, code [][]byte) *Routine {
-	r := &Routine{rows: parts, code: code}
+// A Part of a routine is one contiguous piece of code, with its unwind rows.
+type Part struct {
+	Lo, Hi uint64 // link-time addresses, Hi exclusive
+	Rows   []image.Row
+	Code   []byte
+}
+
+// NewRoutine begins a routine: its parts, which it keeps. Nothing else is filled in but Ranges.
+func NewRoutine(parts []Part) *Routine {
+	r := &Routine{parts: parts}
 	for _, part := range parts {
 		r.Ranges = append(r.Ranges, [2]uint64{part.Lo, part.Hi})
 	}
@@ -95,10 +100,10 @@ func NewRoutine(parts []*image.Range, code [][]byte) *Routine {
 
 // Code returns the bytes of an instruction of the routine, shared; nil, if it is in none of Ranges.
 func (r *Routine) Code(q *Insn) []byte {
-	for i, part := range r.Ranges {
-		if part[0] <= q.Addr && q.Addr < part[1] {
-			at := q.Addr - part[0]
-			return r.code[i][at : at+uint64(q.Len) : at+uint64(q.Len)]
+	for i := range r.parts {
+		if part := &r.parts[i]; part.Lo <= q.Addr && q.Addr < part.Hi {
+			at := q.Addr - part.Lo
+			return part.Code[at : at+uint64(q.Len) : at+uint64(q.Len)]
 		}
 	}
 	return nil
@@ -112,8 +117,8 @@ func FormatReason(format string, args ...any) (reason, cause string) {
 
 // CFA returns the rule that gives the canonical frame address before the instruction at pc.
 func (r *Routine) CFA(pc uint64) image.CFA {
-	for _, part := range r.rows {
-		if part.Lo <= pc && pc < part.Hi {
+	for i := range r.parts {
+		if part := &r.parts[i]; part.Lo <= pc && pc < part.Hi {
 			return image.RowAt(part.Rows, pc).CFA
 		}
 	}

@@ -166,7 +166,7 @@ func (f elfFile) openSupplement(d *debugData) error {
 
 // staticSymbols reads .symtab, that of the companion where the file has been stripped of its own. A
 // companion that is not good is none, and said to be so.
-func (im *Image) staticSymbols() (symbols []symbolEntry, err error) {
+func (im *Image) staticSymbols() (symbols symbolTable, err error) {
 	if im.file.parsed.SectionByType(elf.SHT_SYMTAB) != nil {
 		return im.file.symbolTable(elf.SHT_SYMTAB)
 	}
@@ -178,7 +178,7 @@ func (im *Image) staticSymbols() (symbols []symbolEntry, err error) {
 		im.passedOver = err
 	}
 	if err != nil {
-		return nil, nil
+		return symbolTable{}, nil
 	}
 	return symbols, nil
 }

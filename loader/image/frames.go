@@ -13,28 +13,31 @@ func (im *Image) readFrames() error {
 	if s == nil {
 		return nil
 	}
-	entries, err := readFrames(s.Data, s.Addr)
+	f := &frames{data: s.Data, addr: s.Addr}
+	calls := callSiteReader{image: im}
+	ranges := make([]Range, 0, f.count())
+	var rows []Row
+	err := f.each(func(at uint64, e frameEntry) {
+		r := Range{Lo: e.lo, Hi: e.hi, Signal: e.common.signal, frames: f, at: uint32(at)}
+		rows, r.Fault = e.rows(rows[:0])
+		if at := e.common.personality; at != 0 && !slices.Contains(im.Personalities, at) {
+			im.Personalities = append(im.Personalities, at)
+		}
+		text := im.SectionAt(r.Lo)
+		if text == nil || !text.Exec || isStubs(text.Name) ||
+			r.Hi > text.Addr+uint64(len(text.Data)) {
+			return
+		}
+		if r.Fault == "" && e.lsda != 0 {
+			r.Calls, r.Fault = calls.read(e.lsda, r)
+		}
+		if r.Fault == "" {
+			r.first = rows[0].CFA
+		}
+		ranges = append(ranges, r)
+	})
 	if err != nil {
 		return err
-	}
-	calls := callSiteReader{image: im}
-	ranges := make([]Range, 0, len(entries))
-	for _, e := range entries {
-		if e.personality != 0 && !slices.Contains(im.Personalities, e.personality) {
-			im.Personalities = append(im.Personalities, e.personality)
-		}
-		text := im.SectionAt(e.Lo)
-		if text == nil || !text.Exec || isStubs(text.Name) ||
-			e.Hi > text.Addr+uint64(len(text.Data)) {
-			continue
-		}
-		if e.Fault == "" && e.lsda != 0 {
-			e.Calls, e.Fault = calls.read(e.lsda, e.Range)
-		}
-		if e.Fault != "" {
-			e.Rows, e.Calls = nil, nil
-		}
-		ranges = append(ranges, e.Range)
 	}
 	im.Ranges = withoutOverlap(ranges)
 	return nil
@@ -54,10 +57,11 @@ func withoutOverlap(ranges []Range) []Range {
 
 // A frameEntry is a frame description entry as it is in the file.
 type frameEntry struct {
-	Range
-	lsda             uint64 // address of the language-specific data area, 0 if there is none
-	personality      uint64 // of the personality routine, 0 if there is none or memory holds it
-	firstRow, rowEnd int    // its rows in frameReader.rows
+	lo, hi  uint64 // code
+	common  *commonEntry
+	lsda    uint64 // address of the language-specific data area, 0 if there is none
+	fault   string
+	program cursor // its call frame instructions
 }
 
 // A commonEntry is a common information entry: what many frame description entries share.
@@ -74,52 +78,68 @@ type commonEntry struct {
 	fault       string
 }
 
-// A frameReader reads the entries of .eh_frame.
-type frameReader struct {
-	data    []byte
-	addr    uint64
-	common  map[uint64]*commonEntry // by offset
-	entries []frameEntry
-	rows    []Row
+// frames are the entries of .eh_frame, or rows that stand for them.
+type frames struct {
+	data   []byte
+	addr   uint64                  // where it is loaded
+	common map[uint64]*commonEntry // by offset
+	rows   []Row
 }
 
-// readFrames reads the frame description entries of a section that is loaded at addr. An entry
-// whose code cannot be located is passed over; an entry that is located, but not understood, is
-// there with the fault. Time and memory are linear in the length of data.
-func readFrames(data []byte, addr uint64) ([]frameEntry, error) {
-	const perEntry, perRow = 40, 9 // bytes, as programs have them
-	r := frameReader{
-		data: data, addr: addr, common: map[uint64]*commonEntry{},
-		entries: make([]frameEntry, 0, len(data)/perEntry), rows: make([]Row, 0, len(data)/perRow),
-	}
-	for at := uint64(0); at+4 <= uint64(len(data)); {
-		body, err := r.record(at)
+// eachRecord calls back with the offset of each record, and a cursor behind its length.
+func (f *frames) eachRecord(visit func(at uint64, body cursor)) error {
+	for at := uint64(0); at+4 <= uint64(len(f.data)); {
+		body, err := f.record(at)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		next := uint64(len(body.data))
 		if body.more() {
-			idAt := uint64(body.at)
-			if id := body.uint(4); id == 0 && !body.failed {
-				r.common[at] = readCommon(body)
-			} else { // how far back its common entry is
-				r.readEntry(body, r.common[idAt-id])
-			}
+			visit(at, body)
 		}
 		at = next
 	}
-	for i := range r.entries {
-		e := &r.entries[i]
-		e.Rows = r.rows[e.firstRow:e.rowEnd:e.rowEnd]
+	return nil
+}
+
+// count is how many entries there are at most.
+func (f *frames) count() (n int) {
+	// what is wrong is found when they are read
+	_ = f.eachRecord(func(uint64, cursor) { n++ })
+	return n
+}
+
+// each reads the frame description entries. An entry whose code cannot be located is passed over;
+// an entry that is located, but not understood, is there with the fault. Time is linear in the
+// length of the section.
+func (f *frames) each(visit func(at uint64, e frameEntry)) error {
+	f.common = map[uint64]*commonEntry{}
+	return f.eachRecord(func(at uint64, body cursor) {
+		idAt := uint64(body.at)
+		if id := body.uint(4); id == 0 && !body.failed {
+			f.common[at] = readCommon(body)
+		} else if e, ok := readEntry(body, f.common[idAt-id]); ok { // how far back that is
+			visit(at, e)
+		}
+	})
+}
+
+// entryAt reads the entry that each has found at an offset.
+func (f *frames) entryAt(at uint64) frameEntry {
+	body, err := f.record(at)
+	if err != nil {
+		return frameEntry{fault: err.Error()} // each has read it
 	}
-	return r.entries, nil
+	idAt := uint64(body.at)
+	e, _ := readEntry(body, f.common[idAt-body.uint(4)])
+	return e
 }
 
 // record returns a cursor over the record at offset at, set behind its length. It is empty for a
 // terminator.
-func (r *frameReader) record(at uint64) (cursor, error) {
+func (f *frames) record(at uint64) (cursor, error) {
 	const extended = 0xffffffff
-	c := cursor{data: r.data, at: int(at), addr: r.addr}
+	c := cursor{data: f.data, at: int(at), addr: f.addr}
 	length := c.uint(4)
 	if length == extended {
 		length = c.uint(8)
@@ -187,33 +207,68 @@ func (c *commonEntry) readAugmentation(body *cursor, augmentation string) {
 	}
 }
 
-// readEntry reads a frame description entry; body is set behind the pointer to its common entry.
-func (r *frameReader) readEntry(body cursor, common *commonEntry) {
+// readEntry reads a frame description entry; body is set behind the pointer to its common entry. It
+// answers false where the code cannot be located.
+func readEntry(body cursor, common *commonEntry) (e frameEntry, ok bool) {
 	if common == nil {
-		return
+		return e, false
 	}
-	e := frameEntry{firstRow: len(r.rows), rowEnd: len(r.rows)}
-	e.Lo = body.pointer(common.codePointer)
-	e.Hi = e.Lo + body.pointer(common.codePointer&formatMask)
-	if body.failed || e.Hi <= e.Lo {
-		return
+	e.common = common
+	e.lo = body.pointer(common.codePointer)
+	e.hi = e.lo + body.pointer(common.codePointer&formatMask)
+	if body.failed || e.hi <= e.lo {
+		return e, false
 	}
-	e.Signal, e.Fault, e.personality = common.signal, common.fault, common.personality
+	e.fault = common.fault
 	if common.sized {
 		augmentation := body.take(body.uleb())
 		e.lsda = augmentation.pointer(common.lsdaPointer)
 		if augmentation.failed {
-			e.Fault = "cannot read augmentation data"
+			e.fault = "cannot read augmentation data"
 		}
 	}
-	if e.Fault == "" {
-		p := frameProgram{cursor: body, common: common, state: common.initial, lo: e.Lo, hi: e.Hi,
-			loc: e.Lo, rows: r.rows}
-		e.Fault = p.run()
-		p.flush(e.Hi)
-		if r.rows = p.rows; e.Fault == "" {
-			e.rowEnd = len(r.rows)
-		}
+	e.program = body
+	return e, true
+}
+
+// rows appends the entry's unwind rows to a list, unless something is wrong with them.
+func (e *frameEntry) rows(list []Row) (rows []Row, fault string) {
+	if e.fault != "" {
+		return list, e.fault
 	}
-	r.entries = append(r.entries, e)
+	p := frameProgram{cursor: e.program, common: e.common, state: e.common.initial, lo: e.lo,
+		hi: e.hi, loc: e.lo, rows: list}
+	if fault = p.run(); fault != "" {
+		return list, fault
+	}
+	p.flush(e.hi)
+	return p.rows, ""
+}
+
+// AppendRows appends the unwind rows of the range to a list. They are sorted by PC, the first is at
+// Lo, and adjacent ones differ; there is none with a Fault. They are read anew each time, some 10
+// ns for each: who needs them often keeps them.
+func (r *Range) AppendRows(list []Row) []Row {
+	switch {
+	case r.Fault != "" || r.frames == nil:
+		return list
+	case r.frames.rows != nil:
+		return append(list, r.frames.rows...)
+	}
+	e := r.frames.entryAt(uint64(r.at))
+	list, _ = e.rows(list)
+	return list
+}
+
+// EntryCFA is the rule that holds at Lo; one that is Undefined with a Fault.
+func (r *Range) EntryCFA() CFA {
+	if r.Fault != "" {
+		return CFA{Reg: Undefined}
+	}
+	return r.first
+}
+
+// NewRange is a range with these unwind rows, at least one.
+func NewRange(lo, hi uint64, rows ...Row) Range {
+	return Range{Lo: lo, Hi: hi, frames: &frames{rows: rows}, first: rows[0].CFA}
 }

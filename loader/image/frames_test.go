@@ -3,6 +3,8 @@ package image
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -26,10 +29,10 @@ func TestRowsEqualReadelf(t *testing.T) {
 			if r.Fault != "" {
 				t.Errorf("%s: range at %#x: %s", path, r.Lo, r.Fault)
 			}
-			if diff := cmp.Diff(want[r.Lo], withoutSlots(r.Rows)); diff != "" {
+			if diff := cmp.Diff(want[r.Lo], withoutSlots(r.AppendRows(nil))); diff != "" {
 				t.Errorf("%s: rows at %#x -readelf +image\n%s", path, r.Lo, diff)
 			}
-			rows += len(r.Rows)
+			rows += len(r.AppendRows(nil))
 		}
 		if len(im.Ranges) < 3 {
 			t.Errorf("%s has %d ranges", path, len(im.Ranges))
@@ -76,7 +79,7 @@ func TestSlotsEqualReadelf(t *testing.T) {
 			want[m[1]] = true
 		}
 		for _, r := range mustOpen(t, path).Ranges {
-			for _, row := range r.Rows {
+			for _, row := range r.AppendRows(nil) {
 				if row.CFA.Reg == Slot {
 					got[strconv.Itoa(int(row.CFA.Off))] = true
 				}
@@ -171,20 +174,21 @@ func TestSmallImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Range{{
-		Lo: smallCode, Hi: smallCode + 16,
-		Rows: []Row{
-			{PC: smallCode, CFA: CFA{7, 8}},
-			{PC: smallCode + 1, CFA: CFA{7, 16}},
-			{PC: smallCode + 15, CFA: CFA{7, 8}},
-		},
-		Calls: []CallSite{
-			{Lo: smallCode + 2, Hi: smallCode + 6, Pad: smallCode + 10, Action: 1},
-			{Lo: smallCode + 8, Hi: smallCode + 9},
-		},
-	}}
-	if diff := cmp.Diff(want, im.Ranges); diff != "" {
+	want := NewRange(smallCode, smallCode+16,
+		Row{PC: smallCode, CFA: CFA{7, 8}},
+		Row{PC: smallCode + 1, CFA: CFA{7, 16}},
+		Row{PC: smallCode + 15, CFA: CFA{7, 8}},
+	)
+	want.Calls = []CallSite{
+		{Lo: smallCode + 2, Hi: smallCode + 6, Pad: smallCode + 10, Action: 1},
+		{Lo: smallCode + 8, Hi: smallCode + 9},
+	}
+	if diff := cmp.Diff([]Range{want}, im.Ranges, cmpopts.IgnoreUnexported(Range{})); diff != "" {
 		t.Errorf("ranges -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(want.AppendRows(nil), im.Ranges[0].AppendRows(nil)); diff != "" ||
+		im.Ranges[0].EntryCFA() != (CFA{7, 8}) {
+		t.Errorf("rows -want +got\n%s", diff)
 	}
 	const data = smallTable + 0x180
 	if diff := cmp.Diff(map[uint64]string{data + 8: "puts", smallCode + 0x40: "puts",
@@ -192,8 +196,8 @@ func TestSmallImage(t *testing.T) {
 		t.Errorf("imports -want +got\n%s", diff)
 	}
 	const inPlace = 0x1111111111111111
-	if diff := cmp.Diff(map[uint64]uint64{data: inPlace, data + 8: inPlace, data + 16: inPlace,
-		data + 24: smallCode + 4}, im.Relocations()); diff != "" {
+	if diff := cmp.Diff(Relocations{{data, inPlace}, {data + 8, inPlace}, {data + 16, inPlace},
+		{data + 24, smallCode + 4}}, im.Relocations()); diff != "" {
 		t.Errorf("relocations -want +got\n%s", diff)
 	}
 	if diff := cmp.Diff([]uint64{smallCode + 8}, im.Resolvers()); diff != "" {
@@ -206,6 +210,29 @@ func TestSmallImage(t *testing.T) {
 	if im.Name != "small" || im.BuildID != "c0ffee00" || im.Entry != smallCode || !im.PIE {
 		t.Errorf("%s, build id %s, entry %#x, pie %v", im.Name, im.BuildID, im.Entry, im.PIE)
 	}
+}
+
+// A describedRange is what an entry describes.
+type describedRange struct {
+	Lo    uint64
+	Rows  []Row
+	Fault string
+}
+
+// readFrames reads the entries of a section at address 0, each twice.
+func readFrames(data []byte) (list []describedRange, err error) {
+	f := &frames{data: data}
+	var twice error
+	err = f.each(func(at uint64, e frameEntry) {
+		d := describedRange{Lo: e.lo}
+		d.Rows, d.Fault = e.rows(nil)
+		r := Range{frames: f, at: uint32(at), Fault: d.Fault}
+		if !slices.Equal(d.Rows, r.AppendRows(nil)) {
+			twice = fmt.Errorf("rows %+v, then %+v", d.Rows, r.AppendRows(nil))
+		}
+		list = append(list, d)
+	})
+	return list, errors.Join(err, twice)
 }
 
 // frameData makes an .eh_frame section at address 0 with one common entry and one entry of 256
@@ -308,7 +335,7 @@ func TestFrameProgram(t *testing.T) {
 			[]Row{first}},
 		{"to the end", []byte{advanceLoc2, 0, 1, defCFAOffset, 16}, []Row{first}},
 	} {
-		entries, err := readFrames(frameData(1, "", usual, test.program), 0)
+		entries, err := readFrames(frameData(1, "", usual, test.program))
 		if err != nil || len(entries) != 1 || entries[0].Fault != "" {
 			t.Errorf("%s: %+v, %v", test.name, entries, err)
 			continue
@@ -349,7 +376,7 @@ func TestFrameFaults(t *testing.T) {
 		{"version", 4, "", usual, nil, "unwind information of version 4"},
 	} {
 		entries, err := readFrames(frameData(test.version, test.augmentation, test.initial,
-			test.program), 0)
+			test.program))
 		if err != nil || len(entries) != 1 || entries[0].Lo != smallCode ||
 			entries[0].Fault != test.want || len(entries[0].Rows) != 0 {
 			t.Errorf("%s: %+v, %v", test.name, entries, err)
@@ -371,7 +398,7 @@ func TestFrameRecords(t *testing.T) {
 	le.PutUint32(extended[commonLen+12:], uint32(commonLen+12))
 	for name, data := range map[string][]byte{"terminator within": terminated,
 		"64-bit length": extended} {
-		entries, err := readFrames(data, 0)
+		entries, err := readFrames(data)
 		if err != nil || len(entries) != 1 || len(entries[0].Rows) != 1 {
 			t.Errorf("%s: %+v, %v", name, entries, err)
 		}
@@ -379,12 +406,12 @@ func TestFrameRecords(t *testing.T) {
 
 	orphan := slices.Clone(data)
 	le.PutUint32(orphan[commonLen+4:], 0x1234)
-	if entries, err := readFrames(orphan, 0); err != nil || len(entries) != 0 {
+	if entries, err := readFrames(orphan); err != nil || len(entries) != 0 {
 		t.Errorf("entry without common entry: %+v, %v", entries, err)
 	}
 	for _, length := range [][]byte{{0xf0, 0, 0, 0}, {0xff, 0xff, 0xff, 0xff},
 		{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}} {
-		if entries, err := readFrames(append(slices.Clone(data), length...), 0); err == nil {
+		if entries, err := readFrames(append(slices.Clone(data), length...)); err == nil {
 			t.Errorf("record of length % x: %+v", length, entries)
 		}
 	}
@@ -415,7 +442,7 @@ func TestFrameProgramsOfAnyRows(t *testing.T) {
 				[][]byte{{offset<<6 | 16, 1}, {undefined, 16}, {sameValue, 16}}[next.RA]...)
 			want = append(want, next)
 		}
-		entries, err := readFrames(frameData(1, "", usual, program), 0)
+		entries, err := readFrames(frameData(1, "", usual, program))
 		if err != nil || len(entries) != 1 || entries[0].Fault != "" {
 			t.Fatalf("%+v, %v", entries, err)
 		}
@@ -544,11 +571,12 @@ func checkRanges(t *testing.T, im *Image) {
 			t.Fatalf("range %#x-%#x behind %#x", r.Lo, r.Hi, end)
 		}
 		end = r.Hi
-		if (r.Fault == "") != (len(r.Rows) > 0) || r.Fault != "" && len(r.Calls) > 0 {
+		rows := r.AppendRows(nil)
+		if (r.Fault == "") != (len(rows) > 0) || r.Fault != "" && len(r.Calls) > 0 {
 			t.Fatalf("range %+v", r)
 		}
-		for i, row := range r.Rows {
-			if i == 0 && row.PC != r.Lo || i > 0 && row.PC <= r.Rows[i-1].PC || row.PC >= r.Hi {
+		for i, row := range rows {
+			if i == 0 && row.PC != r.Lo || i > 0 && row.PC <= rows[i-1].PC || row.PC >= r.Hi {
 				t.Fatalf("row %d of %+v", i, r)
 			}
 		}

@@ -37,7 +37,7 @@ type Image struct {
 	Personalities []uint64
 
 	symbols     []Symbol
-	relocations map[uint64]uint64
+	relocations Relocations
 	resolvers   []uint64
 	imports     map[uint64]string
 	foreign     []string

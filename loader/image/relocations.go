@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"math/bits"
@@ -10,10 +11,28 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// Relocations returns what the loader writes before the program runs: for each address of a word,
-// the link-time address that it will hold (less the load base). They are the relative relocations
-// (RELR's too) and those against functions that the file defines itself.
-func (im *Image) Relocations() map[uint64]uint64 { return im.relocations }
+// A Relocation is a word that the loader writes before the program runs.
+type Relocation struct {
+	Addr uint64 // of the word
+	To   uint64 // the link-time address that it will hold (less the load base)
+}
+
+// Relocations are those of an image, sorted by the addresses of their words, one for each.
+type Relocations []Relocation
+
+// At returns what the word at an address will hold, if it has a relocation.
+func (list Relocations) At(addr uint64) (to uint64, ok bool) {
+	i, ok := slices.BinarySearchFunc(list, addr,
+		func(r Relocation, addr uint64) int { return cmp.Compare(r.Addr, addr) })
+	if !ok {
+		return 0, false
+	}
+	return list[i].To, true
+}
+
+// Relocations returns the relative relocations (RELR's too) and those against functions that the
+// file defines itself.
+func (im *Image) Relocations() Relocations { return im.relocations }
 
 // Resolvers returns the addresses of the functions that the loader calls to choose an
 // implementation (IRELATIVE), sorted.
@@ -29,9 +48,9 @@ func (im *Image) Foreign() []string { return im.foreign }
 
 // readRelocations fills in relocations, resolvers and foreign names and returns the imported
 // functions by slot.
-func (im *Image) readRelocations(dynamic []symbolEntry) map[uint64]string {
-	im.relocations = map[uint64]uint64{}
+func (im *Image) readRelocations(dynamic symbolTable) map[uint64]string {
 	slots := map[uint64]string{}
+	im.relocations = make(Relocations, 0, im.countRelocations())
 	for _, s := range im.file.parsed.Sections {
 		if s.Flags&elf.SHF_ALLOC == 0 || s.Addr == 0 {
 			continue
@@ -44,6 +63,7 @@ func (im *Image) readRelocations(dynamic []symbolEntry) map[uint64]string {
 			im.readRelr(data)
 		}
 	}
+	im.relocations = lastOfEach(im.relocations)
 	slices.Sort(im.resolvers)
 	im.resolvers = slices.Compact(im.resolvers)
 	slices.Sort(im.foreign)
@@ -51,26 +71,67 @@ func (im *Image) readRelocations(dynamic []symbolEntry) map[uint64]string {
 	return slots
 }
 
+// countRelocations is how many relocations tables have at most: a guess for hostile ones.
+func (im *Image) countRelocations() (n uint64) {
+	const most = 1 << 22
+	for _, s := range im.file.parsed.Sections {
+		switch {
+		case s.Flags&elf.SHF_ALLOC == 0 || s.Addr == 0:
+		case s.Type == elf.SHT_RELA:
+			n += uint64(len(im.Bytes(s.Addr, s.Addr+s.FileSize)) / relaLen)
+		case s.Type == shtRELR:
+			data := im.Bytes(s.Addr, s.Addr+s.FileSize)
+			for ; len(data) >= 8; data = data[8:] {
+				if entry := binary.LittleEndian.Uint64(data); entry&1 == 0 {
+					n++
+				} else {
+					n += uint64(bits.OnesCount64(entry >> 1))
+				}
+			}
+		}
+	}
+	return min(n, most)
+}
+
+// lastOfEach sorts relocations, and keeps the last one of each word.
+func lastOfEach(list Relocations) Relocations {
+	byAddr := func(a, b Relocation) int { return cmp.Compare(a.Addr, b.Addr) }
+	if !slices.IsSortedFunc(list, byAddr) {
+		slices.SortStableFunc(list, byAddr)
+	}
+	kept := list[:0]
+	for i, r := range list {
+		if i+1 == len(list) || list[i+1].Addr != r.Addr {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+const relaLen = 24 // bytes of an entry
+
 // readRela reads a table of relocations with addends; dynamic lacks the symbol table's empty first
 // entry.
-func (im *Image) readRela(data []byte, dynamic []symbolEntry, slots map[uint64]string) {
-	const entryLen = 24
-	for ; len(data) >= entryLen; data = data[entryLen:] {
+func (im *Image) readRela(data []byte, dynamic symbolTable, slots map[uint64]string) {
+	relocate := func(addr, to uint64) {
+		im.relocations = append(im.relocations, Relocation{addr, to})
+	}
+	for ; len(data) >= relaLen; data = data[relaLen:] {
 		addr := binary.LittleEndian.Uint64(data)
 		info := binary.LittleEndian.Uint64(data[8:])
 		addend := binary.LittleEndian.Uint64(data[16:])
 		var symbol symbolEntry
-		if index := info >> 32; index > 0 && index <= uint64(len(dynamic)) {
-			symbol = dynamic[index-1]
+		if index := info >> 32; index > 0 && index <= uint64(dynamic.len()) {
+			symbol = dynamic.at(int(index - 1))
 		}
 		switch elf.R_X86_64(uint32(info)) {
 		case elf.R_X86_64_RELATIVE:
-			im.relocations[addr] = addend
+			relocate(addr, addend)
 		case elf.R_X86_64_IRELATIVE:
 			im.resolvers = append(im.resolvers, addend)
 		case elf.R_X86_64_64:
 			if symbol.defined {
-				im.relocations[addr] = symbol.value + addend
+				relocate(addr, symbol.value+addend)
 			} else if symbol.name != "" {
 				im.foreign = append(im.foreign, symbol.name)
 			}
@@ -105,7 +166,8 @@ func (im *Image) readRelr(data []byte) {
 
 func (im *Image) relocateInPlace(addr uint64) {
 	if b := im.Bytes(addr, addr+8); b != nil {
-		im.relocations[addr] = binary.LittleEndian.Uint64(b)
+		im.relocations = append(im.relocations,
+			Relocation{addr, binary.LittleEndian.Uint64(b)})
 	}
 }
 

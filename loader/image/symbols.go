@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/ianlancetaylor/demangle"
 )
@@ -26,44 +27,71 @@ type symbolEntry struct {
 	value, size uint64
 }
 
-// symbolTable reads the symbol table of a type, in the order of the file, without its empty first
-// entry. The names share the memory of one string. (debug/elf copies each name, which lets a small
+const symbolLen = 24 // bytes of an entry
+
+// A symbolTable is one as it is in the file: its entries are read as they are asked for. The zero
+// value has none.
+type symbolTable struct {
+	data  []byte // without the empty first entry
+	names string
+}
+
+// symbolTable reads the symbol table of a type. (debug/elf copies each name, which lets a small
 // file claim any amount of memory.)
-func (f elfFile) symbolTable(kind elf.SectionType) ([]symbolEntry, error) {
-	const entryLen = 24
+func (f elfFile) symbolTable(kind elf.SectionType) (t symbolTable, err error) {
 	table := f.parsed.SectionByType(kind)
 	if table == nil {
-		return nil, nil
+		return t, nil
 	}
 	if table.Link == 0 || int(table.Link) >= len(f.parsed.Sections) {
-		return nil, fmt.Errorf("symbol table %s has no names", table.Name)
+		return t, fmt.Errorf("symbol table %s has no names", table.Name)
 	}
-	data, err := f.plainSection(table)
+	if t.data, err = f.plainSection(table); err != nil {
+		return symbolTable{}, fmt.Errorf("symbol table %s: %w", table.Name, err)
+	}
+	t.data = t.data[min(symbolLen, len(t.data)):]
+	names, err := f.plainSection(f.parsed.Sections[table.Link])
 	if err != nil {
-		return nil, fmt.Errorf("symbol table %s: %w", table.Name, err)
+		return symbolTable{}, fmt.Errorf("names of symbol table %s: %w", table.Name, err)
 	}
-	nameData, err := f.plainSection(f.parsed.Sections[table.Link])
-	if err != nil {
-		return nil, fmt.Errorf("names of symbol table %s: %w", table.Name, err)
-	}
-	names := string(nameData)
-	budget := nameBudget(len(data)/entryLen, len(names))
-	entries := make([]symbolEntry, 0, len(data)/entryLen)
-	for data = data[min(entryLen, len(data)):]; len(data) >= entryLen; data = data[entryLen:] {
-		name := nameAt(names, binary.LittleEndian.Uint32(data))
-		if budget -= len(name); budget < 0 {
-			return nil, fmt.Errorf("names of symbol table %s overlap", table.Name)
+	t.names = unsafe.String(unsafe.SliceData(names), len(names)) // which nobody writes any more
+	budget := nameBudget(1+t.len(), len(t.names))
+	for i := range t.len() {
+		if budget -= len(t.at(i).name); budget < 0 {
+			return symbolTable{}, fmt.Errorf("names of symbol table %s overlap", table.Name)
 		}
-		entries = append(entries, symbolEntry{
-			name:    name,
-			kind:    elf.ST_TYPE(data[4]),
-			local:   elf.ST_BIND(data[4]) == elf.STB_LOCAL,
-			defined: binary.LittleEndian.Uint16(data[6:]) != uint16(elf.SHN_UNDEF),
-			value:   binary.LittleEndian.Uint64(data[8:]),
-			size:    binary.LittleEndian.Uint64(data[16:]),
-		})
 	}
-	return entries, nil
+	return t, nil
+}
+
+func (t symbolTable) len() int { return len(t.data) / symbolLen }
+
+// at reads an entry. Its name shares the memory of the table.
+func (t symbolTable) at(i int) symbolEntry {
+	data := t.data[i*symbolLen:][:symbolLen]
+	return symbolEntry{
+		name:    nameAt(t.names, binary.LittleEndian.Uint32(data)),
+		kind:    elf.ST_TYPE(data[4]),
+		local:   elf.ST_BIND(data[4]) == elf.STB_LOCAL,
+		defined: binary.LittleEndian.Uint16(data[6:]) != uint16(elf.SHN_UNDEF),
+		value:   binary.LittleEndian.Uint64(data[8:]),
+		size:    binary.LittleEndian.Uint64(data[16:]),
+	}
+}
+
+// countFunctions counts the functions that the table defines.
+func (t symbolTable) countFunctions() (n int) {
+	for data := t.data; len(data) >= symbolLen; data = data[symbolLen:] {
+		if isFunction(elf.ST_TYPE(data[4])) && data[6]|data[7] != byte(elf.SHN_UNDEF) {
+			n++
+		}
+	}
+	return n
+}
+
+func isFunction(kind elf.SymType) bool {
+	const gnuIFunc = elf.STT_LOOS
+	return kind == elf.STT_FUNC || kind == gnuIFunc
 }
 
 // plainSection reads a section that need not be mapped.
@@ -93,12 +121,11 @@ func nameAt(names string, at uint32) string {
 	return name
 }
 
-func functionSymbols(static, dynamic []symbolEntry) []Symbol {
-	const gnuIFunc = elf.STT_LOOS
-	var out []Symbol
-	add := func(symbols []symbolEntry, isDynamic bool) {
-		for _, s := range symbols {
-			if s.defined && (s.kind == elf.STT_FUNC || s.kind == gnuIFunc) {
+func functionSymbols(static, dynamic symbolTable) []Symbol {
+	out := make([]Symbol, 0, static.countFunctions()+dynamic.countFunctions())
+	add := func(t symbolTable, isDynamic bool) {
+		for i := range t.len() {
+			if s := t.at(i); s.defined && isFunction(s.kind) {
 				out = append(out,
 					Symbol{Name: s.name, Addr: s.value, Size: s.size, Dynamic: isDynamic,
 						Local: s.local})

@@ -43,11 +43,13 @@ type CallSite struct {
 // A Range is a frame description entry: one contiguous piece of code with its unwind rows.
 type Range struct {
 	Lo, Hi uint64     // link-time addresses, Hi exclusive
-	Rows   []Row      // sorted by PC, the first at Lo; adjacent rows differ
 	Calls  []CallSite // in the order of the file
 	Signal bool       // a signal trampoline
-	// why the unwind information could not be understood: Rows and Calls are empty then
-	Fault string
+	// why the unwind information could not be understood: there are no rows, and no Calls then
+	Fault  string
+	first  CFA
+	frames *frames
+	at     uint32 // offset of its entry
 }
 
 // A Symbol is a function symbol that the file defines.

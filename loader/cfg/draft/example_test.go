@@ -14,8 +14,8 @@ func ExampleNew() {
 	code := []byte{0x85, 0xff, 0x74, 0x01, 0x90, 0xc3} // test %edi,%edi; je to the ret; nop; ret
 	im := &image.Image{
 		Sections: []image.Section{{Name: ".text", Addr: 0x1000, Data: code, Exec: true}},
-		Ranges: []image.Range{{Lo: 0x1000, Hi: 0x1006,
-			Rows: []image.Row{{PC: 0x1000, CFA: absint.EntryCFA}}}},
+		Ranges: []image.Range{image.NewRange(0x1000, 0x1006,
+			image.Row{PC: 0x1000, CFA: absint.EntryCFA})},
 	}
 	c, err := sweep.Decode(im)
 	if err != nil {

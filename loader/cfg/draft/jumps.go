@@ -68,7 +68,7 @@ func (r *Program) hasOwnLabels(d *Routine) bool {
 func (r *Program) hidesFrame(d *Routine) bool {
 	hides := cfg.HidesFrame(d.Blocks,
 		func(addr uint64) image.CFA {
-			return image.RowAt(r.Code.Pieces[r.Code.FindPiece(addr)].Rows, addr).CFA
+			return r.Code.Pieces[r.Code.FindPiece(addr)].CFA(addr)
 		},
 		func(q *cfg.Insn) []byte { return r.Code.Bytes(r.Code.Find(q.Addr)) })
 	return hides && !r.Twice.mayBeCalledBy(d)

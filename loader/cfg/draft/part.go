@@ -185,7 +185,7 @@ func (r *Program) heldAt(addr uint64) (to uint64, ok bool) {
 	if s == nil || !strings.HasPrefix(s.Name, ".got") {
 		return 0, false
 	}
-	if to, ok = r.File.Image.Relocations()[addr]; ok {
+	if to, ok = r.File.Image.Relocations().At(addr); ok {
 		return to, true
 	}
 	b := r.File.Image.Bytes(addr, addr+8)

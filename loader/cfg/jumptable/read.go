@@ -463,7 +463,7 @@ func (s *reader) entryAt(at uint64, v absint.Value) entry {
 // has to be one that the loader relocates, where it does.
 func (s *reader) wordAt(at uint64, size uint8, whole bool) (uint64, bool) {
 	if size == 8 {
-		if to, relocated := s.flow.in.Image.Relocations()[at]; relocated {
+		if to, relocated := s.flow.in.Image.Relocations().At(at); relocated {
 			return to, true
 		}
 	}

@@ -25,14 +25,14 @@ func TestTooManyLabels(t *testing.T) {
 		code = append(code, ret)
 		other := lo + uint64(len(code))
 		code = append(code, nop, ret)
-		rows := func(pc uint64) []image.Row {
-			return []image.Row{{PC: pc, CFA: image.CFA{Reg: 7, Off: 8}}}
+		row := func(pc uint64) image.Row {
+			return image.Row{PC: pc, CFA: image.CFA{Reg: 7, Off: 8}}
 		}
 		p, err := Recover(&image.Image{
 			Sections: []image.Section{{Name: ".text", Addr: lo, Data: code, Exec: true},
 				{Name: ".rodata", Addr: data, Data: make([]byte, 4*names+4)}},
-			Ranges: []image.Range{{Lo: lo, Hi: other, Rows: rows(lo)},
-				{Lo: other, Hi: other + 2, Rows: rows(other)}},
+			Ranges: []image.Range{image.NewRange(lo, other, row(lo)),
+				image.NewRange(other, other+2, row(other))},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -61,13 +61,13 @@ func TestTooManyPlacesToJumpTo(t *testing.T) {
 		code = append(code, bytes.Repeat([]byte{nop}, names+1)...)
 		code = append(code, ret)
 		end := lo + uint64(len(code))
-		rows := func(pc uint64) []image.Row {
-			return []image.Row{{PC: pc, CFA: image.CFA{Reg: 7, Off: 8}}}
+		row := func(pc uint64) image.Row {
+			return image.Row{PC: pc, CFA: image.CFA{Reg: 7, Off: 8}}
 		}
 		p, err := Recover(&image.Image{
 			Sections: []image.Section{{Name: ".text", Addr: lo, Data: code, Exec: true}},
-			Ranges: []image.Range{{Lo: lo, Hi: other, Rows: rows(lo)},
-				{Lo: other, Hi: end, Rows: rows(other)}},
+			Ranges: []image.Range{image.NewRange(lo, other, row(lo)),
+				image.NewRange(other, end, row(other))},
 		})
 		if err != nil {
 			t.Fatal(err)

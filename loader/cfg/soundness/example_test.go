@@ -16,10 +16,10 @@ func ExampleCheck() {
 	code := []byte{0x50, 0xc3} // push %rax; ret
 	im := &image.Image{
 		Sections: []image.Section{{Name: ".text", Addr: 0x1000, Data: code, Exec: true}},
-		Ranges: []image.Range{{Lo: 0x1000, Hi: 0x1002, Rows: []image.Row{
-			{PC: 0x1000, CFA: absint.EntryCFA},
-			{PC: 0x1001, CFA: image.CFA{Reg: x86.DwarfRSP, Off: 16}},
-		}}},
+		Ranges: []image.Range{image.NewRange(0x1000, 0x1002,
+			image.Row{PC: 0x1000, CFA: absint.EntryCFA},
+			image.Row{PC: 0x1001, CFA: image.CFA{Reg: x86.DwarfRSP, Off: 16}},
+		)},
 	}
 	c, err := sweep.Decode(im)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 func (f *frame) correct(b int) bool {
 	w := f.walk(b)
 	p := &f.code.Pieces[f.code.PieceOf[w.first]]
-	if f.r.Steps.Add(-int64(w.n+len(p.Rows))) < 0 {
+	if f.r.Steps.Add(-int64(w.n+len(p.Rows()))) < 0 {
 		return false
 	}
 	var corrected []image.Row // from the first that is untrue on
@@ -39,7 +39,7 @@ func (f *frame) correct(b int) bool {
 			return false
 		}
 	}
-	if end := w.insn().End(); f.d.Blocks[b].End == cfg.Fall && !compare(image.RowAt(p.Rows, end),
+	if end := w.insn().End(); f.d.Blocks[b].End == cfg.Fall && !compare(image.RowAt(p.Rows(), end),
 		end,
 		w.after()) {
 		return false
@@ -47,10 +47,11 @@ func (f *frame) correct(b int) bool {
 	if len(corrected) == 0 || untrue {
 		return false
 	}
-	p.Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(row image.Row) bool {
+	rows := slices.DeleteFunc(slices.Clone(p.Rows()), func(row image.Row) bool {
 		return corrected[0].PC <= row.PC && row.PC <= corrected[len(corrected)-1].PC
 	})
-	p.Rows = append(p.Rows, corrected...)
-	slices.SortFunc(p.Rows, func(a, b image.Row) int { return cmp.Compare(a.PC, b.PC) })
+	rows = append(rows, corrected...)
+	slices.SortFunc(rows, func(a, b image.Row) int { return cmp.Compare(a.PC, b.PC) })
+	p.SetRows(rows)
 	return true
 }

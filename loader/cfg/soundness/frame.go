@@ -105,7 +105,7 @@ type walk struct {
 func (f *frame) walk(b int) walk {
 	i := int(f.d.First[b])
 	return walk{f: f, first: i, n: len(f.d.Blocks[b].Insns), k: -1,
-		rows: f.code.Pieces[f.code.PieceOf[i]].Rows, depth: f.depthIn[b]}
+		rows: f.code.Pieces[f.code.PieceOf[i]].Rows(), depth: f.depthIn[b]}
 }
 
 // next goes to the next instruction.
@@ -259,7 +259,7 @@ func (f *frame) restores(w *walk, e *x86.Effects) bool {
 	if e.Operation != x86.Mov || e.Src.Reg < 0 || e.Dst.Mem {
 		return false
 	}
-	next := image.RowAt(f.code.Pieces[f.code.PieceOf[w.first]].Rows, w.insn().End()).CFA
+	next := f.code.Pieces[f.code.PieceOf[w.first]].CFA(w.insn().End())
 	if next.Reg != x86.DwarfRSP {
 		return false
 	}
@@ -309,7 +309,7 @@ func isLoad(e *x86.Effects) bool {
 // hasFramePointer says whether some rule needs rbp. Otherwise the rows give the depth everywhere.
 func (f *frame) hasFramePointer() bool {
 	return slices.ContainsFunc(f.d.Pieces, func(i int) bool {
-		return slices.ContainsFunc(f.code.Pieces[i].Rows,
+		return slices.ContainsFunc(f.code.Pieces[i].Rows(),
 			func(row image.Row) bool { return row.CFA.Reg == x86.DwarfRBP })
 	})
 }

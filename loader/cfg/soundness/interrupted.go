@@ -58,7 +58,7 @@ func restarts(im *image.Image) (places []uint64) {
 		}
 		for at := 0; at+size <= len(s.Data); at += size {
 			for _, field := range []int{start, abort} {
-				to, ok := im.Relocations()[s.Addr+uint64(at+field)]
+				to, ok := im.Relocations().At(s.Addr + uint64(at+field))
 				if !ok {
 					to = binary.LittleEndian.Uint64(s.Data[at+field:])
 				}

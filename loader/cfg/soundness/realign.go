@@ -22,7 +22,7 @@ import (
 // inSlot says whether some rule finds the routine's frame address in a slot.
 func (f *frame) inSlot() bool {
 	return slices.ContainsFunc(f.d.Pieces, func(i int) bool {
-		return slices.ContainsFunc(f.code.Pieces[i].Rows,
+		return slices.ContainsFunc(f.code.Pieces[i].Rows(),
 			func(row image.Row) bool { return row.CFA.Reg == image.Slot })
 	})
 }
@@ -46,7 +46,7 @@ func (f *frame) followsSlot() bool {
 
 // cfaOf returns the rule before block b.
 func (f *frame) cfaOf(b int) image.CFA {
-	return image.RowAt(f.code.Pieces[f.code.PieceOf[f.d.First[b]]].Rows, f.d.Blocks[b].Lo).CFA
+	return f.code.Pieces[f.code.PieceOf[f.d.First[b]]].CFA(f.d.Blocks[b].Lo)
 }
 
 // rowsFollow says whether the rows within block b, and those of the blocks behind it, follow from
@@ -216,7 +216,7 @@ func (f *frame) realigns(w *walk, e *x86.Effects) bool {
 	case from.Reg == image.Slot:
 		return allocates(e)
 	case isBase(from):
-		next := image.RowAt(f.code.Pieces[f.code.PieceOf[w.first]].Rows, w.insn().End()).CFA
+		next := f.code.Pieces[f.code.PieceOf[w.first]].CFA(w.insn().End())
 		return next.Reg == x86.DwarfRSP && turns(e, from, next, depthUnknown) ||
 			e.Operation != x86.Mov && allocates(e)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"wpptrace/loader/cfg/draft"
-	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -200,8 +199,7 @@ func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 // rbp where it holds the CFA from then on.
 func (w *walk) makesFrame(reg int8) bool {
 	return reg == x86.RSP || reg == x86.RBP &&
-		image.RowAt(w.f.code.Pieces[w.f.code.PieceOf[w.first]].Rows,
-			w.insn().End()).CFA.Reg == x86.DwarfRBP
+		w.f.code.Pieces[w.f.code.PieceOf[w.first]].CFA(w.insn().End()).Reg == x86.DwarfRBP
 }
 
 // isArgument says whether nothing but the call of a routine of the program, which ends the block,

@@ -303,7 +303,7 @@ func (s *soundness) startsThread(d *draft.Routine) (insn int, found bool) {
 // isOutermost says whether the routine has no caller by its unwind rows.
 func (s *soundness) isOutermost(d *draft.Routine) bool {
 	return slices.ContainsFunc(d.Pieces, func(i int) bool {
-		rows := s.r.Code.Pieces[i].Rows
+		rows := s.r.Code.Pieces[i].Rows()
 		return len(rows) > 0 && rows[0].RA == image.RAUndefined
 	})
 }
@@ -316,7 +316,7 @@ func (s *soundness) isEntered(d *draft.Routine, p *sweep.Piece) bool {
 		return true
 	}
 	if !p.InTable && (!s.r.File.References.Has(p.Lo) ||
-		image.RowAt(p.Rows, p.Lo).CFA != absint.EntryCFA) {
+		p.CFA(p.Lo) != absint.EntryCFA) {
 		return false
 	}
 	for _, t := range d.Tables {
@@ -361,13 +361,12 @@ func (s *soundness) checkParts(d *draft.Routine) bool {
 
 // routine makes the final routine of a draft.
 func (s *soundness) routine(d *draft.Routine) *cfg.Routine {
-	var ranges []*image.Range
-	var code [][]byte
-	for _, i := range d.Pieces {
-		ranges = append(ranges, s.r.Code.Pieces[i].Range)
-		code = append(code, s.r.Code.Pieces[i].Code)
+	parts := make([]cfg.Part, len(d.Pieces))
+	for i, k := range d.Pieces {
+		p := &s.r.Code.Pieces[k]
+		parts[i] = cfg.Part{Lo: p.Lo, Hi: p.Hi, Rows: p.Rows(), Code: p.Code}
 	}
-	out := cfg.NewRoutine(ranges, code)
+	out := cfg.NewRoutine(parts)
 	out.Addr, out.Symbol, out.Blocks, out.Pads = d.Addr, s.r.File.Names[d.Addr], d.Blocks, d.Pads
 	out.Faulty = d.Faulty && len(d.Pads) > 0
 	if d.Entry >= 0 {

@@ -12,8 +12,8 @@ func ExampleDecode() {
 	code := []byte{0x90, 0xeb, 0xfd} // nop; jmp to the nop
 	im := &image.Image{
 		Sections: []image.Section{{Name: ".text", Addr: 0x1000, Data: code, Exec: true}},
-		Ranges: []image.Range{{Lo: 0x1000, Hi: 0x1003,
-			Rows: []image.Row{{PC: 0x1000, CFA: absint.EntryCFA}}}},
+		Ranges: []image.Range{image.NewRange(0x1000, 0x1003,
+			image.Row{PC: 0x1000, CFA: absint.EntryCFA})},
 	}
 	c, err := sweep.Decode(im)
 	if err != nil {

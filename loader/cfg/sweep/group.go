@@ -71,9 +71,7 @@ func (c *Code) cross(i, t int, doubtful []crossing) []crossing {
 // crossing notes a jump from one piece to another. It joins the two unless it may be a tail call:
 // it leads to the first instruction, and there is no frame yet.
 func (c *Code) crossing(from, to int, mayCall, conditional bool, doubtful []crossing) []crossing {
-	if p := &c.Pieces[to]; len(p.jumpers) < 2 && !slices.Contains(p.jumpers, from) {
-		p.jumpers = append(p.jumpers, from)
-	}
+	c.Pieces[to].noteJumper(int32(from))
 	if !mayCall {
 		c.join(from, to)
 		return doubtful
@@ -91,7 +89,7 @@ func Contradict(from, to image.CFA) bool {
 
 // FrameAt returns the rule that holds before instruction i.
 func (c *Code) FrameAt(i int) image.CFA {
-	return image.RowAt(c.Pieces[c.PieceOf[i]].Rows, c.Insns[i].Addr).CFA
+	return c.Pieces[c.PieceOf[i]].CFA(c.Insns[i].Addr)
 }
 
 // isColdPart distinguishes a part that the compiler moved away from a routine that is called as the
@@ -101,13 +99,13 @@ func (c *Code) isColdPart(x crossing, m *References) bool {
 	if IsPart(to.Symbol) {
 		return true
 	}
-	return x.conditional && to.Symbol == "" && !to.Called && len(to.jumpers) == 1 && !m.Has(to.Lo)
+	return x.conditional && to.Symbol == "" && !to.Called && to.jumpers() == 1 && !m.Has(to.Lo)
 }
 
 func (c *Code) root(i int) int {
-	for c.Pieces[i].parent != i {
+	for int(c.Pieces[i].parent) != i {
 		c.Pieces[i].parent = c.Pieces[c.Pieces[i].parent].parent
-		i = c.Pieces[i].parent
+		i = int(c.Pieces[i].parent)
 	}
 	return i
 }
@@ -116,7 +114,7 @@ func (c *Code) root(i int) int {
 // joins.
 func (c *Code) join(i, j int) {
 	i, j = c.root(i), c.root(j)
-	c.Pieces[max(i, j)].parent = min(i, j)
+	c.Pieces[max(i, j)].parent = int32(min(i, j))
 }
 
 // EntryOf returns the piece of a group that the routine is entered by.
@@ -125,7 +123,7 @@ func (c *Code) EntryOf(group []int, m *References) int {
 	for _, i := range group {
 		p := &c.Pieces[i]
 		score := 0
-		if image.RowAt(p.Rows, p.Lo).CFA == absint.EntryCFA {
+		if p.CFA(p.Lo) == absint.EntryCFA {
 			score += 4
 		}
 		if p.Called || p.Entered || m.Has(p.Lo) {
@@ -145,13 +143,13 @@ func (c *Code) EntryOf(group []int, m *References) int {
 // IsTables says whether nothing but a table can lead to a piece, which may be part of a routine by
 // that.
 func (f *File) IsTables(p *Piece) bool {
-	return !p.Called && len(p.jumpers) == 0 && p.IsCold()
+	return !p.Called && p.jumpers() == 0 && p.IsCold()
 }
 
 // IsCold says whether a piece is a cold part, by its name or, if it has none, by a frame that is
 // there when it begins.
 func (p *Piece) IsCold() bool {
-	return IsPart(p.Symbol) || p.Symbol == "" && image.RowAt(p.Rows, p.Lo).CFA != absint.EntryCFA
+	return IsPart(p.Symbol) || p.Symbol == "" && p.CFA(p.Lo) != absint.EntryCFA
 }
 
 // IsUnexplained says whether instruction i is in what may be a cold part: nothing is known to lead
@@ -163,7 +161,7 @@ func (f *File) IsUnexplained(i int) bool {
 		return true
 	case p.Called:
 		return false
-	case len(p.jumpers) > 0: // from the rest of its routine, where it has no name
+	case p.jumpers() > 0: // from the rest of its routine, where it has no name
 		return p.Symbol == ""
 	}
 	return !f.References.Has(p.Lo)
@@ -183,6 +181,6 @@ func (f *File) IsBack(p *Piece, t int) bool {
 func (f *File) IsEntryToo(p *Piece) bool {
 	entered := p.Called || p.Entered || p.Symbol != "" && !IsPart(p.Symbol) ||
 		f.References.Has(p.Lo)
-	return entered && p.First < p.Last && f.Code.Insns[p.First].Addr == p.Lo && image.RowAt(p.Rows,
-		p.Lo).CFA == absint.EntryCFA
+	return entered && p.First < p.Last && f.Code.Insns[p.First].Addr == p.Lo &&
+		p.CFA(p.Lo) == absint.EntryCFA
 }

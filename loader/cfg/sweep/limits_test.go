@@ -20,8 +20,8 @@ func TestTooMuchCode(t *testing.T) {
 		im := &image.Image{Name: "it",
 			Sections: []image.Section{{Name: ".text", Addr: lo, Data: make([]byte, bytes),
 				Exec: true}},
-			Ranges: []image.Range{{Lo: lo, Hi: lo + bytes,
-				Rows: []image.Row{{PC: lo, CFA: image.CFA{Reg: 7, Off: 8}}}}}}
+			Ranges: []image.Range{image.NewRange(lo, lo+bytes,
+				image.Row{PC: lo, CFA: image.CFA{Reg: 7, Off: 8}})}}
 		if _, err := Decode(im); (err == nil) != (want == "") ||
 			err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%d bytes: %v, want %q", bytes, err, want)

@@ -147,8 +147,8 @@ func (m *References) addData(im *image.Image, c *Code) {
 			m.addWords(s)
 		}
 	}
-	for _, to := range im.Relocations() {
-		m.add(to)
+	for _, r := range im.Relocations() {
+		m.add(r.To)
 	}
 	for _, to := range im.Resolvers() {
 		m.add(to)

@@ -145,6 +145,7 @@ type view struct {
 	middles                 []Mention // calls
 	taken, unseen, strays   []Mention
 	insns                   []cfg.Insn
+	rows                    []image.Row
 	marks                   []uint8
 	work                    []int
 	decoded                 atomic.Int64
@@ -206,8 +207,9 @@ func (s *Survey) lookAt(v *view, k int, entries []uint64) {
 	p.begins = v.insns[0].Addr
 	p.decodes = true
 	v.marks = append(v.marks[:0], make([]uint8, len(v.insns))...)
+	v.rows = p.AppendRows(v.rows[:0])
 	v.follow(s, k, entries)
-	rows := p.Rows
+	rows := v.rows
 	for i := range v.insns {
 		q := &v.insns[i]
 		for len(rows) > 1 && rows[1].PC <= q.Addr {
@@ -337,7 +339,7 @@ func (v *view) goOn(s *Survey, p *Piece, k, i int) (next int) {
 		return -1
 	case x86.JmpInd:
 		s.marks[k] |= Indirect
-		if mayBeTable(q, p) {
+		if v.mayBeTable(q, p) {
 			s.marks[k] |= Table
 		}
 		return -1
@@ -362,8 +364,8 @@ func (v *view) goOn(s *Survey, p *Piece, k, i int) (next int) {
 }
 
 // mayBeTable says whether an indirect jump may lead through a table: amid a frame, or by an index.
-func mayBeTable(q *cfg.Insn, p *Piece) bool {
-	if image.RowAt(p.Rows, q.Addr).CFA != absint.EntryCFA {
+func (v *view) mayBeTable(q *cfg.Insn, p *Piece) bool {
+	if image.RowAt(v.rows, q.Addr).CFA != absint.EntryCFA {
 		return true
 	}
 	_, to, _ := q.Operands(p.Code[q.Addr-p.Lo:][:q.Len], q.End())
@@ -431,7 +433,7 @@ func (s *Survey) note(v *view, k, i int) {
 		}
 	default:
 		v.jumps = append(v.jumps, Jump{From: int32(k), To: int32(c.FindPiece(target)), At: q.Addr,
-			Target: target, Frame: image.RowAt(p.Rows, q.Addr).CFA, Kind: q.Kind,
+			Target: target, Frame: image.RowAt(v.rows, q.Addr).CFA, Kind: q.Kind,
 			Reached: v.marks[i]&seen != 0})
 	}
 }
@@ -506,7 +508,7 @@ func (s *Survey) group() {
 		if j.To < 0 || !j.isBoundary {
 			continue
 		}
-		to := image.RowAt(c.Pieces[j.To].Rows, j.Target).CFA
+		to := c.Pieces[j.To].CFA(j.Target)
 		first := j.Target == c.Pieces[j.To].begins
 		if j.contradicts = Contradict(j.Frame, to); j.contradicts {
 			s.marks[j.From] |= Middle
@@ -584,6 +586,7 @@ func (s *Survey) Take(is func(piece int) bool) {
 			size += len(c.Pieces[i].Code) / bytesPerInsn
 		}
 	}
+	c.keepRows(func(piece int) bool { return s.taken[piece] })
 	c.Insns = make([]cfg.Insn, 0, size)
 	var total atomic.Int64
 	for i := range c.Pieces {
@@ -647,6 +650,7 @@ func (s *Survey) LookAgain(pieces []int) {
 			p := &s.File.Code.Pieces[k]
 			v.insns = p.decode(v.insns[:0], &v.decoded)
 			v.marks = append(v.marks[:0], make([]uint8, len(v.insns))...)
+			v.rows = p.AppendRows(v.rows[:0])
 			if s.marks[k] &^= Returns; len(v.insns) > 0 {
 				v.follow(s, k, s.entries[k])
 				v.noteReached(s.JumpsFrom(k))

@@ -18,19 +18,52 @@ type Piece struct {
 	*image.Range
 	Code        []byte
 	First, Last int // instructions [First, Last) of Code.Insns
-	parent      int // in the union-find forest of pieces (group.go)
 	Routine     int // index of the routine that the piece is part of
 	Symbol      string
-	Called      bool // by a direct call of its first instruction
-	Entered     bool // by a jump to its first instruction from another routine
-	InTable     bool // a table of distances leads to it, as it seems
+	rows        []image.Row // nil: they are read when they are asked for
+	// of a survey: where its first instruction is, if any of it decodes
+	begins   uint64
+	parent   int32    // in the union-find forest of pieces (group.go)
+	jumpedBy [2]int32 // the first other pieces that jump to it; -1: none
+	Called   bool     // by a direct call of its first instruction
+	Entered  bool     // by a jump to its first instruction from another routine
+	InTable  bool     // a table of distances leads to it, as it seems
 	// it jumps into another part of its routine: no linker has made it another's as well
 	Back    bool
-	jumpers []int // other pieces that jump to it, at most two
-
-	// of a survey: where its first instruction is, if any of it decodes
-	begins  uint64
 	decodes bool
+}
+
+// Rows returns the piece's unwind rows.
+func (p *Piece) Rows() []image.Row {
+	if p.rows == nil {
+		return p.AppendRows(nil)
+	}
+	return p.rows
+}
+
+// SetRows replaces them.
+func (p *Piece) SetRows(rows []image.Row) { p.rows = rows }
+
+// CFA returns the rule that holds before the instruction at pc.
+func (p *Piece) CFA(pc uint64) image.CFA {
+	if p.rows == nil && pc == p.Lo {
+		return p.EntryCFA()
+	}
+	return image.RowAt(p.Rows(), pc).CFA
+}
+
+// jumpers is how many other pieces jump to it, two at most.
+func (p *Piece) jumpers() (n int) {
+	for n < len(p.jumpedBy) && p.jumpedBy[n] >= 0 {
+		n++
+	}
+	return n
+}
+
+func (p *Piece) noteJumper(from int32) {
+	if n := p.jumpers(); n < len(p.jumpedBy) && !slices.Contains(p.jumpedBy[:n], from) {
+		p.jumpedBy[n] = from
+	}
 }
 
 // Code is all that the linear sweep over the pieces finds. The slices after Insns run parallel to
@@ -67,6 +100,7 @@ func Decode(im *image.Image) (*Code, error) {
 		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20,
 			maxCode>>20)
 	}
+	c.keepRows(func(int) bool { return true })
 	c.Insns = make([]cfg.Insn, 0, size/bytesPerInsn)
 	if !c.decode() {
 		return nil, fmt.Errorf("more than %d instructions take too much memory", maxInsns)
@@ -88,10 +122,34 @@ func newCode(im *image.Image) (*Code, error) {
 			return nil, fmt.Errorf("code range %x-%x overlaps %x-%x", r.Lo, r.Hi, c.Pieces[n-1].Lo,
 				c.Pieces[n-1].Hi)
 		}
-		c.Pieces, c.ends = append(c.Pieces,
-			Piece{Range: r, Code: b, parent: len(c.Pieces)}), append(c.ends, r.Hi)
+		c.Pieces = append(c.Pieces, Piece{Range: r, Code: b, parent: int32(len(c.Pieces)),
+			jumpedBy: [2]int32{-1, -1}})
+		c.ends = append(c.ends, r.Hi)
 	}
 	return c, nil
+}
+
+// keepRows keeps the unwind rows of some pieces, which are asked for often.
+func (c *Code) keepRows(is func(piece int) bool) {
+	const stretch = 64 // pieces whose rows share memory
+	parallel.Each((len(c.Pieces)+stretch-1)/stretch, func(at int) {
+		pieces := c.Pieces[at*stretch : min(len(c.Pieces), (at+1)*stretch)]
+		var rows []image.Row
+		var ends [stretch]int
+		for i := range pieces {
+			if pieces[i].rows == nil && is(at*stretch+i) {
+				rows = pieces[i].AppendRows(rows)
+			}
+			ends[i] = len(rows)
+		}
+		begin := 0
+		for i := range pieces {
+			if end := ends[i]; end > begin {
+				pieces[i].rows = rows[begin:end:end]
+				begin = end
+			}
+		}
+	})
 }
 
 // link finds where the jumps and calls of some pieces go.
