@@ -165,7 +165,7 @@ type Status struct {
 	Lost           uint64        // events
 	Ring           float64       // how full the buffer is that the kernel writes to, from 0 to 1
 	Windows        uint64        // 0: all is traced
-	Overhead       float64       // with windows: what tracing took, as a share of its own time
+	Overhead       float64       // with a budget: what tracing took, as a share of its own time
 	InWindow       bool          // one is open that may hold the process up
 	HeldUp         time.Duration // the longest that a window with its changes has, at most
 	Sampled        float64       // with windows: their share of the process's own CPU time

@@ -83,7 +83,7 @@ func progress(s *status) []string {
 // costs are what a recording loses and takes.
 func costs(o *Opening, s *status) []string {
 	list := []string{"lost " + text.Count(s.Lost, "event")}
-	if s.Windows == 0 {
+	if o.Budget == 0 {
 		if s.SlowDown != "" {
 			list = append(list, "slow-down "+s.SlowDown)
 		}

@@ -10,9 +10,9 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"wpptrace/compress/wpp"
@@ -85,8 +85,11 @@ func restorer(in, out *os.File) func() {
 		return func() {}
 	}
 	return func() {
-		const leave = "\x1b[?1049l\x1b[?25h\x1b[0m" // the other screen; the cursor; colors
-		_, _ = io.WriteString(out, leave)
+		const (
+			keys  = "\x1b[<u\x1b[>4m\x1b[?2004l"  // how they are sent, and what is pasted
+			leave = "\x1b[?1049l\x1b[?25h\x1b[0m" // the other screen; the cursor; colors
+		)
+		_, _ = io.WriteString(out, keys+leave)
 		_ = term.Restore(int(in.Fd()), state)
 	}
 }
@@ -211,7 +214,7 @@ func (v *Viewer) End(last *wpp.Snapshot, errs io.Writer) error {
 	<-v.gone
 	if exit := (*exec.ExitError)(nil); errors.As(v.ended, &exit) {
 		v.restore()
-		if !exit.Sys().(unix.WaitStatus).Signaled() { // else somebody has meant it
+		if !exit.Sys().(syscall.WaitStatus).Signaled() { // else somebody has meant it
 			err = errors.Join(err, fmt.Errorf("show the recording: %w", v.ended))
 		}
 	}
