@@ -229,9 +229,10 @@ func (r *Recorder) attach() error {
 	if r.windows == nil { // probes will slow it down all the time
 		r.sampling.stop()
 	}
-	if mayOpen, err := r.divide(now); err != nil || !mayOpen {
-		r.sampling.resume()
-		return err
+	const hardly = 0.1 // of a CPU
+	if r.windows != nil && o.Child == nil && !o.Stands && now.wants >= hardly {
+		defer r.sampling.resume()
+		return r.divide()
 	}
 	if err := r.windows.change(now.uses,
 		func() error { return r.session.Attach(r.exe) }); err != nil {
@@ -241,22 +242,23 @@ func (r *Recorder) attach() error {
 	return r.images.addLibraries()
 }
 
-// divide puts the cold probes of a process in that is at work, before its first window, in as short
-// a time as there is. It reports whether that may open. One that hardly works is not held up by
-// probes that go in, and what it does next is not to be missed: all go in with its first window.
-func (r *Recorder) divide(now load) (mayOpen bool, err error) {
-	const hardly = 0.1 // of a CPU
-	if r.windows == nil || r.options.Child != nil || r.options.Stands || now.wants < hardly {
-		return true, nil
+// divide finds out which sites are hot, of a process that is at work, before its first window, in
+// as short a time as there is. One that hardly works is not held up by probes that go in, and what
+// it does next is not to be missed: all go in with its first window.
+func (r *Recorder) divide() error {
+	if err := r.session.Ready(r.exe); err != nil {
+		return err
 	}
-	for began := time.Now(); !r.windows.division.isDone() && time.Since(began) < longestDivision; {
-		if err := r.windows.division.tryNext(); err != nil {
-			return false, err
+	d := r.windows.division
+	d.begin(r.sampling.routines(r.program.Plan, r.images.ids))
+	for began := time.Now(); !d.isSettled() && time.Since(began) < longestDivision; {
+		if err := d.settle(); err != nil {
+			return err
 		}
 		r.options.Process.Wait(betweenGroups)
 	}
 	r.windows.charge()
-	return r.windows.division.mayOpen(), nil
+	return nil
 }
 
 // longestDivision is how long the first window waits until it is known which sites are hot,
@@ -299,9 +301,8 @@ func (r *Recorder) schedule(now load) error {
 		r.threads.rare)
 	r.windows = &windows{
 		schedule: schedule,
-		division: &division{session: r.session, process: r.options.Process, exe: r.exe,
-			plan: r.program.Plan, schedule: schedule, usage: r.usage},
-		usage: r.usage, threads: r.threads, attach: r.images.attachAgain, sampling: r.sampling,
+		division: newDivision(r, schedule),
+		usage:    r.usage, threads: r.threads, attach: r.images.attachAgain, sampling: r.sampling,
 		handle: r.handle,
 	}
 	return nil

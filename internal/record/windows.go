@@ -31,7 +31,7 @@ func (w *windows) pause() time.Duration {
 	if w == nil {
 		return tick
 	}
-	return w.schedule.Pause(tick)
+	return min(w.schedule.Pause(tick), w.division.pause())
 }
 
 // begin notes that a window is open.
@@ -139,6 +139,9 @@ func (w *windows) close(ctx context.Context) error {
 		return err
 	}
 	err = w.countRareSites()
+	if err == nil {
+		err = w.division.cool(w.schedule.LeastInWindows())
+	}
 	w.sampling.resume()
 	return err
 }

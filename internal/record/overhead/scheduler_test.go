@@ -52,7 +52,7 @@ func TestWindowsOfASleeper(t *testing.T) {
 		{"of what hardly works", true, leastLoad / 2, 0, 3},
 		{"of what hardly works, and does", false, leastLoad / 2, 0, 4},
 	} {
-		if p.load, p.change = c.load, c.change; !p.Begins(c.asleep) || p.Asleep() != c.begunAsleep {
+		if p.load, p.in = c.load, c.change; !p.Begins(c.asleep) || p.Asleep() != c.begunAsleep {
 			t.Errorf("a window %s: %d have begun asleep, not %d", c.name, p.Asleep(), c.begunAsleep)
 		}
 	}
