@@ -17,6 +17,7 @@ import (
 	"wpptrace/internal/memory"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
+	"wpptrace/internal/recordreport"
 	"wpptrace/internal/statusline"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/privilege"
@@ -363,6 +364,7 @@ func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Wri
 	printer := &printer{
 		flags: o, pid: process.PID, name: process.Name, attached: options.Process != nil,
 		report: out, errs: errs, log: options.Log, prepared: s.quitAtOnce(stderr),
+		live: recordreport.Live{Budget: options.Overhead},
 	}
 	defer printer.prepared()
 	defer errs.Clear()

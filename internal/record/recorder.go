@@ -192,8 +192,8 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	r.usage = &usage{used: o.used, threads: r.threads, meter: overhead.UsualMeter()}
 	r.snapshots = &snapshots{
 		program: r.program, decoder: r.decoder, threads: r.threads, figures: r.figures,
-		troubles: troubles,
-		command:  o.Process.Command(),
+		sources: newSourceTable(troubles),
+		command: o.Process.Command(),
 		profile: func() *samples.Profile {
 			return r.sampling.profile(r.program.Plan, r.images.ids)
 		},

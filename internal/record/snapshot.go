@@ -18,20 +18,20 @@ import (
 
 // snapshots are what is made of a recording, in its middle and at its end.
 type snapshots struct {
-	program  *traced.Program
-	decoder  *decoder.Decoder
-	threads  *threads
-	figures  func() wpp.Figures
-	symbols  []wpp.Symbol // of the alphabet, as far as snapshots have needed them
-	troubles *debugTroubles
-	command  []string
-	profile  func() *samples.Profile // of the CPU time so far; nil: there is none
+	program *traced.Program
+	decoder *decoder.Decoder
+	threads *threads
+	figures func() wpp.Figures
+	symbols []wpp.Symbol // of the alphabet, as far as snapshots have needed them
+	sources *sourceTable
+	command []string
+	profile func() *samples.Profile // of the CPU time so far; nil: there is none
 }
 
 // bytes is how much memory the tables of snapshots take, but for those of the plan.
 func (s *snapshots) bytes() uint64 {
 	symbols := uint64(cap(s.symbols)) * uint64(unsafe.Sizeof(wpp.Symbol{}))
-	return (s.threads.alphabet.Bytes() + symbols) * 3 / 2
+	return (s.threads.alphabet.Bytes()+symbols)*3/2 + s.sources.size.Load()
 }
 
 // snapshot copies what the recording will change, which is quick, and leaves the rest to complete,
@@ -84,7 +84,7 @@ func (s *snapshots) tables(from int) (to int, complete func() (*wpp.Snapshot, er
 	all := slices.Clip(s.symbols)
 	return len(all), func() (*wpp.Snapshot, error) {
 		made.Symbols = all
-		addBlocks(made, parts, s.troubles)
+		s.sources.addTo(made, parts)
 		made.Symbols = all[from:]
 		return made, nil
 	}
@@ -120,33 +120,6 @@ func (s *snapshots) addSymbols() error {
 		s.symbols = append(s.symbols, pathSymbol(m, p, s.program.Plan.Routines[m.Routine].Routine))
 	}
 	return nil
-}
-
-// addBlocks adds the blocks of the routines that were met.
-func addBlocks(s *wpp.Snapshot, parts []plan.Part, troubles *debugTroubles) {
-	met := make([]bool, len(s.Routines))
-	for i := range s.Symbols {
-		if m := &s.Symbols[i]; !m.IsMark {
-			met[m.Routine] = true
-		}
-	}
-	sources := newSourceTable(s)
-	i := 0
-	for _, part := range parts {
-		im := part.Program.Image
-		lines, err := im.Lines()
-		troubles.note(im, "the snapshot has no source lines", err)
-		for _, pr := range part.Routines {
-			if met[i] {
-				sources.fill(&s.Routines[i], pr.Routine, lines)
-			}
-			i++
-		}
-		if lines != nil {
-			troubles.note(im, "the snapshot does not have all inlined calls", lines.Trouble())
-			lines.Release()
-		}
-	}
 }
 
 func pathSymbol(m ops.Meaning, p decoder.Partial, r *cfg.Routine) wpp.Symbol {
