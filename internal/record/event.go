@@ -31,7 +31,7 @@ func (LetGoOn) event()          {}
 func (WindowsBegin) event()     {}
 func (WindowOpened) event()     {}
 func (WindowClosed) event()     {}
-func (RareSitesCounted) event() {}
+func (SitesCounted) event()     {}
 func (SnapshotWritten) event()  {}
 func (SnapshotFailed) event()   {}
 func (DebugInfoMissing) event() {}
@@ -127,8 +127,8 @@ type WindowClosed struct {
 	Overhead float64 // what tracing has taken so far, as a share of the process's own CPU time
 }
 
-// RareSitesCounted says that the hits of some rare sites were counted between windows.
-type RareSitesCounted struct {
+// SitesCounted says that the hits of some sites were counted between windows.
+type SitesCounted struct {
 	Sites int
 	Hits  uint64
 	Used  time.Duration // CPU time of the process meanwhile

@@ -15,6 +15,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/counted"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/decoder"
@@ -197,6 +198,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		profile: func() *samples.Profile {
 			return r.sampling.profile(r.program.Plan, r.images.ids)
 		},
+		counts: func() *counted.Counts { return r.windows.counts() },
 	}
 	r.images = &images{
 		program: r.program, exe: r.exe, session: r.session, decoder: r.decoder, raw: r.raw,
@@ -294,11 +296,11 @@ func (r *Recorder) schedule(now load) error {
 		return gone(r.options.Process, err)
 	}
 	if r.threads.only == nil { // of a thread among others it is not known what is its own
-		r.threads.rare = overhead.NewRareSites(r.program.Plan)
+		r.threads.controls = overhead.NewControls(r.program.Plan)
 	}
 	schedule := overhead.NewScheduler(r.options.Overhead,
 		overhead.Limits{Window: r.options.Window, Stall: r.options.MaxStall}, used, now.uses,
-		r.threads.rare)
+		r.threads.controls)
 	r.windows = &windows{
 		schedule: schedule,
 		division: newDivision(r, schedule),
@@ -521,7 +523,9 @@ func (r *Recorder) figures() wpp.Figures {
 		status := uint32(end)
 		f.WaitStatus = &status
 	}
-	f.Windows, f.Sampled, f.SampledMost = r.windows.sampled()
+	windows, share := r.windows.sampled()
+	f.Windows, f.Sampled = windows, share.Share
+	f.SampledLeast, f.SampledMost = share.Least, share.Most
 	return f
 }
 

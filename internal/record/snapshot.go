@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/counted"
 	"wpptrace/compress/wpp/samples"
 	windowed "wpptrace/compress/wpp/windows"
 	"wpptrace/decoder"
@@ -26,6 +27,7 @@ type snapshots struct {
 	sources *sourceTable
 	command []string
 	profile func() *samples.Profile // of the CPU time so far; nil: there is none
+	counts  func() *counted.Counts  // between windows so far; nil: there are none
 }
 
 // bytes is how much memory the tables of snapshots take, but for those of the plan.
@@ -39,7 +41,7 @@ func (s *snapshots) bytes() uint64 {
 // recorded.
 func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	_, program := s.tables(0)
-	profile := s.profile()
+	profile, counts := s.profile(), s.counts()
 	var threads []wpp.Thread
 	var grammars []func() (*wpp.Grammar, error)
 	var ran windowed.Lists
@@ -57,6 +59,9 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 		made.Threads = threads
 		if made.Figures.Windows > 0 {
 			made.Sections = append(made.Sections, ran.Section())
+		}
+		if counts != nil && made.Figures.Windows > 0 {
+			made.Sections = append(made.Sections, counts.Section())
 		}
 		if profile != nil {
 			made.Sections = append(made.Sections, profile.Section())

@@ -178,7 +178,8 @@ func (r *Recorder) status() Status {
 		s.Paths, s.Rules, s.Symbols = s.Paths+paths, s.Rules+rules, s.Symbols+symbols
 		s.Lost += t.lost
 	}
-	s.Windows, s.Sampled, _ = r.windows.sampled()
+	windows, share := r.windows.sampled()
+	s.Windows, s.Sampled = windows, share.Share
 	if r.windows != nil {
 		s.Overhead = r.windows.schedule.Overhead()
 	}

@@ -142,7 +142,8 @@ func TestFewWindows(t *testing.T) {
 		if windows == 8 {
 			begunAsleep++
 		}
-		figures := wpp.Figures{Windows: windows, Sampled: 0.5}
+		figures := wpp.Figures{Windows: windows, Sampled: 0.5, SampledLeast: 0.5,
+			SampledMost: 0.5}
 		got := printed(Windows(&record.Result{Snapshot: &wpp.Snapshot{Figures: figures},
 			Asleep: begunAsleep}))
 		if !strings.HasPrefix(got, want) || strings.Contains(got,

@@ -58,6 +58,20 @@ func RatioOf(windows []Window) Factor {
 // IsKnown reports whether it is known how sure the factor is.
 func (f Factor) IsKnown() bool { return f.freedom > 0 && f.Value > 0 }
 
+// Surer reports whether a factor is known better than another one.
+func (f Factor) Surer(than Factor) bool {
+	return f.IsKnown() && (!than.IsKnown() || f.wide() < than.wide())
+}
+
+// wide is the logarithm of how many times the end of the interval is the value.
+func (f Factor) wide() float64 { return math.Sqrt(f.variance) * f.distance() }
+
+// Doubt is 1, as much in doubt as the factor.
+func (f Factor) Doubt() Factor {
+	f.Value = 1
+	return f
+}
+
 // Times is the product of two factors whose errors have nothing to do with each other; the degrees
 // of freedom are those of Welch and Satterthwaite.
 func (f Factor) Times(g Factor) Factor {
@@ -79,7 +93,7 @@ func (f Factor) Interval() (lo, hi float64) {
 	if f.variance == 0 {
 		return f.Value, f.Value
 	}
-	times := math.Exp(min(math.Sqrt(f.variance)*f.distance(), mostLog))
+	times := math.Exp(min(f.wide(), mostLog))
 	return f.Value / times, f.Value * times
 }
 

@@ -18,8 +18,8 @@ func poisson(r *rand.Rand, mean float64) float64 {
 	return float64(n)
 }
 
-// A program does so much in each window, of its work one in a hundred is what a control counts; what
-// is asked for is some times as frequent.
+// A program does so much in each window as a control counts there; what is asked for is some times
+// as frequent.
 type program struct {
 	windows, slots int
 	work           float64 // in a window: what the control counts there

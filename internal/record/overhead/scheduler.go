@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"time"
 
+	"wpptrace/compress/wpp/counted"
 	"wpptrace/loader/attach"
-	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
@@ -14,10 +14,10 @@ import (
 // charge what one has used, and it decides when a window opens and closes. One goroutine uses it at
 // a time.
 type Scheduler struct {
-	budget  *budget
-	account account
-	rare    *RareSites // nil: there are none
-	window  time.Duration
+	budget   *budget
+	account  account
+	controls *Controls // nil: there are none
+	window   time.Duration
 
 	mostHeld time.Duration // for a window, with its changes
 	in       time.Duration // how long the probes that went in last have held the process up
@@ -40,12 +40,12 @@ type Scheduler struct {
 
 // NewScheduler begins to account for a process that has used so much so far, and uses load of a
 // CPU, before any probe stands in it. share is what probes may take of the process's own CPU time;
-// a window lasts as l has it; rare may be nil.
+// a window lasts as l has it; controls may be nil.
 func NewScheduler(share float64, l Limits, used target.Times, load float64,
-	rare *RareSites) *Scheduler {
+	controls *Controls) *Scheduler {
 	begun := account{last: Reading{At: time.Now(), Used: used}}
 	return &Scheduler{budget: newBudget(share), window: l.Window, mostHeld: l.Stall, account: begun,
-		load: load, rare: rare, outEach: usualOut}
+		load: load, controls: controls, outEach: usualOut}
 }
 
 // Limits say how long windows last that cost more than the budget earns meanwhile.
@@ -61,9 +61,6 @@ const (
 	leastWindow = 4 * time.Millisecond
 	usualOut    = 8 * time.Microsecond // what a probe takes to come out
 )
-
-// Rare are the sites that are counted between windows; nil: there are none.
-func (s *Scheduler) Rare() *RareSites { return s.rare }
 
 // IsOpen reports whether a window is open.
 func (s *Scheduler) IsOpen() bool { return !s.opened.IsZero() }
@@ -85,17 +82,22 @@ func (s *Scheduler) Overhead() float64 {
 }
 
 // Sampled is how many windows there were, none if all was traced, and which share of the process's
-// own CPU time they were; most is what that may be, where it is in doubt, else 0.
-func (s *Scheduler) Sampled(k KernelShare) (windows uint64, share, most float64) {
+// own CPU time they were.
+func (s *Scheduler) Sampled(k KernelShare) (windows uint64, share Sampled) {
 	if s.closed == 0 {
-		return 0, 0, 0
+		return 0, Sampled{}
 	}
 	windows = s.closed
 	if s.IsOpen() {
 		windows++
 	}
-	share, most = s.account.sampled(windows, k, s.rare)
-	return windows, share, most
+	return windows, s.account.sampled(windows, k, s.controls)
+}
+
+// Counts are what was counted between windows; nil: nothing was.
+func (s *Scheduler) Counts() *counted.Counts {
+	_, own := s.account.rest()
+	return s.controls.Counts(time.Duration(own))
 }
 
 // LeastInWindows is about how much of the process's own CPU time windows have been at least.
@@ -320,24 +322,22 @@ func (s *Scheduler) MayTryAgain() bool {
 	return s.barred < mostBarred
 }
 
-// DueRareSites lists those of the sites that are to be counted now, after a window; none where that
-// is not needed, or not worth its cost.
-func (s *Scheduler) DueRareSites(sites []plan.Site) []int {
-	if s.rare == nil {
-		return nil
+// DueControls lists the sites that are to be counted now, after a window, and for how long, if a
+// hit costs so much then; none where that is not needed, or not worth its cost.
+func (s *Scheduler) DueControls(hit time.Duration) ([]int, time.Duration) {
+	if s.controls == nil || !s.account.notableHits() {
+		return nil, 0
 	}
-	s.rare.endWindow()
-	if !s.account.mostlyHits() || !s.rare.due(s.account.all.hits.Cost) || !s.rare.choose(sites) {
-		return nil
-	}
-	return s.rare.sites
+	s.controls.choose()
+	return s.controls.due(s.account.all.hits.Cost, hit), slotTime
 }
 
-// Counted notes what came of counting rare sites: so many hits, which have cost so much of the CPU
-// time that the process used, and for how long probes that went in and out for that have held it
-// up. What was used up to now has been charged.
-func (s *Scheduler) Counted(hits uint64, used, cost time.Duration, change attach.Changes) {
+// Counted notes what came of counting sites: so many hits of each, which have cost so much of the
+// CPU time that the process used, and for how long probes that went in and out for that have held
+// it up. What was used up to now has been charged.
+func (s *Scheduler) Counted(sites []int, hits []uint64, used, cost time.Duration,
+	change attach.Changes) {
 	s.ChargeCold(change)
 	s.turn()
-	s.rare.add(hits, used, cost, change.Took)
+	s.controls.add(sites, hits, used, cost, change.Took)
 }
