@@ -32,7 +32,7 @@ func printLines(to io.Writer, o *Opening, updates *gob.Decoder) error {
 			return err
 		}
 		if u.Snapshot != nil {
-			if shown, err = readContent(u.Snapshot); err != nil {
+			if shown, err = newContentOf(u.Snapshot); err != nil {
 				return err
 			}
 		}

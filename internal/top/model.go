@@ -272,6 +272,11 @@ func (m *model) head() []row {
 		return []row{{m.title("it is being prepared"), bold}}
 	}
 	state := append([]string{fmt.Sprintf("%.0fs", s.Duration.Seconds())}, progress(s)...)
+	if m.content != nil && m.width >= withInterval {
+		if f := &m.content.snapshot.Figures; f.IsSampled() {
+			state = append(state, "sampled "+report.SampledText(f)+" of its CPU time")
+		}
+	}
 	if m.held {
 		state = append(state, "held")
 	}
@@ -297,16 +302,18 @@ func (m *model) title(state ...string) string {
 	return before + names.ShortenMiddle(m.opening.Process, m.width-len(before)-len(after)) + after
 }
 
-// fold makes two rows of a text that is too wide for one.
-func fold(text string, width int) []string {
-	if utf8.RuneCountInString(text) <= width {
-		return []string{text}
+// fold makes rows of a list that is too wide for one.
+func fold(text string, width int) (list []string) {
+	const indent = "  "
+	for utf8.RuneCountInString(text) > width {
+		part := cut(text, width+1)
+		at := max(strings.LastIndex(part, ", ")+1, strings.LastIndex(part, " ("))
+		if at <= len(indent) {
+			break
+		}
+		list, text = append(list, text[:at]), indent+text[at+1:]
 	}
-	at := strings.LastIndex(cut(text, width), ", ")
-	if at < 0 {
-		return []string{text}
-	}
-	return []string{text[:at+1], "  " + text[at+len(", "):]}
+	return append(list, text)
 }
 
 // foot is what there is to say, and what keys do.

@@ -185,7 +185,7 @@ func TestTroubleIsInView(t *testing.T) {
 		Trouble: errTooLarge.Error()}})
 	text := m.View().Content
 	for _, want := range []string{"lost 7 events", "longest stall 1000.0ms of 20ms",
-		"more than 32 MB"} {
+		"more than 64 MB"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in view:\n%s", want, text)
 		}

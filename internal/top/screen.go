@@ -40,7 +40,7 @@ func takeAll(p *tea.Program, u update, updates *gob.Decoder) error {
 		to := updated{update: u}
 		if u.Snapshot != nil {
 			var err error
-			if to.content, err = readContent(u.Snapshot); err != nil {
+			if to.content, err = newContentOf(u.Snapshot); err != nil {
 				return err
 			}
 			to.Snapshot = nil

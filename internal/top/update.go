@@ -20,7 +20,7 @@ type update struct {
 	Opening  *Opening // of the first one alone
 	Status   status
 	Messages []string // lines that were printed since the last update
-	Snapshot []byte   // as a file; nil: that of the last update still holds
+	Snapshot *packed  // nil: that of the last update still holds
 	Trouble  string   // why there is no snapshot; "": nothing is amiss
 }
 

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/compress/wpp/format"
 	"wpptrace/internal/record"
 )
 
@@ -162,42 +161,17 @@ func (v *Viewer) send(u *update, complete func() (*wpp.Snapshot, error)) (s sent
 	u.Messages, v.messages = v.messages, nil
 	v.mu.Unlock()
 	if complete != nil {
-		if u.Snapshot, s.err = encode(complete); s.err != nil {
+		var snapshot *wpp.Snapshot
+		if snapshot, s.err = complete(); s.err == nil {
+			u.Snapshot, s.err = pack(snapshot)
+		}
+		if s.err != nil {
 			u.Trouble = s.err.Error()
 		}
 		s.took = time.Since(began)
 	}
 	_ = v.code.Encode(u) // where it is gone, Gone says so
 	return s
-}
-
-// mostSnapshot bounds a snapshot that is shown, in bytes: two processes have it in memory.
-const mostSnapshot = 32 << 20
-
-var errTooLarge = fmt.Errorf("the recording has more than %d MB: what is shown is of before",
-	mostSnapshot>>20)
-
-// encode makes the file of a snapshot.
-func encode(complete func() (*wpp.Snapshot, error)) ([]byte, error) {
-	s, err := complete()
-	if err != nil {
-		return nil, err
-	}
-	var to bounded
-	if err := format.Write(&to, s); err != nil {
-		return nil, err
-	}
-	return to.Bytes(), nil
-}
-
-// bounded is a buffer for a snapshot that is not too large.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > mostSnapshot {
-		return 0, errTooLarge
-	}
-	return b.Buffer.Write(p)
 }
 
 // End sends the last update, of a recording that is over or that has not begun, waits for the
