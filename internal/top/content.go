@@ -1,11 +1,15 @@
 package top
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/format"
+	"wpptrace/compress/wpp/samples"
+	"wpptrace/compress/wpp/windows"
 	"wpptrace/query"
 	"wpptrace/query/names"
 	"wpptrace/query/profile"
@@ -23,8 +27,8 @@ type content struct {
 // mostSubpaths is how many subpaths are asked for.
 const mostSubpaths = 100
 
-func newContentOf(p *packed) (*content, error) {
-	s, err := p.snapshot()
+func readContent(file []byte) (*content, error) {
+	s, err := format.Read(bytes.NewReader(file), samples.Kind, windows.Kind)
 	if err != nil {
 		return nil, fmt.Errorf("read from the recording: %w", err)
 	}

@@ -25,11 +25,16 @@ const usualPerProbe, mostPerProbe = 50, 80
 // cannot be enough probes are refused before anything is recovered.
 func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Program, error) {
 	if s.Chooser != nil && IsLarge(im) && len(s.Only)+len(s.Not) == 0 {
+		survey, err := recovery.Examine(im) // while samples are taken
+		if err != nil {
+			return nil, err
+		}
 		if addresses := s.Chooser.Addresses(f, im); addresses != nil {
-			return recovery.Part(im, func(r recovery.Candidate) bool {
-				return slices.ContainsFunc(addresses, func(at uint64) bool {
-					return slices.ContainsFunc(r.Ranges,
-						func(x [2]uint64) bool { return x[0] <= at && at < x[1] })
+			slices.Sort(addresses)
+			return survey.Part(func(r recovery.Candidate) bool {
+				return slices.ContainsFunc(r.Ranges, func(x [2]uint64) bool {
+					i, _ := slices.BinarySearch(addresses, x[0])
+					return i < len(addresses) && addresses[i] < x[1]
 				})
 			})
 		}
@@ -56,7 +61,7 @@ func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Progr
 		return any
 	}
 	c, err := recovery.Part(im, func(r recovery.Candidate) bool {
-		routine := &cfg.Routine{Name: r.Name}
+		routine := &cfg.Routine{Name: r.Name()}
 		notes(s.Not, routine)
 		return notes(s.Only, routine)
 	})
@@ -95,7 +100,7 @@ func namesOf(im *image.Image, c *cfg.Program) *cfg.Program {
 	// it has been done without an error
 	_, _ = recovery.Part(im, func(r recovery.Candidate) bool {
 		if at := r.Ranges[r.Entry][0]; !recovered[at] {
-			all.Routines = append(all.Routines, &cfg.Routine{Name: r.Name, Addr: at,
+			all.Routines = append(all.Routines, &cfg.Routine{Name: r.Name(), Addr: at,
 				Ranges: r.Ranges})
 		}
 		return false

@@ -509,7 +509,7 @@ func (b *Builder) EachUnreached(d *Routine, visit func(code []byte, addr uint64)
 				next = b.code.Insns[i].Addr
 			}
 			if at < next {
-				visit(p.Code[at-p.Lo:next-p.Lo], at)
+				visit(p.Text()[at-p.Lo:next-p.Lo], at)
 			}
 			if i < p.Last {
 				at = max(at, b.code.Insns[i].End())

@@ -1,9 +1,6 @@
 package draft
 
 import (
-	"encoding/binary"
-	"strings"
-
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/cfg/jumptable"
@@ -13,6 +10,13 @@ import (
 
 // PartsOutside lists the parts of the routines that are not recovered.
 func (r *Program) PartsOutside() (parts [][2]uint64) {
+	n := 0
+	for k := range r.Code.Pieces {
+		if !r.IsKnown(r.Code.Pieces[k].Routine) {
+			n++
+		}
+	}
+	parts = make([][2]uint64, 0, n)
 	for k := range r.Code.Pieces {
 		if p := &r.Code.Pieces[k]; !r.IsKnown(p.Routine) {
 			parts = append(parts, [2]uint64{p.Lo, p.Hi})
@@ -74,28 +78,18 @@ func (r *Program) EachIndirectOutside(visit func(addr uint64)) {
 	}
 }
 
-// NamedOutside returns the routines, by their entries, that are not recovered, may end by a jump to
-// where a register or memory says, and have an instruction that names an address of code or a slot.
-func (r *Program) NamedOutside() map[uint64][]uint64 {
-	names := map[uint64][]uint64{}
+// EachNamingOutside calls back with each routine, by its entry, that is not recovered, may end by a
+// jump to where a register or memory says, and has an instruction that names an address of code, or
+// a slot, or a slot that holds the address.
+func (r *Program) EachNamingOutside(addr uint64, visit func(routine uint64)) {
 	if r.Survey == nil {
-		return names
+		return
 	}
-	for k := range r.Code.Pieces {
-		id := r.Code.Pieces[k].Routine
-		if r.IsKnown(id) || r.Survey.Marks(k)&sweep.Indirect == 0 {
-			continue
+	r.Survey.EachNaming(addr, func(piece int) {
+		if id := r.Code.Pieces[piece].Routine; !r.IsKnown(id) {
+			visit(r.AddrOf(id))
 		}
-		r.Survey.EachName(k, func(addr uint64) {
-			if to, ok := r.heldAt(addr); ok {
-				names[to] = append(names[to], r.AddrOf(id))
-			} else if s := r.File.Image.SectionAt(addr); s == nil || !s.Exec {
-				return
-			}
-			names[addr] = append(names[addr], r.AddrOf(id))
-		})
-	}
-	return names
+	})
 }
 
 // EachEntryUnseen calls back with each routine, and where amid it a jump or call may lead in code
@@ -151,7 +145,7 @@ func (r *Program) WantCallees(d *Routine) {
 			}
 			sweep.EachOperand(q, r.Code.Bytes(i), !r.File.Image.PIE, func(addr uint64) {
 				note(addr)
-				if to, ok := r.heldAt(addr); ok {
+				if to, ok := r.File.HeldAt(addr); ok {
 					note(to)
 				}
 			})
@@ -177,22 +171,6 @@ func (r *Program) wantUser(addr uint64, seen map[uint64]bool) {
 			r.wantUser(j.Target, seen)
 		}
 	}
-}
-
-// heldAt is the address that a slot of the global offset table holds.
-func (r *Program) heldAt(addr uint64) (to uint64, ok bool) {
-	s := r.File.Image.SectionAt(addr)
-	if s == nil || !strings.HasPrefix(s.Name, ".got") {
-		return 0, false
-	}
-	if to, ok = r.File.Image.Relocations().At(addr); ok {
-		return to, true
-	}
-	b := r.File.Image.Bytes(addr, addr+8)
-	if len(b) < 8 {
-		return 0, false
-	}
-	return binary.LittleEndian.Uint64(b), true
 }
 
 // EachEntryOutside calls back for each address by which a routine is entered that is not recovered

@@ -64,14 +64,15 @@ func NewPart(s *sweep.Survey) *Program {
 	r.Blocks, r.Clobbered = newBuilder(r), &Clobbers{r: r, code: f.Code}
 	r.Returns = &Returns{r: r, code: f.Code, file: f}
 	r.Twice = newTwice(f, r.Returns)
-	for i, group := range s.Group {
-		if s.IsKnown(group[0]) {
-			r.makeDraft(s.Entry[i], group)
+	for i := range s.Group.Len() {
+		if group := s.Group.Of(i); s.IsKnown(int(group[0])) {
+			r.makeDraft(int(s.Entry[i]), group)
 		}
 	}
-	for i, group := range s.Group {
-		if !s.IsKnown(group[0]) {
-			r.leaveOutside(s.Entry[i], group)
+	r.Outside = make([]Outside, 0, s.Group.Len()-len(r.Routines))
+	for i := range s.Group.Len() {
+		if group := s.Group.Of(i); !s.IsKnown(int(group[0])) {
+			r.leaveOutside(int(s.Entry[i]), group)
 		}
 	}
 	for i := range s.Jumps {
@@ -104,9 +105,10 @@ func (r *Program) Build(steps int64) {
 // makeDrafts groups the pieces into routines, sorted by entry.
 func (r *Program) makeDrafts() {
 	groups := r.Code.Group(r.File.References)
-	entries := make([]int, 0, len(groups))
-	byEntry := make(map[int][]int, len(groups))
-	for _, g := range groups {
+	entries := make([]int, 0, groups.Len())
+	byEntry := make(map[int][]int32, groups.Len())
+	for i := range groups.Len() {
+		g := groups.Of(i)
 		e := r.Code.EntryOf(g, r.File.References)
 		entries = append(entries, e)
 		byEntry[e] = g
@@ -117,9 +119,12 @@ func (r *Program) makeDrafts() {
 	}
 }
 
-func (r *Program) makeDraft(e int, group []int) {
-	d := &Routine{ID: len(r.Routines), Addr: r.Code.Pieces[e].Lo, Pieces: group,
+func (r *Program) makeDraft(e int, group []int32) {
+	d := &Routine{ID: len(r.Routines), Addr: r.Code.Pieces[e].Lo, Pieces: make([]int, len(group)),
 		Entry: r.Code.Pieces[e].First}
+	for i, piece := range group {
+		d.Pieces[i] = int(piece)
+	}
 	if p := &r.Code.Pieces[e]; p.First == p.Last || r.Code.Insns[p.First].Addr != d.Addr {
 		d.Entry = -1
 	}
@@ -132,14 +137,15 @@ func (r *Program) makeDraft(e int, group []int) {
 	r.Routines = append(r.Routines, d)
 }
 
-func (r *Program) leaveOutside(e int, group []int) {
+func (r *Program) leaveOutside(e int, group []int32) {
 	d := Outside{Addr: r.Code.Pieces[e].Lo, pieces: len(group)}
 	p := &r.Code.Pieces[e]
 	isEntry := p.First < p.Last && r.Code.Insns[p.First].Addr == d.Addr
 	if len(group) > 1 || !isEntry {
 		d.enters = map[int]bool{}
 	}
-	for _, i := range group {
+	for _, piece := range group {
+		i := int(piece)
 		r.Code.Pieces[i].Routine = len(r.Routines) + len(r.Outside)
 		if isEntry && d.enters != nil && (i == e || r.File.IsEntryToo(&r.Code.Pieces[i])) {
 			d.enters[i] = true

@@ -16,15 +16,10 @@ type Twice struct {
 	file    *sweep.File
 	returns *Returns
 	isNamed func() bool // findNamed, once
-
-	// HoldsOthers says whether data or code in no routine names such a function of another image.
-	// Cost: the first time, a pass over these.
-	HoldsOthers func() bool
 }
 
 func newTwice(f *sweep.File, returns *Returns) *Twice {
-	t := &Twice{code: f.Code, file: f, returns: returns,
-		HoldsOthers: sync.OnceValue(f.FindHoldsTwice)}
+	t := &Twice{code: f.Code, file: f, returns: returns}
 	t.isNamed = sync.OnceValue(t.findNamed)
 	return t
 }
@@ -63,7 +58,7 @@ func (t *Twice) findNamed() bool {
 			return true
 		}
 	}
-	return t.HoldsOthers()
+	return t.file.HoldsTwice()
 }
 
 // includes says whether the function at an address, one of this file, may return more than once: by

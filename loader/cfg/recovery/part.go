@@ -14,10 +14,13 @@ import (
 
 // A Candidate is a routine before it is recovered.
 type Candidate struct {
-	Name   string // as cfg.Routine has it
 	Ranges [][2]uint64
 	Entry  int // the range at whose beginning it is entered
+	symbol string
 }
+
+// Name is that of cfg.Routine. Cost: some microseconds where it has to be demangled.
+func (c Candidate) Name() string { return cfg.NameOf(c.symbol, c.Ranges[c.Entry][0]) }
 
 // Part is Recover for some of the routines of an image, at less cost: those that are selected, and
 // those on which it depends what these are. Each of them has the graph that Recover finds, or is
@@ -26,6 +29,18 @@ type Candidate struct {
 // the selected routines cost Recover a few times over; in memory a few hundred bytes for each
 // routine that there is.
 func Part(im *image.Image, selects func(c Candidate) bool) (*cfg.Program, error) {
+	s, err := Examine(im)
+	if err != nil {
+		return nil, err
+	}
+	return s.Part(selects)
+}
+
+// A Survey of an image is what Part needs to know of all routines, whichever are selected.
+type Survey struct{ survey *sweep.Survey }
+
+// Examine makes the survey of an image, which takes most of the time that Part takes.
+func Examine(im *image.Image) (*Survey, error) {
 	s, err := sweep.Examine(im)
 	if err != nil {
 		return nil, fmt.Errorf("recover routines of %s: %w", im.Name, err)
@@ -33,7 +48,13 @@ func Part(im *image.Image, selects func(c Candidate) bool) (*cfg.Program, error)
 	if len(s.File.Code.Pieces) == 0 {
 		return nil, fmt.Errorf("recover routines of %s: %w", im.Name, NoUnwind(im))
 	}
-	p := newPart(s)
+	return &Survey{s}, nil
+}
+
+// Part is the function of that name. It is called once.
+func (s *Survey) Part(selects func(c Candidate) bool) (*cfg.Program, error) {
+	im := s.survey.File.Image
+	p := newPart(s.survey)
 	if p.transacts {
 		// a transaction goes on in what is called, and that is any routine
 		return Recover(im)
@@ -59,13 +80,13 @@ type part struct {
 }
 
 func newPart(s *sweep.Survey) *part {
-	n := len(s.Group)
+	n := s.Group.Len()
 	p := &part{survey: s, groupOf: make([]int32, len(s.File.Code.Pieces)),
 		selected: make([]bool, n), wanted: make([]bool, n)}
-	for g, pieces := range s.Group {
-		for _, k := range pieces {
+	for g := range n {
+		for _, k := range s.Group.Of(g) {
 			p.groupOf[k] = int32(g)
-			p.transacts = p.transacts || s.Marks(k)&sweep.Transacts != 0
+			p.transacts = p.transacts || s.Marks(int(k))&sweep.Transacts != 0
 		}
 	}
 	return p
@@ -77,14 +98,15 @@ func (p *part) choose(selects func(c Candidate) bool) (most bool) {
 	size, all := uint64(0), uint64(0)
 	const known = sweep.TakesLabel | sweep.UsesReturn | sweep.Middle
 	code := p.survey.File.Code
-	for g, pieces := range p.survey.Group {
+	for g := range p.selected {
 		entry := &code.Pieces[p.survey.Entry[g]]
-		c := Candidate{Name: cfg.NameOf(p.survey.File.Names[entry.Lo], entry.Lo)}
+		c := Candidate{symbol: entry.Symbol}
 		from := all
-		for i, k := range pieces {
+		for i, piece := range p.survey.Group.Of(g) {
+			k := int(piece)
 			c.Ranges = append(c.Ranges, [2]uint64{code.Pieces[k].Lo, code.Pieces[k].Hi})
 			all += code.Pieces[k].Hi - code.Pieces[k].Lo
-			if k == p.survey.Entry[g] {
+			if piece == p.survey.Entry[g] {
 				c.Entry = i
 			}
 			p.wanted[g] = p.wanted[g] || p.survey.Marks(k)&known != 0 ||
@@ -110,41 +132,49 @@ const largest = 64 << 20
 // findCandidates finds the routines that may never return: all others do, whatever these do.
 func (p *part) findCandidates() {
 	s := p.survey
-	p.mayEnd = make([]bool, len(s.Group))
-	callers := map[int32][]int32{} // pieces
-	for again := true; again; {
-		again = false
-		ended := map[int32]bool{} // pieces
-		for g, returns := range p.findReturning() {
-			if returns || p.mayEnd[g] {
+	p.mayEnd = make([]bool, s.Group.Len())
+	callers := newLinks(len(p.groupOf), len(s.Calls), func(i int) int { return int(s.Calls[i].To) })
+	// of routines; of pieces that call one that was found last
+	returns, again := make([]bool, s.Group.Len()), make([]bool, len(p.groupOf))
+	into := newLinks(s.Group.Len(), len(s.Jumps), func(i int) int {
+		if to := s.Jumps[i].To; to >= 0 {
+			return int(p.groupOf[to])
+		}
+		return nowhere
+	})
+	for {
+		p.findReturning(returns, into)
+		clear(again)
+		any := false
+		for g := range returns {
+			if returns[g] || p.mayEnd[g] {
 				continue
 			}
-			p.mayEnd[g], again = true, true
-			for _, k := range s.Group[g] {
-				s.NoteEnd(s.File.Code.Pieces[k].Lo)
-				ended[int32(k)] = true
+			p.mayEnd[g], any = true, true
+			for _, k := range s.Group.Of(g) {
+				s.NoteEnd(int(k))
+				for i := range callers.of(int(k)) {
+					again[s.Calls[i].From] = true
+				}
 			}
 		}
-		if len(callers) == 0 {
-			for _, c := range s.Calls {
-				callers[c.To] = append(callers[c.To], c.From)
-			}
+		if !any {
+			return
 		}
-		var pieces []int
-		for k := range ended {
-			for _, from := range callers[k] {
-				pieces = append(pieces, int(from))
+		s.LookAgain(slices.Collect(func(yield func(int) bool) {
+			for k := range again {
+				if again[k] && !yield(k) {
+					return
+				}
 			}
-		}
-		slices.Sort(pieces)
-		s.LookAgain(slices.Compact(pieces))
+		}))
 	}
 }
 
-// findReturning finds the routines that return, with what is known by now never to.
-func (p *part) findReturning() (returns []bool) {
-	returns = make([]bool, len(p.survey.Group))
-	into := map[int32][]int32{} // tail jumps, by where they lead
+// findReturning finds the routines that return, with what is known by now never to. into are the
+// jumps, by the routine that they lead to.
+func (p *part) findReturning(returns []bool, into links) {
+	clear(returns)
 	var work []int32
 	note := func(g int32) {
 		if !returns[g] {
@@ -158,25 +188,24 @@ func (p *part) findReturning() (returns []bool) {
 			note(p.groupOf[k])
 		}
 	}
+	isTail := func(j *sweep.Jump) bool {
+		return j.Reached && (j.To < 0 || p.groupOf[j.To] != p.groupOf[j.From])
+	}
 	for i := range p.survey.Jumps {
-		j := &p.survey.Jumps[i]
-		from := p.groupOf[j.From]
-		switch {
-		case !j.Reached || j.To >= 0 && p.groupOf[j.To] == from:
-		case j.Kind != x86.Jmp, j.To < 0 && !p.survey.End(j.Target):
-			note(from)
-		case j.To >= 0:
-			into[p.groupOf[j.To]] = append(into[p.groupOf[j.To]], from)
+		if j := &p.survey.Jumps[i]; isTail(j) &&
+			(j.Kind != x86.Jmp || j.To < 0 && !p.survey.End(j.Target)) {
+			note(p.groupOf[j.From])
 		}
 	}
 	for len(work) > 0 {
 		g := work[len(work)-1]
 		work = work[:len(work)-1]
-		for _, from := range into[g] {
-			note(from)
+		for i := range into.of(int(g)) {
+			if j := &p.survey.Jumps[i]; isTail(j) && j.Kind == x86.Jmp {
+				note(p.groupOf[j.From])
+			}
 		}
 	}
-	return returns
 }
 
 // want wants a routine, and reports whether it was not wanted.
@@ -191,7 +220,8 @@ func (p *part) want(g int) (isNew bool) {
 
 // wantCallees wants the routines that one calls or jumps to, if they may never return.
 func (p *part) wantCallees(g int) {
-	for _, k := range p.survey.Group[g] {
+	for _, piece := range p.survey.Group.Of(g) {
+		k := int(piece)
 		for _, c := range p.survey.CallsFrom(k) {
 			if to := int(p.groupOf[c.To]); p.mayEnd[to] {
 				p.want(to)

@@ -76,7 +76,15 @@ func (f *distances) take(addr uint64) *sweep.Piece {
 
 // searchSections searches all but unwind data and the code of routines. Nothing else that runs
 // meanwhile may write, or read, what f has found, or pieces' inTable.
+// A survey is searched once: what is found does not depend on what is recovered of it.
 func (f *distances) searchSections() {
+	if v := f.r.Survey; v != nil {
+		if v.Searched {
+			f.left = v.LookUps
+			return
+		}
+		defer func() { v.Searched, v.LookUps = true, f.left }()
+	}
 	for i := range f.r.File.Image.Sections {
 		s := &f.r.File.Image.Sections[i]
 		switch end := s.Addr + uint64(len(s.Data)); {

@@ -2,7 +2,6 @@ package soundness
 
 import (
 	"sort"
-	"sync"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg"
@@ -25,9 +24,8 @@ type linkage struct {
 	transfers []int32
 	// what changes where it returns to: behind a call of it there may be data
 	changesReturn map[uint64]bool
-	searched      map[*draft.Routine]bool    // see searchUnseen
-	inspected     int                        // bytes, see searchCode
-	namedOutside  func() map[uint64][]uint64 // see draft.NamedOutside
+	searched      map[*draft.Routine]bool // see searchUnseen
+	inspected     int                     // bytes, see searchCode
 	// code that no control flow reaches is taken to run, in whatever routine
 	allRuns bool
 }
@@ -37,8 +35,7 @@ type linkage struct {
 func newLinkage(p *cfg.Program, facts *cfg.Facts, taken *distances, ways []int32) *linkage {
 	l := &linkage{r: taken.r, code: taken.code, program: p, facts: facts, pointers: taken,
 		transfers:     ways,
-		changesReturn: map[uint64]bool{}, searched: map[*draft.Routine]bool{},
-		namedOutside: sync.OnceValue(taken.r.NamedOutside)}
+		changesReturn: map[uint64]bool{}, searched: map[*draft.Routine]bool{}}
 	l.findUses()
 	return l
 }
@@ -250,22 +247,51 @@ func (l *linkage) enter(q *cfg.Insn, from *draft.Routine) {
 // instruction, for there may be data before it.
 func (l *linkage) searchUnseen() {
 	if !l.searched[nil] {
-		for i := range l.r.File.Image.Sections {
-			if s := &l.r.File.Image.Sections[i]; s.Exec && !sweep.IsStubs(s) {
-				l.code.EachUncovered(s, func(lo, hi uint64) {
-					l.searchCode(s.Data[lo-s.Addr:hi-s.Addr], lo, nil)
-					l.eachSequence(lo, hi,
-						func(lo, hi uint64) { l.followCode(s.Data[lo-s.Addr:hi-s.Addr], lo) })
-				})
-			}
-		}
+		l.searchUncovered()
 		l.searched[nil] = true
 	}
 	for _, d := range l.r.Routines {
 		if l.isUnknown(d) && !l.searched[d] {
 			l.r.Blocks.EachUnreached(d,
-				func(code []byte, addr uint64) { l.searchCode(code, addr, d) })
+				func(code []byte, addr uint64) {
+					l.searchCode(code, addr, func(q *cfg.Insn) { l.enter(q, d) })
+				})
 			l.searched[d] = true
+		}
+	}
+}
+
+// searchUncovered searches what no frame description entry covers. Of a survey, which others read,
+// too, what it finds is kept: it is the same whatever is recovered.
+func (l *linkage) searchUncovered() {
+	v := l.r.Survey
+	enter := func(q *cfg.Insn) { l.enter(q, nil) }
+	if v != nil {
+		if v.Uncovered == nil {
+			found := &sweep.UncoveredCode{}
+			l.eachUncovered(func(q *cfg.Insn) { found.Ways = append(found.Ways, *q) })
+			v.Uncovered, found.Inspected = found, l.inspected
+		}
+		l.inspected = v.Uncovered.Inspected
+		for i := range v.Uncovered.Ways {
+			enter(&v.Uncovered.Ways[i])
+		}
+		return
+	}
+	l.eachUncovered(enter)
+}
+
+// eachUncovered calls back with what may be a direct call or jump where no frame description entry
+// covers the code.
+func (l *linkage) eachUncovered(visit func(q *cfg.Insn)) {
+	for i := range l.r.File.Image.Sections {
+		if s := &l.r.File.Image.Sections[i]; s.Exec && !sweep.IsStubs(s) {
+			l.code.EachUncovered(s, func(lo, hi uint64) {
+				l.searchCode(s.Data[lo-s.Addr:hi-s.Addr], lo, visit)
+				l.eachSequence(lo, hi, func(lo, hi uint64) {
+					followCode(s.Data[lo-s.Addr:hi-s.Addr], lo, visit)
+				})
+			})
 		}
 	}
 }
@@ -274,9 +300,10 @@ func (l *linkage) searchUnseen() {
 // that are left out. Where there are more, all routines are taken for entered by pointers.
 const mostSearched = 64 << 20
 
-// searchCode decodes code from each of its bytes, for direct calls and jumps, and for what
-// instructions name. Those of few bytes are left to sequences, for too many bytes look like one.
-func (l *linkage) searchCode(code []byte, addr uint64, from *draft.Routine) {
+// searchCode decodes code from each of its bytes, for direct calls and jumps, with which it calls
+// back, and for what instructions name. Those of few bytes are left to sequences, for too many
+// bytes look like one.
+func (l *linkage) searchCode(code []byte, addr uint64, visit func(q *cfg.Insn)) {
 	const shortest = 5
 	if l.inspected += len(code); l.inspected > mostSearched {
 		l.pointers.left = -1
@@ -295,7 +322,7 @@ func (l *linkage) searchCode(code []byte, addr uint64, from *draft.Routine) {
 		}
 		q := cfg.Insn{Addr: addr, Inst: in}
 		if q.Kind.IsRelative() {
-			l.enter(&q, from)
+			visit(&q)
 		}
 		sweep.EachOperand(&q, code[:in.Len], !l.r.File.Image.PIE, l.pointers.note)
 	}
@@ -317,11 +344,11 @@ func (l *linkage) eachSequence(lo, hi uint64, visit func(lo, hi uint64)) {
 }
 
 // followCode follows a sequence of instructions of code in no routine for its calls and jumps.
-func (l *linkage) followCode(code []byte, addr uint64) {
+func followCode(code []byte, addr uint64, visit func(q *cfg.Insn)) {
 	for len(code) > 0 {
 		in, ok := x86.Decode(code)
 		if q := (cfg.Insn{Addr: addr, Inst: in}); ok && q.Kind.IsRelative() {
-			l.enter(&q, nil)
+			visit(&q)
 		}
 		n := max(int(in.Len), 1)
 		code, addr = code[n:], addr+uint64(n)
@@ -391,9 +418,7 @@ func (l *linkage) spread(jumps tailJumps, set map[uint64]bool) {
 		for _, addr := range jumps[at] {
 			add(addr)
 		}
-		for _, addr := range l.namedOutside()[at] {
-			add(addr)
-		}
+		l.r.EachNamingOutside(at, add)
 	}
 }
 

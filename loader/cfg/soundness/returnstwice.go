@@ -20,7 +20,7 @@ func (l *linkage) findTwice() {
 			twice[addr] = true
 		}
 	}
-	l.facts.TwicePointed = l.r.Twice.HoldsOthers()
+	l.facts.TwicePointed = l.r.File.HoldsTwice()
 	if len(twice) == 0 && !l.facts.TwicePointed {
 		return
 	}

@@ -364,10 +364,10 @@ func (s *soundness) routine(d *draft.Routine) *cfg.Routine {
 	parts := make([]cfg.Part, len(d.Pieces))
 	for i, k := range d.Pieces {
 		p := &s.r.Code.Pieces[k]
-		parts[i] = cfg.Part{Lo: p.Lo, Hi: p.Hi, Rows: p.Rows(), Code: p.Code}
+		parts[i] = cfg.Part{Lo: p.Lo, Hi: p.Hi, Rows: p.Rows(), Code: p.Text()}
 	}
 	out := cfg.NewRoutine(parts)
-	out.Addr, out.Symbol, out.Blocks, out.Pads = d.Addr, s.r.File.Names[d.Addr], d.Blocks, d.Pads
+	out.Addr, out.Symbol, out.Blocks, out.Pads = d.Addr, s.r.File.NameAt(d.Addr), d.Blocks, d.Pads
 	out.Faulty = d.Faulty && len(d.Pads) > 0
 	if d.Entry >= 0 {
 		out.Entry = s.r.Blocks.BlockOf(d.Entry)

@@ -3,6 +3,7 @@ package sweep
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/absint"
@@ -21,10 +22,12 @@ type File struct {
 	InsnReferences *References // those by instructions that are no indirect jumps
 	// those by anything but instructions of routines and dynamic symbols
 	DataReferences *References
-	Names          map[uint64]string         // by address
-	local          map[uint64]bool           // by entry: its name is static
 	Parts          map[uint64][]image.Symbol // by address: those that name parts of routines
 	PointedParts   []int                     // pieces: see FindPointedParts
+
+	// HoldsTwice says whether data or code in no routine names a function of another image that may
+	// return more than once, its stub, or its slot. Cost: the first time, a pass over these.
+	HoldsTwice func() bool
 }
 
 // ReadFile collects what an image and its code say, and gives the pieces their symbols. It keeps
@@ -38,9 +41,9 @@ func ReadFile(im *image.Image, c *Code) *File {
 }
 
 func newFile(im *image.Image, c *Code) *File {
-	f := &File{Code: c, Image: im, Imports: im.Imports(), Names: map[uint64]string{},
-		local: map[uint64]bool{},
+	f := &File{Code: c, Image: im, Imports: im.Imports(),
 		Parts: map[uint64][]image.Symbol{}}
+	f.HoldsTwice = sync.OnceValue(f.findHoldsTwice)
 	f.importsLibc = slices.Contains(slices.Collect(maps.Values(f.Imports)), "__libc_start_main")
 	return f
 }

@@ -1,8 +1,6 @@
 package sweep
 
 import (
-	"slices"
-
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
@@ -18,7 +16,7 @@ type crossing struct {
 // Group joins pieces into routines. A jump into the middle of a piece, or to one whose frame is
 // already set up, makes the two one routine; so do a landing pad and the jump to a cold part. It
 // returns the pieces of each routine, sorted by their first.
-func (c *Code) Group(m *References) [][]int {
+func (c *Code) Group(m *References) Groups {
 	var doubtful []crossing
 	for i := range c.Insns {
 		if t := int(c.Target[i]); t >= 0 {
@@ -29,7 +27,7 @@ func (c *Code) Group(m *References) [][]int {
 }
 
 // groups joins what is to be by crossings and landing pads, and returns the pieces of each routine.
-func (c *Code) groups(doubtful []crossing, m *References) [][]int {
+func (c *Code) groups(doubtful []crossing, m *References) Groups {
 	for _, x := range doubtful {
 		if c.isColdPart(x, m) {
 			c.join(x.from, x.to)
@@ -45,12 +43,48 @@ func (c *Code) groups(doubtful []crossing, m *References) [][]int {
 	for _, x := range doubtful {
 		c.Pieces[x.to].Entered = c.Pieces[x.to].Entered || c.root(x.from) != c.root(x.to)
 	}
-	groups := make([][]int, len(c.Pieces))
+	// the root is the first piece of its group: the order is that of the roots
+	size := make([]int32, len(c.Pieces)) // by root, then where the next piece of it goes
 	for i := range c.Pieces {
-		root := c.root(i)
-		groups[root] = append(groups[root], i)
+		size[c.root(i)]++
 	}
-	return slices.DeleteFunc(groups, func(g []int) bool { return len(g) == 0 })
+	var g Groups
+	end := int32(0)
+	for root, n := range size {
+		if n > 0 {
+			size[root] = end
+			end += n
+			g.ends = append(g.ends, end)
+		}
+	}
+	g.pieces = make([]int32, len(c.Pieces))
+	for i := range c.Pieces {
+		at := &size[c.root(i)]
+		g.pieces[*at] = int32(i)
+		*at++
+	}
+	return g
+}
+
+// Groups are the pieces of each of some routines.
+type Groups struct {
+	pieces, ends []int32 // the latter by routine: of its pieces
+	order        []int32 // of the routines, where it is another
+}
+
+// Len is how many routines there are.
+func (g *Groups) Len() int { return len(g.ends) }
+
+// Of returns the pieces of a routine, sorted, shared.
+func (g *Groups) Of(routine int) []int32 {
+	if g.order != nil {
+		routine = int(g.order[routine])
+	}
+	begin := int32(0)
+	if routine > 0 {
+		begin = g.ends[routine-1]
+	}
+	return g.pieces[begin:g.ends[routine]]
 }
 
 // cross notes what the jump or call i, which goes to instruction t, says about the pieces of both.
@@ -118,9 +152,10 @@ func (c *Code) join(i, j int) {
 }
 
 // EntryOf returns the piece of a group that the routine is entered by.
-func (c *Code) EntryOf(group []int, m *References) int {
-	best, bestScore := group[0], -1
-	for _, i := range group {
+func (c *Code) EntryOf(group []int32, m *References) int {
+	best, bestScore := int(group[0]), -1
+	for _, piece := range group {
+		i := int(piece)
 		p := &c.Pieces[i]
 		score := 0
 		if p.CFA(p.Lo) == absint.EntryCFA {

@@ -1,16 +1,16 @@
 package sweep
 
 import (
+	"encoding/binary"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"wpptrace/loader/cfg"
 )
 
-// FindHoldsTwice says whether data or code in no routine names a function of another image that may
-// return more than once, its stub, or its slot.
-func (f *File) FindHoldsTwice() bool {
+func (f *File) findHoldsTwice() bool {
 	twice := map[uint64]bool{}
 	for addr, name := range f.Imports {
 		if cfg.IsReturnsTwiceSymbol(name) {
@@ -26,6 +26,22 @@ func (f *File) FindHoldsTwice() bool {
 		f.Code.eachNamedUncovered(f.Image, func(addr uint64) { named = named || twice[addr] })
 	}
 	return named
+}
+
+// HeldAt is the address that a slot of the global offset table holds.
+func (f *File) HeldAt(slot uint64) (to uint64, ok bool) {
+	s := f.Image.SectionAt(slot)
+	if s == nil || !strings.HasPrefix(s.Name, ".got") {
+		return 0, false
+	}
+	if to, ok = f.Image.Relocations().At(slot); ok {
+		return to, true
+	}
+	b := f.Image.Bytes(slot, slot+8)
+	if len(b) < 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b), true
 }
 
 // HoldsAny says whether data holds one of some addresses of code, or code in no routine names it.

@@ -9,31 +9,54 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// nameSymbols gives each piece its symbol, and notes all of them by address, and the parts
-// that are empty by theirs. Of several functions' symbols that one wins by which programs call it.
+// nameSymbols gives each piece its symbol, and notes the parts that are empty by their addresses.
 func (f *File) nameSymbols() {
-	names := f.Names
 	for _, s := range f.Image.Symbols() {
 		if IsPart(s.Name) {
 			f.Parts[s.Addr] = append(f.Parts[s.Addr], s)
-			if s.Size == 0 {
-				continue
-			}
-		}
-		if old, ok := names[s.Addr]; !ok || byCallersName(s.Name, old) < 0 {
-			names[s.Addr] = s.Name
-			f.local[s.Addr] = s.Local
 		}
 	}
 	for i := range f.Code.Pieces {
 		at := f.Code.Pieces[i].Lo
-		if _, ok := names[at]; !ok && len(f.Parts[at]) > 0 {
+		s, isNamed := f.symbolAt(at)
+		if f.Code.Pieces[i].Symbol = s.Name; !isNamed && len(f.Parts[at]) > 0 {
 			// assemblers give a part no size, though it has code
-			names[at] = f.Parts[at][0].Name
+			f.Code.Pieces[i].Symbol = f.Parts[at][0].Name
 			delete(f.Parts, at)
 		}
-		f.Code.Pieces[i].Symbol = names[at]
 	}
+}
+
+// NameAt is the symbol of what begins at an address, "" if it has none: of several functions'
+// symbols that one by which programs call it.
+func (f *File) NameAt(addr uint64) string {
+	if s, ok := f.symbolAt(addr); ok {
+		return s.Name
+	}
+	if i := f.Code.FindPiece(addr); i >= 0 && f.Code.Pieces[i].Lo == addr {
+		return f.Code.Pieces[i].Symbol
+	}
+	return ""
+}
+
+// symbolAt finds the symbol at an address by which programs call what begins there. Parts that are
+// empty are none.
+func (f *File) symbolAt(addr uint64) (best image.Symbol, ok bool) {
+	list := f.Image.Symbols()
+	from, _ := slices.BinarySearchFunc(list, addr,
+		func(s image.Symbol, addr uint64) int { return cmp.Compare(s.Addr, addr) })
+	for _, s := range list[from:] {
+		if s.Addr != addr {
+			break
+		}
+		if s.Size == 0 && IsPart(s.Name) {
+			continue
+		}
+		if !ok || byCallersName(s.Name, best.Name) < 0 {
+			best, ok = s, true
+		}
+	}
+	return best, ok
 }
 
 // byCallersName orders the names of one function, what programs call it first: libraries have

@@ -20,7 +20,14 @@ func IsNoReturnImport(name string) bool {
 // One with a name of the C library's is the program's own where that is another image, or where
 // the name is static; its code decides.
 func (f *File) IsNoReturnSymbol(name string, addr uint64) bool {
-	return isReservedNoReturn(name) || isStandardNoReturn(name) && !f.importsLibc && !f.local[addr]
+	if isReservedNoReturn(name) {
+		return true
+	}
+	if !isStandardNoReturn(name) || f.importsLibc {
+		return false
+	}
+	s, _ := f.symbolAt(addr)
+	return !s.Local
 }
 
 // isStandardNoReturn says whether a function of the C library of that name never returns. A program

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"sort"
@@ -15,18 +16,24 @@ import (
 // References is the set of the addresses that the file mentions otherwise than in a direct call or
 // jump of a routine: instructions that take them, data words, relocations, dynamic symbols, the
 // program's entry. An address of code in it may be reached through a pointer; an address of data in
-// it begins an object, so that no table reaches beyond it. It holds one bit for each byte of the
-// mapped sections. Several goroutines may look at it at a time, one may add to it.
+// it begins an object, so that no table reaches beyond it. It holds one bit for each byte of those
+// pages of the mapped sections that have any. Several goroutines may look at it at a time, one may
+// add to it.
 type References struct {
 	sections []image.Section
-	bits     [][]uint64   // by section
+	pages    [][]*page    // by section
 	last     atomic.Int32 // the section found last: neighbours ask for neighbours
 }
 
+// A page has the bits of so many addresses, from the beginning of its section on.
+type page [pageLen / 64]uint64
+
+const pageLen = 2048
+
 func newReferences(sections []image.Section) *References {
-	m := &References{sections: sections, bits: make([][]uint64, len(sections))}
+	m := &References{sections: sections, pages: make([][]*page, len(sections))}
 	for i := range sections {
-		m.bits[i] = make([]uint64, (len(sections[i].Data)+63)/64)
+		m.pages[i] = make([]*page, (len(sections[i].Data)+pageLen-1)/pageLen)
 	}
 	return m
 }
@@ -51,10 +58,16 @@ func (m *References) section(addr uint64) int {
 }
 
 func (m *References) add(addr uint64) {
-	if i := m.section(addr); i >= 0 {
-		at := addr - m.sections[i].Addr
-		m.bits[i][at/64] |= 1 << (at % 64)
+	i := m.section(addr)
+	if i < 0 {
+		return
 	}
+	at := addr - m.sections[i].Addr
+	p := &m.pages[i][at/pageLen]
+	if *p == nil {
+		*p = new(page)
+	}
+	(*p)[at%pageLen/64] |= 1 << (at % 64)
 }
 
 // Note adds an address.
@@ -67,7 +80,8 @@ func (m *References) Has(addr uint64) bool {
 		return false
 	}
 	at := addr - m.sections[i].Addr
-	return m.bits[i][at/64]>>(at%64)&1 != 0
+	p := m.pages[i][at/pageLen]
+	return p != nil && p[at%pageLen/64]>>(at%64)&1 != 0
 }
 
 // Next returns the first address in [lo, hi) that is mentioned; [lo, hi) lies in one section.
@@ -77,8 +91,13 @@ func (m *References) Next(lo, hi uint64) (uint64, bool) {
 		return 0, false
 	}
 	base := m.sections[i].Addr
-	for at := lo - base; at < min(hi-base, uint64(len(m.sections[i].Data))); {
-		if word := m.bits[i][at/64] >> (at % 64); word != 0 {
+	for at, end := lo-base, min(hi-base, uint64(len(m.sections[i].Data))); at < end; {
+		p := m.pages[i][at/pageLen]
+		if p == nil {
+			at = (at/pageLen + 1) * pageLen
+			continue
+		}
+		if word := p[at%pageLen/64] >> (at % 64); word != 0 {
 			at += uint64(bits.TrailingZeros64(word))
 			return base + at, at < hi-base
 		}
@@ -110,22 +129,37 @@ func collectReferences(im *image.Image, c *Code) (jumps, insns, data *References
 }
 
 // joinReferences makes References all of them: who collects them has put into it what is in no
-// other set.
+// other set. Nothing is added to any of them afterwards.
 func (f *File) joinReferences() {
-	f.References.join(f.InsnReferences)
-	f.References.join(f.DataReferences)
 	for _, s := range f.Image.Symbols() {
 		if s.Dynamic {
 			f.References.add(s.Addr)
 		}
 	}
+	f.References.join(f.InsnReferences, f.DataReferences)
 }
 
-// join adds those of others that are of the same image.
-func (m *References) join(others *References) {
-	for i, words := range others.bits {
-		for k, word := range words {
-			m.bits[i][k] |= word
+// join adds those of two others that are of the same image: it shares pages with them where only
+// one has any.
+func (m *References) join(a, b *References) {
+	for i := range m.pages {
+		for k, own := range m.pages[i] {
+			x, y := a.pages[i][k], b.pages[i][k]
+			switch {
+			case own == nil && (x == nil || y == nil):
+				m.pages[i][k] = cmp.Or(x, y)
+				continue
+			case own == nil:
+				own = new(page)
+				m.pages[i][k] = own
+			}
+			for _, other := range []*page{x, y} {
+				if other != nil {
+					for w, word := range other {
+						own[w] |= word
+					}
+				}
+			}
 		}
 	}
 }

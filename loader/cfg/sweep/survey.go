@@ -20,8 +20,8 @@ import (
 // instruction in Code.Insns, its first, so that what enters it leads somewhere.
 type Survey struct {
 	File  *File
-	Group [][]int // the pieces of each routine, by their entries
-	Entry []int   // the piece that each routine is entered by
+	Group Groups  // routines, by their entries
+	Entry []int32 // the piece that each routine is entered by
 	// Jumps between pieces, in the order of the code, but for calls
 	Jumps []Jump
 	// Calls of pieces' first instructions, in the order of the code
@@ -34,10 +34,19 @@ type Survey struct {
 	// flow is not known to reach. Each of its bytes may begin an instruction.
 	Unseen []Mention
 	// Amid are places amid pieces that words of tables seem to lead to: who reads tables adds them
-	Amid  *References
+	Amid *References
+	// Searched says that all data has been searched for tables, and LookUps is how many look-ups
+	// are left of those that are allowed then: who reads tables sets both
+	Searched bool
+	LookUps  int
+	// Uncovered is code that no frame description entry covers; nil: nobody has looked yet
+	Uncovered *UncoveredCode
+
 	marks []Mark
 	pads  []uint64 // of all call sites, sorted
-	ends  map[uint64]bool
+	// what never returns: pieces, by their beginning; what is in none, by its address
+	endPieces []bool
+	ends      map[uint64]bool
 	// what a jump or call from elsewhere leads to amid a piece, by piece
 	entries map[int][]uint64
 	known   []bool // pieces, see Take
@@ -47,6 +56,20 @@ type Survey struct {
 	misses       atomic.Bool
 	wanted       sync.Mutex
 	wantedPieces []int
+	named        func() []naming // by address
+}
+
+// UncoveredCode is what was found in it.
+type UncoveredCode struct {
+	Inspected int        // bytes
+	Ways      []cfg.Insn // what may be direct calls and jumps
+}
+
+// A naming is an address of code, or of a slot, and a piece with an indirect jump that has an
+// instruction which names it, or a slot that holds it.
+type naming struct {
+	addr  uint64
+	piece int32
 }
 
 // A Mark says something of a piece that decides whether more has to be known of it.
@@ -101,12 +124,13 @@ func Examine(im *image.Image) (*Survey, error) {
 	f := newFile(im, c)
 	s := &Survey{File: f, marks: make([]Mark, len(c.Pieces)), entries: map[int][]uint64{},
 		missed: make([]atomic.Bool, len(c.Pieces)), ends: map[uint64]bool{},
-		Amid: newReferences(im.Sections)}
-	c.survey = s
+		endPieces: make([]bool, len(c.Pieces)),
+		Amid:      newReferences(im.Sections)}
+	c.survey, s.named = s, sync.OnceValue(s.findNamings)
 	f.nameSymbols()
 	for i := range c.Pieces {
 		if p := &c.Pieces[i]; f.IsNoReturnSymbol(p.Symbol, p.Lo) {
-			s.ends[p.Lo] = true
+			s.endPieces[i] = true
 		}
 		for _, site := range c.Pieces[i].Calls {
 			if site.Pad != 0 {
@@ -116,6 +140,9 @@ func Examine(im *image.Image) (*Survey, error) {
 	}
 	for addr, name := range f.Imports {
 		if IsNoReturnImport(name) {
+			if k := c.FindPiece(addr); k >= 0 && c.Pieces[k].Lo == addr {
+				s.endPieces[k] = true
+			}
 			s.ends[addr] = true
 		}
 	}
@@ -218,7 +245,7 @@ func (s *Survey) lookAt(v *view, k int, entries []uint64) {
 		if entries == nil {
 			s.note(v, k, i)
 		}
-		if len(rows) > 0 && usesReturn(q, p.Code[q.Addr-p.Lo:][:q.Len], rows[0].CFA) {
+		if len(rows) > 0 && usesReturn(q, p.textOf(q), rows[0].CFA) {
 			s.marks[k] |= UsesReturn
 		}
 	}
@@ -227,7 +254,7 @@ func (s *Survey) lookAt(v *view, k int, entries []uint64) {
 	}
 	s.marks[k] &^= Unreached
 	v.eachUnreached(p, func(lo, hi uint64) {
-		if x86.SizeWithoutPadding(p.Code[lo-p.Lo:hi-p.Lo]) > 0 {
+		if x86.SizeWithoutPadding(p.text(lo, hi)) > 0 {
 			s.marks[k] |= Unreached
 			s.search(v, k, lo, hi)
 		}
@@ -259,7 +286,7 @@ func (s *Survey) search(v *view, k int, lo, hi uint64) {
 	const shortest = 5
 	p := &s.File.Code.Pieces[k]
 	for at := lo; at+shortest <= hi; at++ {
-		code := p.Code[at-p.Lo : hi-p.Lo]
+		code := p.text(at, hi)
 		if code[0] == 0 || x86.IsFiller(code[0]) {
 			continue
 		}
@@ -349,13 +376,13 @@ func (v *view) goOn(s *Survey, p *Piece, k, i int) (next int) {
 	case x86.Trap:
 		return -1
 	case x86.Call:
-		if s.ends[q.Target()] {
+		if s.End(q.Target()) {
 			return -1
 		}
 	case x86.CallInd:
 		if q.IsRIPRelative() {
-			_, rm, _ := q.Operands(p.Code[q.Addr-p.Lo:][:q.Len], end)
-			if s.ends[uint64(rm.Disp)] && s.File.Imports[uint64(rm.Disp)] != "" {
+			_, rm, _ := q.Operands(p.textOf(q), end)
+			if s.End(uint64(rm.Disp)) && s.File.Imports[uint64(rm.Disp)] != "" {
 				return -1
 			}
 		}
@@ -368,7 +395,7 @@ func (v *view) mayBeTable(q *cfg.Insn, p *Piece) bool {
 	if image.RowAt(v.rows, q.Addr).CFA != absint.EntryCFA {
 		return true
 	}
-	_, to, _ := q.Operands(p.Code[q.Addr-p.Lo:][:q.Len], q.End())
+	_, to, _ := q.Operands(p.textOf(q), q.End())
 	return !to.RIP && to.Mem && (to.Index >= 0 || to.Base < 0)
 }
 
@@ -381,7 +408,7 @@ func (v *view) toward(p *Piece, target uint64) {
 // note notes what instruction i of piece k says of others.
 func (s *Survey) note(v *view, k, i int) {
 	c, p, q := s.File.Code, &s.File.Code.Pieces[k], &v.insns[i]
-	code := p.Code[q.Addr-p.Lo:][:q.Len]
+	code := p.textOf(q)
 	if q.Kind == x86.JmpInd {
 		s.marks[k] |= Indirect
 		EachOperand(q, code, !s.File.Image.PIE,
@@ -519,18 +546,16 @@ func (s *Survey) group() {
 			j.Kind != x86.Jmp, doubtful)
 	}
 	s.Group = c.groups(doubtful, s.File.References)
-	byEntry := make([]int32, len(c.Pieces)) // groups, from 1
-	for g, pieces := range s.Group {
-		byEntry[c.EntryOf(pieces, s.File.References)] = int32(g) + 1
+	entry, order := make([]int32, s.Group.Len()), make([]int32, s.Group.Len())
+	for g := range entry {
+		entry[g], order[g] = int32(c.EntryOf(s.Group.Of(g), s.File.References)), int32(g)
 	}
-	groups := make([][]int, 0, len(s.Group))
-	s.Entry = make([]int, 0, len(s.Group))
-	for e, g := range byEntry {
-		if g > 0 {
-			groups, s.Entry = append(groups, s.Group[g-1]), append(s.Entry, e)
-		}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(entry[a], entry[b]) })
+	s.Entry = make([]int32, len(entry))
+	for g, was := range order {
+		s.Entry[g] = entry[was]
 	}
-	s.Group = groups
+	s.Group.order = order
 }
 
 // JumpsFrom are those jumps that a piece has. It reads nothing of jumps but where they are from, so
@@ -553,17 +578,60 @@ func (s *Survey) CallsFrom(piece int) []Call {
 // Marks returns what is known of a piece.
 func (s *Survey) Marks(piece int) Mark { return s.marks[piece] }
 
-// EachName calls back for each address that an instruction of a piece names, taken or not.
-func (s *Survey) EachName(piece int, visit func(addr uint64)) {
+// EachNaming calls back with each piece that has an indirect jump, and an instruction that names an
+// address of code or of a slot, or a slot that holds it. Cost: the first time, a pass over these
+// pieces.
+func (s *Survey) EachNaming(addr uint64, visit func(piece int)) {
+	list := s.named()
+	i, _ := slices.BinarySearchFunc(list, addr,
+		func(n naming, addr uint64) int { return cmp.Compare(n.addr, addr) })
+	for ; i < len(list) && list[i].addr == addr; i++ {
+		visit(int(list[i].piece))
+	}
+}
+
+func (s *Survey) findNamings() []naming {
+	const stretch = 1 << 12
+	pieces := s.File.Code.Pieces
+	lists := make([][]naming, (len(pieces)+stretch-1)/stretch)
+	parallel.Each(len(lists), func(i int) {
+		var list []naming
+		for k := i * stretch; k < min(len(pieces), (i+1)*stretch); k++ {
+			if s.marks[k]&Indirect == 0 {
+				continue
+			}
+			s.eachName(k, func(addr uint64) {
+				if to, ok := s.File.HeldAt(addr); ok {
+					list = append(list, naming{to, int32(k)})
+				} else if in := s.File.Image.SectionAt(addr); in == nil || !in.Exec {
+					return
+				}
+				list = append(list, naming{addr, int32(k)})
+			})
+		}
+		order := func(a, b naming) int {
+			return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.piece, b.piece))
+		}
+		slices.SortFunc(list, order)
+		lists[i] = slices.Compact(list)
+	})
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b naming) int { return cmp.Compare(a.addr, b.addr) })
+	return all
+}
+
+// eachName calls back for each address that an instruction of a piece names, taken or not.
+func (s *Survey) eachName(piece int, visit func(addr uint64)) {
 	p := &s.File.Code.Pieces[piece]
-	for at := 0; at < len(p.Code); {
-		in, ok := x86.Decode(p.Code[at:])
+	code := p.Text()
+	for at := 0; at < len(code); {
+		in, ok := x86.Decode(code[at:])
 		if !ok {
 			at++
 			continue
 		}
 		q := cfg.Insn{Addr: p.Lo + uint64(at), Inst: in}
-		EachOperand(&q, p.Code[at:at+int(in.Len)], !s.File.Image.PIE, visit)
+		EachOperand(&q, code[at:at+int(in.Len)], !s.File.Image.PIE, visit)
 		at += int(in.Len)
 	}
 }
@@ -583,7 +651,7 @@ func (s *Survey) Take(is func(piece int) bool) {
 	for i := range c.Pieces {
 		s.known[i] = is(i)
 		if s.taken[i] = s.known[i] || s.missed[i].Load(); s.taken[i] {
-			size += len(c.Pieces[i].Code) / bytesPerInsn
+			size += int(c.Pieces[i].Hi-c.Pieces[i].Lo) / bytesPerInsn
 		}
 	}
 	c.keepRows(func(piece int) bool { return s.taken[piece] })
@@ -595,7 +663,7 @@ func (s *Survey) Take(is func(piece int) bool) {
 		if s.taken[i] {
 			c.Insns = p.decode(c.Insns, &total)
 		} else if p.decodes {
-			in, _ := x86.Decode(p.Code[p.begins-p.Lo:])
+			in, _ := x86.Decode(p.text(p.begins, p.Hi))
 			c.Insns = append(c.Insns, cfg.Insn{Addr: p.begins, Inst: in})
 		}
 		p.Last = len(c.Insns)
@@ -632,12 +700,17 @@ func (s *Survey) Wanted() []int {
 }
 
 // End reports whether what begins at an address is known never to return.
-func (s *Survey) End(addr uint64) bool { return s.ends[addr] }
+func (s *Survey) End(addr uint64) bool {
+	if k := s.File.Code.FindPiece(addr); k >= 0 {
+		return s.endPieces[k] && s.File.Code.Pieces[k].Lo == addr
+	}
+	return s.ends[addr]
+}
 
-// NoteEnd notes that what begins at an address never returns.
-func (s *Survey) NoteEnd(addr uint64) (isNew bool) {
-	isNew = !s.ends[addr]
-	s.ends[addr] = true
+// NoteEnd notes that a piece never returns.
+func (s *Survey) NoteEnd(piece int) (isNew bool) {
+	isNew = !s.endPieces[piece]
+	s.endPieces[piece] = true
 	return isNew
 }
 

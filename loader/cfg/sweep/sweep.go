@@ -16,11 +16,11 @@ import (
 // routine.
 type Piece struct {
 	*image.Range
-	Code        []byte
+	section     *image.Section
 	First, Last int // instructions [First, Last) of Code.Insns
 	Routine     int // index of the routine that the piece is part of
 	Symbol      string
-	rows        []image.Row // nil: they are read when they are asked for
+	rows        *[]image.Row // nil: they are read when they are asked for
 	// of a survey: where its first instruction is, if any of it decodes
 	begins   uint64
 	parent   int32    // in the union-find forest of pieces (group.go)
@@ -38,11 +38,22 @@ func (p *Piece) Rows() []image.Row {
 	if p.rows == nil {
 		return p.AppendRows(nil)
 	}
-	return p.rows
+	return *p.rows
 }
 
 // SetRows replaces them.
-func (p *Piece) SetRows(rows []image.Row) { p.rows = rows }
+func (p *Piece) SetRows(rows []image.Row) { p.rows = &rows }
+
+// Text returns the bytes of the piece, shared.
+func (p *Piece) Text() []byte { return p.text(p.Lo, p.Hi) }
+
+// text returns some of them.
+func (p *Piece) text(lo, hi uint64) []byte {
+	return p.section.Data[lo-p.section.Addr : hi-p.section.Addr : hi-p.section.Addr]
+}
+
+// textOf returns the bytes of an instruction of the piece.
+func (p *Piece) textOf(q *cfg.Insn) []byte { return p.text(q.Addr, q.End()) }
 
 // CFA returns the rule that holds before the instruction at pc.
 func (p *Piece) CFA(pc uint64) image.CFA {
@@ -94,7 +105,7 @@ func Decode(im *image.Image) (*Code, error) {
 	}
 	size := uint64(0)
 	for i := range c.Pieces {
-		size += uint64(len(c.Pieces[i].Code))
+		size += c.Pieces[i].Hi - c.Pieces[i].Lo
 	}
 	if size > maxCode {
 		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20,
@@ -114,15 +125,15 @@ func newCode(im *image.Image) (*Code, error) {
 	c := &Code{Pieces: make([]Piece, 0, len(im.Ranges)), ends: make([]uint64, 0, len(im.Ranges))}
 	for i := range im.Ranges {
 		r := &im.Ranges[i]
-		b := im.Bytes(r.Lo, r.Hi)
-		if r.Hi <= r.Lo || uint64(len(b)) < r.Hi-r.Lo {
+		s := im.SectionAt(r.Lo)
+		if s == nil || r.Hi <= r.Lo || r.Hi-s.Addr > uint64(len(s.Data)) {
 			continue
 		}
 		if n := len(c.Pieces); n > 0 && r.Lo < c.Pieces[n-1].Hi {
 			return nil, fmt.Errorf("code range %x-%x overlaps %x-%x", r.Lo, r.Hi, c.Pieces[n-1].Lo,
 				c.Pieces[n-1].Hi)
 		}
-		c.Pieces = append(c.Pieces, Piece{Range: r, Code: b, parent: int32(len(c.Pieces)),
+		c.Pieces = append(c.Pieces, Piece{Range: r, section: s, parent: int32(len(c.Pieces)),
 			jumpedBy: [2]int32{-1, -1}})
 		c.ends = append(c.ends, r.Hi)
 	}
@@ -136,6 +147,7 @@ func (c *Code) keepRows(is func(piece int) bool) {
 		pieces := c.Pieces[at*stretch : min(len(c.Pieces), (at+1)*stretch)]
 		var rows []image.Row
 		var ends [stretch]int
+		var kept [][]image.Row
 		for i := range pieces {
 			if pieces[i].rows == nil && is(at*stretch+i) {
 				rows = pieces[i].AppendRows(rows)
@@ -145,7 +157,11 @@ func (c *Code) keepRows(is func(piece int) bool) {
 		begin := 0
 		for i := range pieces {
 			if end := ends[i]; end > begin {
-				pieces[i].rows = rows[begin:end:end]
+				if kept == nil {
+					kept = make([][]image.Row, 0, len(pieces)-i)
+				}
+				kept = append(kept, rows[begin:end:end])
+				pieces[i].rows = &kept[len(kept)-1]
 				begin = end
 			}
 		}
@@ -192,7 +208,7 @@ func (c *Code) decode() bool {
 func decodeAll(pieces []Piece, list []cfg.Insn, total *atomic.Int64) []cfg.Insn {
 	size := 0
 	for i := range pieces {
-		size += len(pieces[i].Code)
+		size += int(pieces[i].Hi - pieces[i].Lo)
 	}
 	list = slices.Grow(list, size/bytesPerInsn)
 	for i := range pieces {
@@ -225,20 +241,21 @@ func (c *Code) add(stretches [][]Piece, decoded [][]cfg.Insn) {
 // decode appends the piece's instructions to a list, unless there are more than maxInsns in all.
 func (p *Piece) decode(list []cfg.Insn, total *atomic.Int64) []cfg.Insn {
 	counted := len(list)
-	for at := 0; at < len(p.Code); {
+	code := p.Text()
+	for at := 0; at < len(code); {
 		if n := len(list) - counted; n >= 4096 {
 			counted += n
 			if total.Add(int64(n)) > int64(maxInsns) {
 				return list
 			}
 		}
-		in, ok := x86.Decode(p.Code[at:])
+		in, ok := x86.Decode(code[at:])
 		if !ok {
 			at++
 			continue
 		}
 		list = append(list, cfg.Insn{Addr: p.Lo + uint64(at), Inst: in})
-		if bare, ok := x86.Unlocked(p.Code[at:]); ok {
+		if bare, ok := x86.Unlocked(code[at:]); ok {
 			// programs jump over the lock prefix where they know that they have one thread
 			list = append(list, cfg.Insn{Addr: p.Lo + uint64(at+1), Inst: bare})
 		}
@@ -250,9 +267,7 @@ func (p *Piece) decode(list []cfg.Insn, total *atomic.Int64) []cfg.Insn {
 
 // Bytes returns the bytes of instruction i.
 func (c *Code) Bytes(i int) []byte {
-	p := &c.Pieces[c.PieceOf[i]]
-	at := c.Insns[i].Addr - p.Lo
-	return p.Code[at : at+uint64(c.Insns[i].Len)]
+	return c.Pieces[c.PieceOf[i]].textOf(&c.Insns[i])
 }
 
 // FindPiece returns the piece that covers addr, or -1.

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"slices"
 	"sort"
 
 	"wpptrace/loader/cfg"
@@ -19,15 +20,20 @@ var startup = map[string]bool{"_init": true, "_fini": true, "frame_dummy": true,
 // covers, as hand-written assembly. Such a function goes on to the next one, but no further than
 // its size, if that is known.
 func (f *File) Uncovered() (list []*cfg.Routine) {
-	symbols := f.Image.Symbols()
+	symbols, piece := f.Image.Symbols(), 0
 	for i := 0; i < len(symbols); {
 		addr, size := symbols[i].Addr, uint64(0)
 		for ; i < len(symbols) && symbols[i].Addr == addr; i++ {
 			size = max(size, symbols[i].Size)
 		}
+		for piece < len(f.Code.ends) && f.Code.ends[piece] <= addr {
+			piece++
+		}
+		if piece < len(f.Code.Pieces) && f.Code.Pieces[piece].Lo <= addr {
+			continue
+		}
 		s := f.Image.SectionAt(addr)
-		if s == nil || !s.Exec || startup[f.Names[addr]] || f.IsStub(addr) ||
-			f.Code.FindPiece(addr) >= 0 {
+		if s == nil || !s.Exec || startup[f.NameAt(addr)] || f.IsStub(addr) {
 			continue
 		}
 		end := f.Code.nextPiece(addr, s.Addr+uint64(len(s.Data)))
@@ -37,7 +43,7 @@ func (f *File) Uncovered() (list []*cfg.Routine) {
 		if size > 0 && size < end-addr {
 			end = addr + size
 		}
-		list = append(list, &cfg.Routine{Addr: addr, Symbol: f.Names[addr],
+		list = append(list, &cfg.Routine{Addr: addr, Symbol: f.NameAt(addr),
 			Ranges: [][2]uint64{{addr, end}}, LeftOut: noUnwind, Cause: noUnwind})
 	}
 	return list
@@ -68,15 +74,16 @@ func (c *Code) eachNamedUncovered(im *image.Image, visit func(addr uint64)) {
 
 // EachUncovered calls back for each part of a section that no frame description entry covers.
 func (c *Code) EachUncovered(s *image.Section, visit func(lo, hi uint64)) {
-	end := s.Addr + uint64(len(s.Data))
-	for at := s.Addr; at < end; {
-		if p := c.FindPiece(at); p >= 0 {
-			at = c.Pieces[p].Hi
-			continue
+	at, end := s.Addr, s.Addr+uint64(len(s.Data))
+	i, _ := slices.BinarySearch(c.ends, at+1)
+	for ; at < end && i < len(c.Pieces) && c.Pieces[i].Lo < end; i++ {
+		if lo := c.Pieces[i].Lo; at < lo {
+			visit(at, lo)
 		}
-		hi := c.nextPiece(at, end)
-		visit(at, hi)
-		at = hi
+		at = c.ends[i]
+	}
+	if at < end {
+		visit(at, end)
 	}
 }
 
