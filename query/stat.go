@@ -82,8 +82,10 @@ type Stat struct {
 	// that were traced; 0: all the time was
 	Windows uint64 `json:"windows"`
 	// the share of the program's own CPU time that was traced; not known: at most sampled_most
-	Sampled     float64 `json:"sampled"`
-	SampledMost float64 `json:"sampled_most" zero:"-"` // where sampled is not known
+	Sampled float64 `json:"sampled"`
+	// what sampled is at least, 95 times of 100; not known where sampled is not
+	SampledLeast float64 `json:"sampled_least" zero:"-"`
+	SampledMost  float64 `json:"sampled_most" zero:"-"` // what it is at most
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it
@@ -122,6 +124,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 		Anomalies:         figures.Anomalies,
 		Windows:           figures.Windows,
 		Sampled:           Sampled(figures),
+		SampledLeast:      figures.SampledLeast,
 		SampledMost:       figures.SampledMost,
 	}
 	x.countPaths(s, f)
@@ -317,10 +320,13 @@ func operationBytes(operand uint64) uint64 {
 
 // Sampled is the share of the program's own CPU time that was traced; 0, where that is not known.
 func Sampled(f *wpp.Figures) float64 {
-	if f.SampledMost > 0 {
+	switch {
+	case !f.IsShareKnown():
 		return 0
+	case !f.IsSampled():
+		return 1
 	}
-	return 1 / f.Scale()
+	return f.Sampled
 }
 
 // Share is a part as a share of a whole: 0 of nothing.

@@ -131,7 +131,7 @@ func TestWindowEvents(t *testing.T) {
 	closed := 0
 	result, err := record.Run(ctx, o, func(e record.Event) {
 		switch e.(type) {
-		case record.Progress, record.RareSitesCounted:
+		case record.Progress, record.SitesCounted:
 			return
 		case record.WindowClosed:
 			if closed++; closed == 3 {

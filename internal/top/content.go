@@ -1,15 +1,11 @@
 package top
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/compress/wpp/format"
-	"wpptrace/compress/wpp/samples"
-	"wpptrace/compress/wpp/windows"
 	"wpptrace/query"
 	"wpptrace/query/names"
 	"wpptrace/query/profile"
@@ -27,8 +23,8 @@ type content struct {
 // mostSubpaths is how many subpaths are asked for.
 const mostSubpaths = 100
 
-func readContent(file []byte) (*content, error) {
-	s, err := format.Read(bytes.NewReader(file), samples.Kind, windows.Kind)
+func newContentOf(p *packed) (*content, error) {
+	s, err := p.snapshot()
 	if err != nil {
 		return nil, fmt.Errorf("read from the recording: %w", err)
 	}

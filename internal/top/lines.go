@@ -32,7 +32,7 @@ func printLines(to io.Writer, o *Opening, updates *gob.Decoder) error {
 			return err
 		}
 		if u.Snapshot != nil {
-			if shown, err = readContent(u.Snapshot); err != nil {
+			if shown, err = newContentOf(u.Snapshot); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func progress(s *status) []string {
 // costs are what a recording loses and takes.
 func costs(o *Opening, s *status) []string {
 	list := []string{"lost " + text.Count(s.Lost, "event")}
-	if s.Windows == 0 {
+	if o.Budget == 0 {
 		if s.SlowDown != "" {
 			list = append(list, "slow-down "+s.SlowDown)
 		}

@@ -10,13 +10,12 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/compress/wpp/format"
 	"wpptrace/internal/record"
 )
 
@@ -85,8 +84,11 @@ func restorer(in, out *os.File) func() {
 		return func() {}
 	}
 	return func() {
-		const leave = "\x1b[?1049l\x1b[?25h\x1b[0m" // the other screen; the cursor; colors
-		_, _ = io.WriteString(out, leave)
+		const (
+			keys  = "\x1b[<u\x1b[>4m\x1b[?2004l"  // how they are sent, and what is pasted
+			leave = "\x1b[?1049l\x1b[?25h\x1b[0m" // the other screen; the cursor; colors
+		)
+		_, _ = io.WriteString(out, keys+leave)
 		_ = term.Restore(int(in.Fd()), state)
 	}
 }
@@ -159,42 +161,17 @@ func (v *Viewer) send(u *update, complete func() (*wpp.Snapshot, error)) (s sent
 	u.Messages, v.messages = v.messages, nil
 	v.mu.Unlock()
 	if complete != nil {
-		if u.Snapshot, s.err = encode(complete); s.err != nil {
+		var snapshot *wpp.Snapshot
+		if snapshot, s.err = complete(); s.err == nil {
+			u.Snapshot, s.err = pack(snapshot)
+		}
+		if s.err != nil {
 			u.Trouble = s.err.Error()
 		}
 		s.took = time.Since(began)
 	}
 	_ = v.code.Encode(u) // where it is gone, Gone says so
 	return s
-}
-
-// mostSnapshot bounds a snapshot that is shown, in bytes: two processes have it in memory.
-const mostSnapshot = 32 << 20
-
-var errTooLarge = fmt.Errorf("the recording has more than %d MB: what is shown is of before",
-	mostSnapshot>>20)
-
-// encode makes the file of a snapshot.
-func encode(complete func() (*wpp.Snapshot, error)) ([]byte, error) {
-	s, err := complete()
-	if err != nil {
-		return nil, err
-	}
-	var to bounded
-	if err := format.Write(&to, s); err != nil {
-		return nil, err
-	}
-	return to.Bytes(), nil
-}
-
-// bounded is a buffer for a snapshot that is not too large.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > mostSnapshot {
-		return 0, errTooLarge
-	}
-	return b.Buffer.Write(p)
 }
 
 // End sends the last update, of a recording that is over or that has not begun, waits for the
@@ -211,7 +188,7 @@ func (v *Viewer) End(last *wpp.Snapshot, errs io.Writer) error {
 	<-v.gone
 	if exit := (*exec.ExitError)(nil); errors.As(v.ended, &exit) {
 		v.restore()
-		if !exit.Sys().(unix.WaitStatus).Signaled() { // else somebody has meant it
+		if !exit.Sys().(syscall.WaitStatus).Signaled() { // else somebody has meant it
 			err = errors.Join(err, fmt.Errorf("show the recording: %w", v.ended))
 		}
 	}

@@ -98,7 +98,8 @@ func (g Groups) RemoveCold(list ...*Cold) error {
 	for _, c := range list {
 		places = append(places, c.places...)
 	}
-	err := g.session.images.takeOut(places)
+	err := g.session.prime(places)
+	err = errors.Join(err, g.session.images.takeOut(places))
 	for _, at := range places {
 		at.mapped.cold = slices.DeleteFunc(at.mapped.cold,
 			func(g *group) bool { return g == at.group })
@@ -157,6 +158,18 @@ func (x *images) prime(by *guard.Guard) error {
 	}
 	if err := by.Prime(x.mechanism, staysPrimed); err != nil {
 		return fmt.Errorf("have probes change at once: %w", probeError(err))
+	}
+	return nil
+}
+
+// prime has the probes of some places come out at once. While it waits for that they are hit as
+// before.
+func (s *Session) prime(list []place) error {
+	if len(list) == 0 || s.guard == nil || s.GuardDead() {
+		return nil
+	}
+	if err := s.images.prime(s.guard); err != nil && !errors.Is(err, guard.ErrGone) {
+		return err
 	}
 	return nil
 }

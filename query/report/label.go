@@ -103,7 +103,7 @@ func labelOf(s *wpp.Snapshot, routine string, sym uint32) *Label {
 				met[span.Call] = true
 				l.Inlined = append(l.Inlined, callsOf(s, span.Call))
 			}
-			x := ownPlace(s, span)
+			x := OwnPlace(s, span)
 			if x.Line == 0 || file >= 0 && x.File != file {
 				continue
 			}
@@ -118,9 +118,9 @@ func labelOf(s *wpp.Snapshot, routine string, sym uint32) *Label {
 	return l
 }
 
-// ownPlace is a span with its place in the routine that has the code: where something is inlined,
+// OwnPlace is a span with its place in the routine that has the code: where something is inlined,
 // that of the call.
-func ownPlace(s *wpp.Snapshot, span wpp.Span) wpp.Span {
+func OwnPlace(s *wpp.Snapshot, span wpp.Span) wpp.Span {
 	for c := range s.Stack(span.Call) {
 		span.File, span.Line, span.Last = c.File, c.Line, c.Line
 	}
