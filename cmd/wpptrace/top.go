@@ -138,9 +138,9 @@ func (o *topFlags) run(stdout, stderr io.Writer) error {
 		viewer.Prepared()
 	})
 	if result == nil {
-		return cmp.Or(viewer.End(nil, stderr), err)
+		return cmp.Or(viewer.End(nil, s.further(), stderr), err)
 	}
-	err = cmp.Or(err, viewer.End(result.Snapshot, stderr))
+	err = cmp.Or(err, viewer.End(result.Snapshot, s.further(), stderr))
 	printer.errs = statusline.New(stderr, true)
 	return cmp.Or(err, o.over(printer, result))
 }

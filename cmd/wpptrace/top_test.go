@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -242,4 +243,18 @@ func TestTopIsKilled(t *testing.T) {
 	must(t, w.cmd.Process.Kill())
 	w.shows("\x1b[?1049l")
 	s.BecomesClean()
+}
+
+// Where the viewer does not go on, as one whose terminal is held, the recording ends all the same;
+// a second signal ends wpptrace.
+func TestTopViewerIsStopped(t *testing.T) {
+	s := startWatched(t)
+	w := startScreen(t, s.PID())
+	w.shows("HOT SUBPATH")
+	must(t, unix.Kill(w.viewer(), unix.SIGSTOP))
+	must(t, w.cmd.Process.Signal(unix.SIGINT))
+	s.BecomesClean()
+	time.Sleep(2 * sameWish)
+	must(t, w.cmd.Process.Signal(unix.SIGINT))
+	w.ends()
 }

@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"wpptrace/compress/wpp"
@@ -22,6 +23,27 @@ type content struct {
 
 // mostSubpaths is how many subpaths are asked for.
 const mostSubpaths = 100
+
+// An asker asks snapshots as they come. Where that takes long it passes some over: it takes no more
+// than a share of a CPU.
+type asker struct{ next time.Time }
+
+const askingShare = 0.2
+
+// ask asks the snapshot of an update, if it has one and it is time. An error is the update's
+// trouble: what was asked before still holds. Of the last one all is asked.
+func (a *asker) ask(u *update) *content {
+	if u.Snapshot == nil || !u.Last && time.Now().Before(a.next) {
+		return nil
+	}
+	began := time.Now()
+	c, err := newContentOf(u.Snapshot)
+	if err != nil {
+		u.Trouble = err.Error()
+	}
+	a.next = time.Now().Add(time.Duration(float64(time.Since(began)) * (1/askingShare - 1)))
+	return c
+}
 
 func newContentOf(p *packed) (*content, error) {
 	s, err := p.snapshot()

@@ -37,7 +37,7 @@ func ExampleStart() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := viewer.End(result.Snapshot, os.Stderr); err != nil {
+	if err := viewer.End(result.Snapshot, nil, os.Stderr); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -26,15 +26,14 @@ const lineWidth = 100
 func printLines(to io.Writer, o *Opening, updates *gob.Decoder) error {
 	out := bufio.NewWriter(to)
 	var shown *content
+	var asking asker
 	for {
 		u, more, err := next(updates)
 		if err != nil || !more {
 			return err
 		}
-		if u.Snapshot != nil {
-			if shown, err = newContentOf(u.Snapshot); err != nil {
-				return err
-			}
+		if c := asking.ask(&u); c != nil {
+			shown = c
 		}
 		writeLines(out, o, &u, shown)
 		if err := out.Flush(); err != nil {

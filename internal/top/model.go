@@ -233,23 +233,26 @@ func (m *model) rows() []row {
 	list := m.head()
 	foot := m.foot()
 	left := m.height - len(list) - len(foot)
+	table := func(which, width, height int) []row {
+		return m.tables[which].rows(width, height, m.focus == which, m.width >= withIntervals)
+	}
 	switch {
 	case m.content == nil:
 		list = append(list, row{}, row{"nothing is recorded yet", faint})
 	case m.width >= wide:
 		upper := left / 2
-		list = append(list, m.tables[ofRoutines].rows(m.width, upper, m.focus == ofRoutines)...)
+		list = append(list, table(ofRoutines, m.width, upper)...)
 		half := int(leftOfWide * float64(m.width))
 		const gap = "   "
-		subpaths := m.tables[ofSubpaths].rows(half, left-upper, m.focus == ofSubpaths)
+		subpaths := table(ofSubpaths, half, left-upper)
 		source := m.sourceRows(left-upper, m.width-half-len(gap))
 		for i := range subpaths {
 			list = append(list, beside(subpaths[i], source[i], half, gap))
 		}
 	default:
 		routines, subpaths := left*2/5, left*3/10
-		list = append(list, m.tables[ofRoutines].rows(m.width, routines, m.focus == ofRoutines)...)
-		list = append(list, m.tables[ofSubpaths].rows(m.width, subpaths, m.focus == ofSubpaths)...)
+		list = append(list, table(ofRoutines, m.width, routines)...)
+		list = append(list, table(ofSubpaths, m.width, subpaths)...)
 		list = append(list, m.sourceRows(left-routines-subpaths, m.width)...)
 	}
 	for len(list) < m.height-len(foot) {
@@ -272,7 +275,7 @@ func (m *model) head() []row {
 		return []row{{m.title("it is being prepared"), bold}}
 	}
 	state := append([]string{fmt.Sprintf("%.0fs", s.Duration.Seconds())}, progress(s)...)
-	if m.content != nil && m.width >= withInterval {
+	if m.content != nil && m.width >= withIntervals {
 		if f := &m.content.snapshot.Figures; f.IsSampled() {
 			state = append(state, "sampled "+report.SampledText(f)+" of its CPU time")
 		}

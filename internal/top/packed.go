@@ -7,8 +7,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/format"
-	"wpptrace/compress/wpp/samples"
-	"wpptrace/compress/wpp/windows"
+	"wpptrace/query"
 )
 
 // A packed is a snapshot on its way to the viewer: the file of it, but that grammars which are in
@@ -68,7 +67,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // snapshot unpacks it.
 func (p *packed) snapshot() (*wpp.Snapshot, error) {
-	s, err := format.Read(bytes.NewReader(p.File), samples.Kind, windows.Kind)
+	s, err := format.Read(bytes.NewReader(p.File), query.Sections()...)
 	if err != nil {
 		return nil, err
 	}

@@ -36,15 +36,11 @@ func showScreen(o *Opening, updates *gob.Decoder) error {
 // takeAll hands updates to the screen, and ends it behind the last one.
 func takeAll(p *tea.Program, u update, updates *gob.Decoder) error {
 	defer p.Quit()
+	var asking asker
 	for {
-		to := updated{update: u}
-		if u.Snapshot != nil {
-			var err error
-			if to.content, err = newContentOf(u.Snapshot); err != nil {
-				return err
-			}
-			to.Snapshot = nil
-		}
+		to := updated{content: asking.ask(&u)}
+		to.update = u
+		to.Snapshot = nil
 		p.Send(to)
 		var more bool
 		var err error

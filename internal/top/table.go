@@ -18,6 +18,7 @@ type entry struct {
 	share    float64
 	interval string // that the share is in; "": not known
 	numbers  [2]*uint64
+	inAll    string // the first of them in the whole run, of which windows were recorded
 	name     string
 	second   string                 // behind the name
 	fit      func(width int) string // is the name in so many columns
@@ -32,7 +33,7 @@ func routineEntries(c *content) []entry {
 		r := &c.flat.Routines[i]
 		e := entry{key: r.Image + " " + r.Routine, share: r.Share,
 			numbers: [2]*uint64{r.Calls, r.Paths}, name: names.Printable(r.Routine),
-			second: hottestOf(r), routines: []string{r.Routine}}
+			second: hottestOf(r), inAll: r.CallsInAll.Text(), routines: []string{r.Routine}}
 		e.fit = func(width int) string { return names.Shorten(e.name, width) }
 		if r.Least != nil {
 			e.interval = fmt.Sprintf("%.1f-%.1f%%", 100**r.Least, 100**r.Most)
@@ -51,7 +52,7 @@ func subpathEntries(c *content) []entry {
 	for i := range c.hot.Subpaths {
 		p := &c.hot.Subpaths[i]
 		length := uint64(p.Length)
-		e := entry{share: p.Share, numbers: [2]*uint64{&p.Count, &length},
+		e := entry{share: p.Share, numbers: [2]*uint64{&p.Count, &length}, inAll: p.InAll.Text(),
 			fit: func(width int) string { return nameOf(p, width) }}
 		for _, l := range slices.Concat(p.Before, p.Paths) {
 			e.key += fmt.Sprintf("%d ", l.Symbol) // a recording does not change what one is
@@ -141,35 +142,41 @@ func (t *table) symbols() []uint32 {
 	return nil
 }
 
-// withInterval is the width from which on a table has intervals.
-const withInterval = 100
+// withIntervals is the width of the screen from which on tables have intervals.
+const withIntervals = 100
 
 // rows are the table in so many columns and rows, its title included.
-func (t *table) rows(width, height int, focused bool) []row {
+func (t *table) rows(width, height int, focused, intervals bool) []row {
 	at := max(t.selected(), 0)
 	body := max(height-1, 0)
 	first := min(max(at-body/2, 0), max(len(t.entries)-body, 0))
 	shown := t.entries[first:min(first+body, len(t.entries))]
 	widths := [2]int{len(t.titles[0]) + 1, len(t.titles[1]) + 1}
-	interval, name := 0, 0
+	interval, all, name := 0, 0, 0
 	for _, e := range shown {
 		for i, n := range e.numbers {
 			widths[i] = max(widths[i], len(number(n)))
 		}
-		if width >= withInterval {
+		if intervals {
 			interval = max(interval, len(e.interval))
+			if e.inAll != "-" {
+				all = max(all, len(e.inAll), len("IN ALL"))
+			}
 		}
 		name = max(name, utf8.RuneCountInString(e.name))
 	}
-	line := func(share, between string, numbers [2]string, rest string) string {
+	line := func(share, between string, numbers [2]string, inAll, rest string) string {
 		text := fmt.Sprintf("%7s", share)
 		if interval > 0 {
 			text += fmt.Sprintf("  %*s", interval, between)
 		}
-		return text + fmt.Sprintf("  %*s  %*s  %s", widths[0], numbers[0], widths[1], numbers[1],
-			rest)
+		text += fmt.Sprintf("  %*s", widths[0], numbers[0])
+		if all > 0 {
+			text += fmt.Sprintf("  %*s", all, inAll)
+		}
+		return text + fmt.Sprintf("  %*s  %s", widths[1], numbers[1], rest)
 	}
-	room := max(width-len(line("", "", [2]string{}, "")), 1)
+	room := max(width-len(line("", "", [2]string{}, "", "")), 1)
 	name = min(max(name, len(t.title)+len(" (000 of 000)")), max(room/2, 1))
 	if t.second == "" {
 		name = room
@@ -181,14 +188,14 @@ func (t *table) rows(width, height int, focused bool) []row {
 		return fmt.Sprintf("%-*s  %s", name, first, names.ShortenMiddle(second, room-name-2))
 	}
 	numbers := [2]string{t.mark(byFirst, t.titles[0]), t.mark(bySecond, t.titles[1])}
-	list := []row{{line(t.mark(byShare, "SHARE"), "INTERVAL", numbers,
+	list := []row{{line(t.mark(byShare, "SHARE"), "INTERVAL", numbers, "IN ALL",
 		rest(t.mark(byName, t.title)+t.count(), t.second)), bold}}
 	if focused {
 		list[0].style = title
 	}
 	for i, e := range shown {
 		r := row{line(percent(e.share), e.interval, [2]string{number(e.numbers[0]),
-			number(e.numbers[1])}, rest(e.fit(name), e.second)), plain}
+			number(e.numbers[1])}, e.inAll, rest(e.fit(name), e.second)), plain}
 		if first+i == at {
 			r.style = chosen
 			if !focused {

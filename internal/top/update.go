@@ -21,6 +21,7 @@ type update struct {
 	Status   status
 	Messages []string // lines that were printed since the last update
 	Snapshot *packed  // nil: that of the last update still holds
+	Last     bool     // the recording is over
 	Trouble  string   // why there is no snapshot; "": nothing is amiss
 }
 

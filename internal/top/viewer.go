@@ -174,15 +174,26 @@ func (v *Viewer) send(u *update, complete func() (*wpp.Snapshot, error)) (s sent
 	return s
 }
 
-// End sends the last update, of a recording that is over or that has not begun, waits for the
-// viewer's end, and prints on errs what could not be printed meanwhile.
-func (v *Viewer) End(last *wpp.Snapshot, errs io.Writer) error {
+// End sends the last update, of a recording that is over or, with nil, that has not begun, waits
+// for the viewer's end, and prints on errs what could not be printed meanwhile. A viewer may not
+// end as long as nobody reads what it prints: when further is closed, it is killed.
+func (v *Viewer) End(last *wpp.Snapshot, further <-chan struct{}, errs io.Writer) error {
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-further:
+			_ = v.cmd.Process.Kill() // which ends what is being sent, too
+		case <-stop:
+		}
+	}()
 	if v.sending != nil {
 		<-v.sending
 	}
 	if last != nil && !v.IsScreen() {
 		v.last.end(last)
-		v.send(&update{Status: v.last}, func() (*wpp.Snapshot, error) { return last, nil })
+		v.send(&update{Status: v.last, Last: true},
+			func() (*wpp.Snapshot, error) { return last, nil })
 	}
 	err := v.pipe.Close()
 	<-v.gone

@@ -25,7 +25,10 @@ func totalJSON(t *query.Total) *TotalJSON {
 }
 
 // totalText is the interval that a total is in.
-func totalText(t *query.Total) string {
+func totalText(t *query.Total) string { return totalJSON(t).Text() }
+
+// Text is the interval; -: it is not known.
+func (t *TotalJSON) Text() string {
 	if t == nil {
 		return "-"
 	}
