@@ -51,11 +51,14 @@ type coldGroup struct {
 	cold  *attach.Cold
 }
 
-// Sites are tried trySize at a time: as many as go in within a few milliseconds. Those that are
-// known to be cold go in coldSize at a time: some may turn hot, and the rest is to move then.
+// trySize is how many sites are tried together: as many as go in within a few milliseconds.
+const trySize = 2000
+
+// Cold sites are in groups of leastGroup or, where there are many sites, in mostGroups: where some
+// turn hot, the rest of their group is to move.
 const (
-	trySize  = 1000
-	coldSize = 128
+	leastGroup = 128
+	mostGroups = 200
 )
 
 // mostHot is how many sites go in with a window at most, and mostLeft how many more whose turn to be
@@ -323,10 +326,8 @@ func (d *division) hotOf(hits map[int]uint64, sites int, own time.Duration) []in
 
 // placeAll puts the probes of cold sites in, in groups.
 func (d *division) placeAll(sites []int) error {
-	for group := range slices.Chunk(sites, coldSize) {
-		if err := d.place(group); err != nil {
-			return err
-		}
+	if err := d.place(sites); err != nil {
+		return err
 	}
 	d.isFresh = true
 	now, err := d.read()
@@ -343,13 +344,15 @@ func (d *division) pause() time.Duration {
 	return usual
 }
 
-// place puts the probes of a cold group in, unless another's breakpoints are in the way.
+// place puts the probes of cold sites in, in groups, unless another's breakpoints are in the way.
 func (d *division) place(sites []int) error {
 	if len(sites) == 0 {
 		return nil
 	}
 	held := d.session.Groups().Changes()
-	cold, err := d.session.Groups().PlaceCold(d.exe, sites)
+	size := max(leastGroup, len(d.plan.Sites)/mostGroups)
+	groups := slices.Collect(slices.Chunk(sites, size))
+	cold, err := d.session.Groups().PlaceCold(d.exe, groups...)
 	d.schedule.ChargeCold(d.session.Groups().Changes().Since(held))
 	if errors.Is(err, attach.ErrBreakpoint) { // which opening a window meets, too
 		return nil
@@ -357,7 +360,9 @@ func (d *division) place(sites []int) error {
 	if err != nil {
 		return err
 	}
-	d.groups = append(d.groups, &coldGroup{sites, cold})
+	for i, group := range groups {
+		d.groups = append(d.groups, &coldGroup{group, cold[i]})
+	}
 	d.grow()
 	for _, site := range sites {
 		d.sites[site].wasCold = true

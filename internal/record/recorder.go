@@ -266,7 +266,7 @@ func (r *Recorder) divide() error {
 // longestDivision is how long the first window waits until it is known which sites are hot,
 // betweenGroups how long the process runs freely between two groups of them.
 const (
-	longestDivision = time.Second
+	longestDivision = 3 * time.Second
 	betweenGroups   = 5 * time.Millisecond
 )
 
