@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -196,11 +197,17 @@ func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 	if w.others.IsKnown() {
 		best = w.others.Times(ratio(parts, w.together).Doubt()).Times(cluster.Certain(in))
 	}
-	for _, r := range routines {
-		if x := w.controls[r]; x != nil {
-			if own := ratio(parts, x.windows).Times(x.between); own.Surer(best) {
-				best = own
+	for _, r := range slices.Sorted(maps.Keys(w.controls)) {
+		x := w.controls[r]
+		by := ratio(parts, x.windows)
+		if !slices.Contains(routines, r) {
+			if !w.goTogether(parts, x.windows, by) {
+				continue
 			}
+			by = by.Times(cluster.Doubtful(1, together))
+		}
+		if by = by.Times(x.between); by.Surer(best) {
+			best = by
 		}
 	}
 	if !best.IsKnown() {
@@ -209,6 +216,23 @@ func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 	lo, hi := best.Interval()
 	t = Total{in + best.Value, in + lo, in + hi}
 	return t, t.Most <= mostWide*t.Least
+}
+
+// together is how far apart things may be between windows that go together in them.
+const together = 0.05
+
+// goTogether reports whether one of two things runs in windows nearly whenever the other does, or
+// so many times: far more so than chance would have it. Then it does outside.
+func (w *Whole) goTogether(parts, wholes []float64, by cluster.Factor) bool {
+	const share, leastWindows, least = 0.1, 5, 30 // share of what chance makes of the ratio
+	in := 0
+	for k := range parts {
+		if parts[k] > 0 && wholes[k] > 0 {
+			in++
+		}
+	}
+	a, b := sum64(parts), sum64(wholes)
+	return in >= leastWindows && min(a, b) >= least && !by.Varies(share*(1/a+1/b))
 }
 
 func ratio(parts, wholes []float64) cluster.Factor {

@@ -49,7 +49,7 @@ func TestTotals(t *testing.T) {
 		{"they disagree", map[rune]uint64{'a': 1000, 'b': 1500}, [2]float64{},
 			map[rune]float64{'a': 100_240, 'b': 150_240}, 1.1, 0},
 		{"one", map[rune]uint64{'a': 1000}, [2]float64{},
-			map[rune]float64{'a': 100_240, 'b': 0, 'c': 0}, 1.1, 100_240},
+			map[rune]float64{'a': 100_240, 'b': 100_240, 'c': 50_120}, 1.3, 100_240},
 		{"by time", nil, [2]float64{0.09, 0.11}, map[rune]float64{'a': 2400, 'c': 1200}, 1.4, 2400},
 		{"nothing is known", nil, [2]float64{0, 0.11}, map[rune]float64{'a': 0}, 1, 0},
 		{"by time, and in vain", nil, [2]float64{0.001, 0.11}, map[rune]float64{'a': 0}, 1, 0},

@@ -75,8 +75,11 @@ func (w *windows) keep(ctx context.Context) error {
 	case overhead.OpenWindow:
 		return w.open(ctx)
 	}
-	if w.schedule.Outlasts() {
+	switch {
+	case w.schedule.Outlasts():
 		w.relax()
+	case !w.schedule.IsOpen() && w.haveBegun():
+		return w.count()
 	}
 	return nil
 }
@@ -139,10 +142,7 @@ func (w *windows) close(ctx context.Context) error {
 	if err := w.threads.leave(); err != nil {
 		return err
 	}
-	err = w.count()
-	if err == nil {
-		err = w.division.cool(w.schedule.LeastInWindows())
-	}
+	err = w.division.cool(w.schedule.LeastInWindows())
 	w.sampling.resume()
 	return err
 }
@@ -173,16 +173,24 @@ func (w *windows) open(ctx context.Context) error {
 	return nil
 }
 
-// count counts some sites for a while after a window, where that is needed, and worth its cost.
+// count counts some sites for a while between windows, where that is due. It is no part of a window.
 func (w *windows) count() error {
 	session := w.threads.session
 	list, long := w.schedule.DueControls(w.usage.meter.Cost().Emulated)
 	if len(list) == 0 || session.GuardDead() {
 		return nil
 	}
+	w.sampling.pause()
+	defer w.sampling.resume()
 	held := session.Groups().Changes()
 	var before, after target.Times
-	hits, err := session.Groups().Count(list, func() (err error) {
+	// the CPU time of a process is known by the clock tick while it runs, and to the ns where this
+	// one has taken its CPU: as it may at the end, so at the beginning
+	settle := func() error {
+		w.threads.process.Wait(time.Millisecond)
+		return nil
+	}
+	hits, err := session.Groups().Count(list, settle, func() (err error) {
 		if before, err = w.usage.used(); err != nil {
 			return err
 		}

@@ -66,6 +66,9 @@ func (f Factor) Surer(than Factor) bool {
 // wide is the logarithm of how many times the end of the interval is the value.
 func (f Factor) wide() float64 { return math.Sqrt(f.variance) * f.distance() }
 
+// Varies reports whether the factor is known no better than by that variance of its logarithm.
+func (f Factor) Varies(by float64) bool { return !f.IsKnown() || f.variance > by }
+
 // Doubt is 1, as much in doubt as the factor.
 func (f Factor) Doubt() Factor {
 	f.Value = 1
@@ -117,60 +120,97 @@ type Slot struct {
 	Time   float64
 }
 
-// Rates are how often several things happened in a time, each counted in some slots. What makes one
-// slot differ from another is as a rule the same for all of them, such as what else the program
-// did, and how well its time is known: so a thing that was counted in few slots has the doubt of
-// the others. One whose slots differ by more has its own. The result has an element for each.
+// Rates are how often several things happened in a time, each counted in some slots. Slots differ,
+// for all things alike, in what else the program did, and in how well their times are known. So the
+// thing that was counted in most slots is the clock: the time of a slot in which it was counted,
+// too, is how often it happened there. How much slots differ by that clock is taken from all things
+// together, for one that was counted in few shows little of it; one whose slots differ by more has
+// its own doubt. The result has an element for each.
 func Rates(things [][]Slot) []Factor {
 	rates := make([]Factor, len(things))
-	var squares, degrees float64
-	numbers := map[int]bool{}
-	for i, slots := range things {
-		var hits, time float64
-		for _, s := range slots {
-			hits, time = hits+s.Hits, time+s.Time
-		}
-		if hits == 0 || time == 0 {
-			continue
-		}
-		rates[i].Value = hits / time
-		mean := time / float64(len(slots))
-		for _, s := range slots {
-			expected := rates[i].Value * s.Time
-			if expected == 0 {
-				continue
-			}
-			off := s.Hits/expected - 1
-			squares += (off*off - 1/expected) * s.Time / mean
-			numbers[s.Number] = true
-		}
-		degrees += float64(len(slots) - 1)
-	}
-	if degrees = min(degrees, float64(len(numbers)-1)); degrees < 1 {
+	if len(things) == 0 {
 		return rates
 	}
-	all := float64(0)
-	for _, slots := range things {
-		all += float64(max(len(slots)-1, 0))
-	}
-	common := max(0, squares/all)
+	clock := 0
 	for i, slots := range things {
-		if rates[i].Value == 0 {
-			continue
-		}
-		var hits float64
-		clusters := make([]Window, 0, len(slots))
-		for _, s := range slots {
-			hits += s.Hits
-			clusters = append(clusters, Window{Part: s.Hits, Whole: s.Time})
-		}
-		rates[i].variance = common/float64(len(slots)) + 1/hits
-		rates[i].freedom = degrees
-		if own := RatioOf(clusters); own.IsKnown() && own.variance > rates[i].variance {
-			rates[i].variance, rates[i].freedom = own.variance, max(own.freedom, 1)
+		if len(slots) > len(things[clock]) {
+			clock = i
 		}
 	}
+	base := RatioOf(windowsOf(things[clock]))
+	if !base.IsKnown() {
+		return rates
+	}
+	times := map[int]float64{}
+	for _, s := range things[clock] {
+		times[s.Number] = s.Hits / base.Value
+	}
+	list := make([][]Window, len(things))
+	var d deviations
+	for i, slots := range things {
+		for _, s := range slots {
+			if time := times[s.Number]; time > 0 {
+				s.Time = time
+			}
+			list[i] = append(list[i], Window{Part: s.Hits, Whole: s.Time})
+		}
+		if i != clock {
+			d.add(list[i])
+		}
+	}
+	for i := range list {
+		rates[i] = d.rate(list[i]).Times(base.Doubt())
+	}
+	rates[clock] = base
 	return rates
+}
+
+func windowsOf(slots []Slot) (list []Window) {
+	for _, s := range slots {
+		list = append(list, Window{Part: s.Hits, Whole: s.Time})
+	}
+	return list
+}
+
+// deviations are how far slots are from the mean of their thing, relative to it, beyond what chance
+// makes of so many hits.
+type deviations struct{ squares, degrees float64 }
+
+func (d *deviations) add(slots []Window) {
+	hits, time := sums(slots)
+	if hits == 0 || len(slots) < Least {
+		return
+	}
+	mean := time / float64(len(slots))
+	for _, s := range slots {
+		if expected := hits / time * s.Whole; expected > 0 {
+			d.squares += (square(s.Part/expected-1) - 1/expected) * s.Whole / mean
+		}
+	}
+	d.degrees += float64(len(slots) - 1)
+}
+
+func (d *deviations) rate(slots []Window) (f Factor) {
+	hits, time := sums(slots)
+	if hits == 0 || time == 0 {
+		return f
+	}
+	f.Value = hits / time
+	if d.degrees >= 1 {
+		f.variance = max(0, d.squares/d.degrees)/float64(len(slots)) + 1/hits
+		f.freedom = d.degrees
+	}
+	if own := RatioOf(slots); own.IsKnown() && (own.variance > f.variance || !f.IsKnown()) {
+		f.variance, f.freedom = own.variance, own.freedom
+	}
+	return f
+}
+
+func sums(slots []Window) (hits, time float64) {
+	for _, s := range slots {
+		hits, time = hits+s.Part, time+s.Whole
+	}
+	return hits, time
 }
 
 // Spread is a factor of which only some others of its kind are known: their mean, as much in doubt

@@ -2,6 +2,7 @@ package overhead
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -20,10 +21,13 @@ type Controls struct {
 	within []uint64 // by site of the executable: hits that windows have recorded
 	all    uint64   // hits that they have recorded of all sites of the executable
 
-	list  []*control // that were chosen
-	by    map[int]*control
-	slots int
-	spent time.Duration // on counting
+	list   []*control // that were chosen
+	chosen uint64     // windows that had been closed then
+	next   time.Time  // when the next slot is due
+	clock  *control   // that is counted in each slot; nil: none yet
+	by     map[int]*control
+	slots  int
+	spent  time.Duration // on counting
 }
 
 // A control is a site that is counted.
@@ -33,13 +37,23 @@ type control struct {
 }
 
 const (
-	slotTime   = 25 * time.Millisecond
-	slotShare  = 0.1                  // of the cost of hits: what counting may cost,
-	firstSpent = 3 * time.Millisecond // and what it may cost besides, at first
+	slotTime = 25 * time.Millisecond
+	// at least, and up to twice as much, between two slots: so that they come at no time of their
+	// own after a window
+	slotPause  = 100 * time.Millisecond
+	slotShare  = 0.15                 // of the cost of hits: what counting may cost,
+	firstSpent = 5 * time.Millisecond // and what it may cost besides, at first
 	// of the CPU time in a slot: what its hits may cost
 	costShare = 0.2
+	// where no site costs as little: of the rarest alone, in a short slot
+	costliest = 0.5
+	shortSlot = 5 * time.Millisecond
 	// hits for each ns of the program's own time, of all sites: more were never seen
 	mostHitRate = 0.2
+
+	// what a hit costs among some sites of a program that does other things, in hits as calibrated,
+	// which are of one site all the time: 1.05 to 1.3 were seen
+	colderHit = 1.2
 
 	mostControls = 64
 	mostInSlot   = 24  // sites: each of them goes in and comes out
@@ -121,17 +135,19 @@ func (c *Controls) better(site, than int) bool {
 		cmp.Compare(c.within[site], c.within[than])) > 0
 }
 
-// due lists the sites to count in the next slot, in order, now that hits have cost so much in all,
-// and each costs so much; none where counting has cost enough.
-func (c *Controls) due(hits, hit time.Duration) (sites []int) {
+// isDue reports whether a slot may begin.
+func (c *Controls) isDue(now time.Time) bool { return now.After(c.next) }
+
+// due lists the sites to count in the next slot, in order, and how long that is, now that hits have
+// cost so much in all, and each costs so much; none where counting has cost enough.
+func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration) {
 	if c == nil || float64(c.spent) > slotShare*float64(hits)+float64(firstSpent) {
-		return nil
+		return nil, 0
 	}
-	list := slices.Clone(c.list)
-	slices.SortStableFunc(list,
-		func(a, b *control) int { return cmp.Compare(len(a.slots), len(b.slots)) })
-	left := costShare / float64(max(hit, 1)) // hits for each ns
-	rate := c.hitRate()
+	most := costShare / float64(max(hit, 1)) // hits for each ns
+	left, rate := most, c.hitRate()
+	list := c.inTurn(most)
+	rarest, seldom := -1, 0.0
 	for _, x := range list {
 		expected := x.rate()
 		if len(x.slots) == 0 {
@@ -141,25 +157,60 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int) {
 			left -= expected
 			sites = append(sites, x.site)
 		}
-	}
-	slices.Sort(sites)
-	return sites
-}
-
-// hitRate is how often all sites are hit in a ns of the program's own time, at most as far as that
-// is known.
-func (c *Controls) hitRate() float64 {
-	const inDoubt = 1.5
-	var rate, share float64
-	for _, x := range c.list {
-		if r := x.rate(); r > 0 {
-			rate, share = rate+r, share+float64(c.within[x.site])/float64(c.all)
+		mayBe := len(x.slots) == 0 || expected <= costliest/costShare*most
+		if mayBe && (rarest < 0 || expected < seldom) {
+			rarest, seldom = x.site, expected
 		}
 	}
-	if share == 0 {
-		return mostHitRate
+	if len(sites) == 0 && rarest >= 0 {
+		return []int{rarest}, shortSlot
 	}
-	return min(mostHitRate, inDoubt*rate/share)
+	slices.Sort(sites)
+	return sites, slotTime
+}
+
+// inTurn are the controls in the order in which they are to be counted: first the clock, if there
+// is one, by which slots are compared; then those that have been counted, but in few slots; then
+// others.
+func (c *Controls) inTurn(mostHits float64) []*control {
+	const few, clockShare, leastHits = 4, 0.4, 50
+	list := slices.Clone(c.list)
+	slices.SortStableFunc(list, func(a, b *control) int {
+		turn := func(x *control) int {
+			if n := len(x.slots); n == 0 || n >= few {
+				return n + few
+			}
+			return len(x.slots)
+		}
+		return cmp.Compare(turn(a), turn(b))
+	})
+	if c.clock == nil {
+		for _, x := range c.list {
+			hits, _, _ := x.sums()
+			if hits >= leastHits && x.rate() <= clockShare*mostHits &&
+				(c.clock == nil || x.rate() > c.clock.rate()) {
+				c.clock = x
+			}
+		}
+	}
+	if i := slices.Index(list, c.clock); i >= 0 {
+		list = slices.Insert(slices.Delete(list, i, i+1), 0, c.clock)
+	}
+	return list
+}
+
+// hitRate is how often all sites are hit in a ns of the program's own time, as far as that is known:
+// by the site that says least. What a server does once for all that wait is rarer in windows than
+// outside, by far, and says too much.
+func (c *Controls) hitRate() float64 {
+	const enough = 30 // hits
+	rate := mostHitRate
+	for _, x := range c.list {
+		if hits, _, _ := x.sums(); hits >= enough {
+			rate = min(rate, x.rate()*float64(c.all)/float64(c.within[x.site]))
+		}
+	}
+	return rate
 }
 
 // sums are those of the slots of a control.
@@ -181,6 +232,7 @@ func (x *control) rate() float64 {
 func (c *Controls) add(sites []int, hits []uint64, used, cost, change time.Duration) {
 	c.slots++
 	c.spent += cost + change
+	c.next = time.Now().Add(slotPause + rand.N(slotPause))
 	own := used - cost
 	if own <= 0 {
 		return

@@ -73,28 +73,29 @@ func TestControlsTakeTurns(t *testing.T) {
 	rates := []float64{1e-2, 1e-4, 1e-4, 1e-4, 2e-5} // for each ns
 	counted := map[int]int{}
 	for range 12 {
-		sites := x.due(time.Second, hit)
+		sites, long := x.due(time.Second, hit)
 		expected := 0.0
 		var hits []uint64
 		cost := time.Duration(0)
 		for _, site := range sites {
 			expected += rates[site]
-			n := rates[site] * float64(slotTime)
+			n := rates[site] * float64(long)
 			hits, cost = append(hits, uint64(n)), cost+time.Duration(n)*hit
 			counted[site]++
 		}
-		if len(sites) == 0 || expected > costShare/float64(hit) {
+		if len(sites) == 0 || expected > costliest/float64(hit) ||
+			expected > 1.01*costShare/float64(hit) && long != shortSlot {
 			t.Fatalf("%v are counted together", sites)
 		}
-		x.add(sites, hits, slotTime+cost, cost, 0)
+		x.add(sites, hits, long+cost, cost, 0)
 	}
 	if counted[0] > 0 || counted[4] < 4 || counted[1] < 3 || counted[2] < 3 || counted[3] < 3 {
 		t.Errorf("counted %v", counted)
 	}
-	if sites := x.due(0, hit); sites != nil {
+	if sites, _ := x.due(0, hit); sites != nil {
 		t.Errorf("%v, though counting has cost %v", sites, x.spent)
 	}
-	if sites := (*Controls)(nil).due(time.Second, hit); sites != nil {
+	if sites, _ := (*Controls)(nil).due(time.Second, hit); sites != nil {
 		t.Error("of none")
 	}
 }

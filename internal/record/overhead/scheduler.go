@@ -322,22 +322,26 @@ func (s *Scheduler) MayTryAgain() bool {
 	return s.barred < mostBarred
 }
 
-// DueControls lists the sites that are to be counted now, after a window, and for how long, if a
-// hit costs so much then; none where that is not needed, or not worth its cost.
+// DueControls lists the sites that are to be counted now, between windows, and for how long, if a
+// hit costs so much then; none where that is not due, not needed, or not worth its cost.
 func (s *Scheduler) DueControls(hit time.Duration) ([]int, time.Duration) {
-	if s.controls == nil || !s.account.notableHits() {
+	if s.controls == nil || !s.controls.isDue(time.Now()) || !s.account.notableHits() {
 		return nil, 0
 	}
-	s.controls.choose()
-	return s.controls.due(s.account.all.hits.Cost, hit), slotTime
+	if s.closed > s.controls.chosen {
+		s.controls.chosen = s.closed
+		s.controls.choose()
+	}
+	return s.controls.due(s.account.all.hits.Cost, hit)
 }
 
 // Counted notes what came of counting sites: so many hits of each, which have cost so much of the
-// CPU time that the process used, and for how long probes that went in and out for that have held
+// CPU time that the process used, by calibration, and for how long probes that went in and out for that have held
 // it up. What was used up to now has been charged.
 func (s *Scheduler) Counted(sites []int, hits []uint64, used, cost time.Duration,
 	change attach.Changes) {
 	s.ChargeCold(change)
 	s.turn()
-	s.controls.add(sites, hits, used, cost, change.Took)
+	lost := min(change.Took, time.Duration(change.Probes)*probeCost)
+	s.controls.add(sites, hits, used, time.Duration(colderHit*float64(cost)), lost)
 }
