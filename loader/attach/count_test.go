@@ -47,8 +47,8 @@ func TestCount(t *testing.T) {
 		t.Error(err)
 	}
 	trouble := errors.New("trouble")
-	if _, err := s.session.Groups().Count(sites, settle, func() error { return trouble }); !errors.Is(err,
-		trouble) {
+	fails := func() error { return trouble }
+	if _, err := s.session.Groups().Count(sites, settle, fails); !errors.Is(err, trouble) {
 		t.Errorf("error %v", err)
 	}
 	if err := checkText(s.Process, s.session.images.executable().image); err != nil {

@@ -84,7 +84,7 @@ func TestControlsTakeTurns(t *testing.T) {
 			counted[site]++
 		}
 		if len(sites) == 0 || expected > costliest/float64(hit) ||
-			expected > 1.01*costShare/float64(hit) && long != shortSlot {
+			expected > 1.3*costShare/float64(hit) && long != shortSlot {
 			t.Fatalf("%v are counted together", sites)
 		}
 		x.add(sites, hits, long+cost, cost, 0)
