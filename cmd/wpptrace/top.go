@@ -50,7 +50,7 @@ again. [ and ] scroll the source. The space bar holds the tables, or lets them g
 ends: probes are taken out, and the process goes on as before.
 
 Where standard input or output is no terminal, lines are printed: each begins with the time and its
-kind: status, time, routine, subpath or trouble.
+kind: status, time, routine, subpath, next (what to ask for next) or trouble.
 
 What is shown comes from a process that has no privileges. Nothing is written when the recording
 ends, unless -o says where. See wpptrace --help for the other flags.`,
@@ -101,7 +101,8 @@ func (o *topFlags) run(stdout, stderr io.Writer) error {
 	}
 	printer := &printer{flags: &o.record, pid: p.PID, name: p.Name, attached: true}
 	opening := top.Opening{Process: printer.process(), Interval: o.interval,
-		Budget: o.record.overhead / 100, MaxStall: o.record.maxStall}
+		Budget: o.record.overhead / 100, MaxStall: o.record.maxStall,
+		Selected: len(o.record.selection.only) > 0}
 	viewer, err := top.Start(opening, os.Stdin, stdout)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func BenchmarkUpdate(b *testing.B) {
 				if err := gob.NewDecoder(bytes.NewReader(sent.Bytes())).Decode(&p); err != nil {
 					b.Fatal(err)
 				}
-				if _, err := newContentOf(&p); err != nil {
+				if _, err := newContentOf(&p, false); err != nil {
 					b.Fatal(err)
 				}
 			}

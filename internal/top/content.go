@@ -19,6 +19,7 @@ type content struct {
 	time     string // where the CPU time went; "": there are no samples
 	flat     *report.FlatJSON
 	hot      *report.HotJSON
+	next     []string // what to ask next
 }
 
 // mostSubpaths is how many subpaths are asked for.
@@ -26,7 +27,10 @@ const mostSubpaths = 100
 
 // An asker asks snapshots as they come. Where that takes long it passes some over: it takes no more
 // than a share of a CPU.
-type asker struct{ next time.Time }
+type asker struct {
+	selected bool // see Opening
+	next     time.Time
+}
 
 const askingShare = 0.2
 
@@ -37,7 +41,7 @@ func (a *asker) ask(u *update) *content {
 		return nil
 	}
 	began := time.Now()
-	c, err := newContentOf(u.Snapshot)
+	c, err := newContentOf(u.Snapshot, a.selected)
 	if err != nil {
 		u.Trouble = err.Error()
 	}
@@ -45,15 +49,15 @@ func (a *asker) ask(u *update) *content {
 	return c
 }
 
-func newContentOf(p *packed) (*content, error) {
+func newContentOf(p *packed, selected bool) (*content, error) {
 	s, err := p.snapshot()
 	if err != nil {
 		return nil, fmt.Errorf("read from the recording: %w", err)
 	}
-	return newContent(s)
+	return newContent(s, selected)
 }
 
-func newContent(s *wpp.Snapshot) (*content, error) {
+func newContent(s *wpp.Snapshot, selected bool) (*content, error) {
 	c := &content{snapshot: s}
 	if time, err := profile.CPUTime(s); err != nil {
 		return nil, err
@@ -67,6 +71,7 @@ func newContent(s *wpp.Snapshot) (*content, error) {
 	if c.flat, err = report.NewFlatJSON(s, flat, 0); err != nil {
 		return nil, err
 	}
+	c.next = report.Next(s, flat, "", selected)
 	q := query.DefaultHotQuery()
 	q.Top = mostSubpaths
 	hot, err := query.Hot(s, q)
@@ -82,9 +87,9 @@ func hottestOf(r *report.RoutineJSON) string {
 	switch {
 	case r.Hottest != nil && r.Cost != nil && *r.Cost > 0:
 		return fmt.Sprintf("#%d %.0f%% %s", r.Hottest.Path,
-			100*query.Share(r.HottestCost, *r.Cost), r.Hottest.Where())
+			100*query.Share(r.HottestCost, *r.Cost), r.Hottest.Place())
 	case r.Hottest != nil:
-		return fmt.Sprintf("#%d %s", r.Hottest.Path, r.Hottest.Where())
+		return fmt.Sprintf("#%d %s", r.Hottest.Path, r.Hottest.Place())
 	case r.Traced:
 		return "-"
 	}

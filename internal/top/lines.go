@@ -26,7 +26,7 @@ const lineWidth = 100
 func printLines(to io.Writer, o *Opening, updates *gob.Decoder) error {
 	out := bufio.NewWriter(to)
 	var shown *content
-	var asking asker
+	asking := asker{selected: o.Selected}
 	for {
 		u, more, err := next(updates)
 		if err != nil || !more {
@@ -68,6 +68,9 @@ func writeLines(out *bufio.Writer, o *Opening, u *update, c *content) {
 		p := &c.hot.Subpaths[i]
 		line("subpath", "%6s  %s times  %s", percent(p.Share), short(&p.Count),
 			nameOf(p, lineWidth-numbers))
+	}
+	for _, text := range c.next {
+		line("next", "%s", text)
 	}
 }
 

@@ -325,6 +325,8 @@ func (m *model) foot() (list []row) {
 		list = append(list, row{names.Printable(m.trouble), bold})
 	} else if text != "" {
 		list = append(list, row{names.Printable(text), faint})
+	} else if m.content != nil && len(m.content.next) > 0 {
+		list = append(list, row{"next: " + strings.Join(m.content.next, "; "), plain})
 	}
 	if m.typing {
 		line := "only routines that match (enter: show them, esc: as before): /" + m.typed

@@ -42,7 +42,7 @@ func watched() *wpp.Snapshot {
 // screen is a model of a width that watches, after some keys.
 func screen(t *testing.T, width, height int, keys ...tea.KeyPressMsg) *model {
 	t.Helper()
-	c, err := newContent(watched())
+	c, err := newContent(watched(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestSelectionStays(t *testing.T) {
 func TestHold(t *testing.T) {
 	m := screen(t, 80, 24, typed("space")...)
 	before := m.content
-	c, err := newContent(watched())
+	c, err := newContent(watched(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestQuit(t *testing.T) {
 func TestSourceIsMissing(t *testing.T) {
 	s := watched()
 	s.Files[1] = "testdata/nosuch.c"
-	c, err := newContent(s)
+	c, err := newContent(s, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func showScreen(o *Opening, updates *gob.Decoder) error {
 	}
 	p := tea.NewProgram(newModel(o))
 	read := make(chan error, 1)
-	go func() { read <- takeAll(p, first, updates) }()
+	go func() { read <- takeAll(p, o, first, updates) }()
 	_, err = p.Run()
 	if errors.Is(err, tea.ErrInterrupted) { // by a signal, which the recording has got, too
 		err = nil
@@ -34,9 +34,9 @@ func showScreen(o *Opening, updates *gob.Decoder) error {
 }
 
 // takeAll hands updates to the screen, and ends it behind the last one.
-func takeAll(p *tea.Program, u update, updates *gob.Decoder) error {
+func takeAll(p *tea.Program, o *Opening, u update, updates *gob.Decoder) error {
 	defer p.Quit()
-	var asking asker
+	asking := asker{selected: o.Selected}
 	for {
 		to := updated{content: asking.ask(&u)}
 		to.update = u

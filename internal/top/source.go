@@ -90,12 +90,16 @@ func (x *sources) instructions(s *wpp.Snapshot, sym uint32) (list []row) {
 	return list
 }
 
-// lines are the lines of a file that a path runs, marked, and few others between them.
+// lines are the lines of a file that a path runs, marked, and few others between them. Where the
+// file cannot be read, its instructions say more than the numbers of lines.
 func (x *sources) lines(s *wpp.Snapshot, sym uint32, file string) (list []row) {
 	from := x.text(file)
 	switch {
 	case from.err != nil:
 		list = append(list, row{names.Printable(from.err.Error()), faint})
+		if x.code(s, s.Routines[s.Symbols[sym].Routine].Image).err == nil {
+			return append(list, x.instructions(s, sym)...)
+		}
 	case !s.Figures.Start.IsZero() && from.changed.After(s.Figures.Start):
 		list = append(list, row{"it was changed after the recording began: its lines may be " +
 			"others", faint})

@@ -13,6 +13,7 @@ type Opening struct {
 	Interval time.Duration // between two updates
 	Budget   float64       // what tracing may take of the process's own CPU time; 0: no limit
 	MaxStall time.Duration // that a window may hold the process up for
+	Selected bool          // routines were selected by name
 }
 
 // An update is what the viewer is sent.

@@ -94,7 +94,7 @@ func newFlatTable(
 		}
 		if x.Paths > 0 {
 			l := labels.Of(x.Hottest)
-			row[4] = fmt.Sprintf("#%d %.0f%% %s", l.Path, percent(hottestOf(x)), l.place())
+			row[4] = fmt.Sprintf("#%d %.0f%% %s", l.Path, percent(hottestOf(x)), l.Place())
 		}
 		t.rows, t.shares = append(t.rows, row), append(t.shares, t.share(x))
 		for k, text := range row {

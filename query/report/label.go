@@ -148,15 +148,15 @@ func (l *Label) Name(width int) string {
 // Where is the path's place, and in parentheses what is inlined there.
 func (l *Label) Where() string {
 	if names := l.inlinedNames(); names != "" {
-		return l.place() + " (" + names + ")"
+		return l.Place() + " (" + names + ")"
 	}
-	return l.place()
+	return l.Place()
 }
 
 // whereIn is Where at most width columns wide.
 func (l *Label) whereIn(width int) string {
 	const least = len(" (f...)")
-	where, place := l.Where(), l.place()
+	where, place := l.Where(), l.Place()
 	switch rest := width - utf8.RuneCountInString(place); {
 	case utf8.RuneCountInString(where) <= width:
 		return where
@@ -183,8 +183,8 @@ func (l *Label) inlinedNames() string {
 	return strings.Join(list, ", ")
 }
 
-// place is the path's place in the source, or in the image when its lines are not known.
-func (l *Label) place() string {
+// Place is the path's place in the source, or in the image when its lines are not known.
+func (l *Label) Place() string {
 	switch {
 	case l.File != "":
 		return names.Printable(path.Base(l.File)) + ":" + lines(l.FirstLine, l.LastLine)
