@@ -71,7 +71,7 @@ const (
 // A group is tried until the process has used tryTime of CPU time, or has hit enough of its sites
 // to be held up, or for longestTry if it sleeps.
 const (
-	tryTime    = 8 * time.Millisecond
+	tryTime    = 3 * time.Millisecond
 	longestTry = 50 * time.Millisecond
 	tryHits    = 1000
 )
@@ -139,7 +139,7 @@ func (d *division) next() error {
 	if len(d.untried) == 0 {
 		sites := d.again
 		d.again = nil
-		return d.placeAll(sites)
+		return d.place(sites)
 	}
 	defer guard.RaisePriority()() // hot sites are to be found soon
 	sites := slices.Clone(d.untried[:min(trySize, len(d.untried))])
@@ -215,7 +215,7 @@ func (d *division) heat() error {
 	if d.last, d.isFresh = now, false; left == nil {
 		return nil
 	}
-	return d.placeAll(left)
+	return d.place(left)
 }
 
 // takeOut takes out the cold groups of sites that were hit too often between two readings. left are
@@ -283,7 +283,7 @@ func (d *division) cool(own time.Duration) error {
 	if len(cooled) < few {
 		return nil
 	}
-	return d.placeAll(cooled)
+	return d.place(cooled)
 }
 
 // A reading is the hits so far that were not reported, by site, and what the process has used.
@@ -324,17 +324,6 @@ func (d *division) hotOf(hits map[int]uint64, sites int, own time.Duration) []in
 	return overhead.HotSites(hits, uint64(most*float64(sites)/float64(len(d.plan.Sites))))
 }
 
-// placeAll puts the probes of cold sites in, in groups.
-func (d *division) placeAll(sites []int) error {
-	if err := d.place(sites); err != nil {
-		return err
-	}
-	d.isFresh = true
-	now, err := d.read()
-	d.last = now
-	return err
-}
-
 // pause is how soon it is to be looked again whether cold sites are hit.
 func (d *division) pause() time.Duration {
 	const usual, ofFresh = time.Second, 5 * time.Millisecond
@@ -367,7 +356,9 @@ func (d *division) place(sites []int) error {
 	for _, site := range sites {
 		d.sites[site].wasCold = true
 	}
-	return nil
+	d.isFresh = true
+	d.last, err = d.read()
+	return err
 }
 
 // remove takes the probes of cold groups out.

@@ -267,7 +267,7 @@ func (r *Recorder) divide() error {
 // betweenGroups how long the process runs freely between two groups of them.
 const (
 	longestDivision = 3 * time.Second
-	betweenGroups   = 5 * time.Millisecond
+	betweenGroups   = 2 * time.Millisecond
 )
 
 // forecast measures the load of a process that is at work, and says how much slower it will be.
