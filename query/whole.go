@@ -39,8 +39,9 @@ type Whole struct {
 	clusters *clustered
 	controls map[int]*controlled // by routine
 	together []float64           // hits of all controls, by cluster
-	// what ran in no window for each of what ran in one, of a routine that has no control
+	// what ran in no window for each of what ran in one, of all together,
 	others cluster.Factor
+	byTime bool // by the CPU time in windows: of each routine, too
 }
 
 type symbolCounts []uint64
@@ -77,7 +78,7 @@ func NewWhole(s *wpp.Snapshot) (w *Whole, err error) {
 		w.control(s, counts)
 	}
 	if !w.others.IsKnown() && s.Figures.SampledLeast > 0 {
-		w.byTime(&s.Figures)
+		w.takeTime(&s.Figures)
 	}
 	return w, nil
 }
@@ -175,26 +176,28 @@ func (w *Whole) sum(routine int, weight func(sym uint32) float64) []float64 {
 	return sums
 }
 
-// byTime takes what windows are of the program's own time for what they are of what it did.
-func (w *Whole) byTime(f *wpp.Figures) {
+// takeTime takes what windows are of the program's own time for what they are of what it did.
+func (w *Whole) takeTime(f *wpp.Figures) {
 	lo, hi := 1/f.SampledMost-1, 1/f.SampledLeast-1
 	if lo <= 0 || hi <= 0 {
 		return
 	}
 	const ends = 1.96 // standard deviations
 	w.others = cluster.Doubtful(math.Sqrt(lo*hi), math.Log(hi/lo)/2/ends)
-	w.together = w.cost
+	w.together, w.byTime = w.cost, true
 }
 
 // total estimates what there was in all of something that ran in windows, by cluster so much of it,
-// in these routines.
+// in these routines; none: in all. Where routines were counted, it goes by one of these, or by one
+// that runs in windows whenever it does: others may do so less often than outside. A server that is
+// slowed down does once for all clients that wait what it else does for some.
 func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 	in := sum64(parts)
 	if in == 0 {
 		return t, false
 	}
 	var best cluster.Factor
-	if w.others.IsKnown() {
+	if w.others.IsKnown() && (w.byTime || len(routines) == 0) {
 		best = w.others.Times(ratio(parts, w.together).Doubt()).Times(cluster.Certain(in))
 	}
 	for _, r := range slices.Sorted(maps.Keys(w.controls)) {

@@ -45,7 +45,7 @@ func TestTotals(t *testing.T) {
 	}{
 		// 240 of a in windows, 100 every 10 ms outside, for 1 s
 		{"counted", map[rune]uint64{'a': 1000, 'b': 1000}, [2]float64{},
-			map[rune]float64{'a': 100_240, 'b': 100_240, 'c': 50_120}, 1.1, 100_240},
+			map[rune]float64{'a': 100_240, 'b': 100_240, 'c': 50_120}, 1.25, 100_240},
 		{"they disagree", map[rune]uint64{'a': 1000, 'b': 1500}, [2]float64{},
 			map[rune]float64{'a': 100_240, 'b': 150_240}, 1.1, 0},
 		{"one", map[rune]uint64{'a': 1000}, [2]float64{},

@@ -199,9 +199,9 @@ func (c *Controls) inTurn(mostHits float64) []*control {
 	return list
 }
 
-// hitRate is how often all sites are hit in a ns of the program's own time, as far as that is known:
-// by the site that says least. What a server does once for all that wait is rarer in windows than
-// outside, by far, and says too much.
+// hitRate is how often all sites are hit in a ns of the program's own time, as far as that is
+// known: by the site that says least. What a server does once for all that wait is rarer in windows
+// than outside, by far, and says too much.
 func (c *Controls) hitRate() float64 {
 	const enough = 30 // hits
 	rate := mostHitRate

@@ -336,8 +336,8 @@ func (s *Scheduler) DueControls(hit time.Duration) ([]int, time.Duration) {
 }
 
 // Counted notes what came of counting sites: so many hits of each, which have cost so much of the
-// CPU time that the process used, by calibration, and for how long probes that went in and out for that have held
-// it up. What was used up to now has been charged.
+// CPU time that the process used, by calibration, and for how long probes that went in and out for
+// that have held it up. What was used up to now has been charged.
 func (s *Scheduler) Counted(sites []int, hits []uint64, used, cost time.Duration,
 	change attach.Changes) {
 	s.ChargeCold(change)
