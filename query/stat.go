@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/saturating"
 )
 
@@ -152,18 +153,38 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 			x.Status = &status
 		}
 	}
-	x.SlowDownMost = x.mostSlowDown(figures.SlowDownMost)
-	x.SlowDownLikely = x.likelySlowDown(figures.SlowDownLikely)
+	likely, most := tracedShare(s)
+	x.SlowDownMost = x.mostSlowDown(figures.SlowDownMost, most)
+	x.SlowDownLikely = x.likelySlowDown(figures.SlowDownLikely, likely)
 	return x, nil
 }
 
+// tracedShare is which share of the CPU time traced routines have while they are not slowed down,
+// by samples: most likely and at most; 1 where there are none.
+func tracedShare(s *wpp.Snapshot) (likely, most float64) {
+	p, err := samples.Of(s)
+	if p == nil || err != nil || p.Total() == 0 {
+		return 1, 1
+	}
+	share := samples.Share{Of: p.Total()}
+	for i := range p.Files {
+		for _, in := range p.Files[i].Routines {
+			if s.Routines[in.Routine].LeftOut == "" {
+				share.Samples += in.Samples
+			}
+		}
+	}
+	_, most = share.Interval()
+	return max(share.Value(), 1/float64(share.Of)), most
+}
+
 // mostSlowDown is what a slow-down that is vague is at most, by CPU times alone so much, 0 where
-// they say nothing: the instructions that ran took some time, too.
-func (x *Stat) mostSlowDown(byTimes float64) float64 {
+// they say nothing: the instructions that ran took some time, too, at most such a share of all.
+func (x *Stat) mostSlowDown(byTimes, traced float64) float64 {
 	if !x.SlowDownVague || x.CPUSeconds == 0 || x.Instructions == 0 {
 		return byTimes
 	}
-	most := max(x.SlowDown, x.slowDownAt(InstructionTime))
+	most := max(x.SlowDown, x.slowDownAt(InstructionTime, traced))
 	if byTimes > 0 {
 		most = min(most, byTimes)
 	}
@@ -171,12 +192,12 @@ func (x *Stat) mostSlowDown(byTimes float64) float64 {
 }
 
 // likelySlowDown is what a slow-down that is vague most likely is, by CPU times so much, 0 where
-// they say nothing: then, as if all of the program's own time went to the instructions that were
-// recorded.
-func (x *Stat) likelySlowDown(byTimes float64) float64 {
+// they say nothing: then, as if such a share of the program's own time went to the instructions
+// that were recorded, and the rest to the kernel, libraries and other code.
+func (x *Stat) likelySlowDown(byTimes, traced float64) float64 {
 	likely := byTimes
 	if likely == 0 && x.CPUSeconds > 0 && x.Instructions > 0 {
-		likely = x.slowDownAt(UsualInstructionTime)
+		likely = x.slowDownAt(UsualInstructionTime, traced)
 	}
 	if likely == 0 || !x.SlowDownVague {
 		return 0
@@ -189,9 +210,9 @@ func (x *Stat) likelySlowDown(byTimes float64) float64 {
 }
 
 // slowDownAt is the slow-down if the instructions that were recorded would have taken so many ns
-// each, and nothing else any time.
-func (x *Stat) slowDownAt(instruction float64) float64 {
-	return 1e9 * x.CPUSeconds / (instruction * float64(x.Instructions))
+// each, which is such a share of all time.
+func (x *Stat) slowDownAt(instruction, traced float64) float64 {
+	return max(1, 1e9*x.CPUSeconds*traced/(instruction*float64(x.Instructions)))
 }
 
 // InstructionTime is the least that an instruction takes where nothing is probed, ns: eight a cycle

@@ -285,6 +285,7 @@ func (r *Recorder) forecast() (now load, err error) {
 	}
 	r.sampling.take()
 	share := r.sampling.traced(r.program.Plan, r.images.ids)
+	r.usage.meter.Traced = share
 	r.handle(Forecast{f, now.wants, share, len(r.program.Plan.Sites)})
 	return now, nil
 }

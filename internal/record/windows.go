@@ -173,7 +173,7 @@ func (w *windows) open(ctx context.Context) error {
 	return nil
 }
 
-// count counts some sites for a while between windows, where that is due. It is no part of a window.
+// count counts some sites for a while between windows, where that is due. It is no part of one.
 func (w *windows) count() error {
 	session := w.threads.session
 	list, long := w.schedule.DueControls(w.usage.meter.Cost().Emulated)

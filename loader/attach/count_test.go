@@ -36,8 +36,8 @@ func TestCount(t *testing.T) {
 	if err := checkText(s.Process, s.session.images.executable().image); err != nil {
 		t.Error(err)
 	}
-	if hits, err := s.session.Groups().Count(sites[:1], settle, wait); err != nil || len(hits) != 1 ||
-		hits[0] != 0 {
+	hits, err = s.session.Groups().Count(sites[:1], settle, wait)
+	if err != nil || len(hits) != 1 || hits[0] != 0 {
 		// where the program begins
 		t.Errorf("hits %d where it does not come to, %v", hits, err)
 	}
