@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -107,41 +105,16 @@ func (o *topFlags) run(stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ctx, end := context.WithCancel(s.end)
-	defer end()
-	go func() {
-		<-viewer.Gone()
-		end()
-	}()
-	messages := stderr
-	if viewer.IsScreen() {
-		messages = viewer
-	}
-	printer.errs, printer.prepared = statusline.New(messages, true), s.quitAtOnce(stderr)
+	printer.errs, printer.prepared = statusline.New(viewer.Messages(stderr), true),
+		s.quitAtOnce(stderr)
 	defer printer.prepared()
 	options := o.record.options(s, newLog(printer.errs, o.record.verbose))
-	printer.log, options.Process = options.Log, p
-	if options.Output == "" {
-		options.Unwritten, options.Snapshot = true, nil
-		options.Output = filepath.Join(os.TempDir(), record.SnapshotName(p))
-	}
-	result, err := record.Run(ctx, options, func(e record.Event) {
-		switch e := e.(type) {
-		case record.Progress:
-			viewer.Progress(e)
-			return
-		case record.Began:
-			if options.Unwritten {
-				return
-			}
-		}
-		printer.handle(e)
-		viewer.Prepared()
-	})
+	printer.log, options.Process, options.Unwritten = options.Log, p, options.Output == ""
+	result, err := viewer.Record(s.end, options, printer.handle)
+	err = cmp.Or(err, viewer.End(result, s.further(), stderr))
 	if result == nil {
-		return cmp.Or(viewer.End(nil, s.further(), stderr), err)
+		return err
 	}
-	err = cmp.Or(err, viewer.End(result.Snapshot, s.further(), stderr))
 	printer.errs = statusline.New(stderr, true)
 	return cmp.Or(err, o.over(printer, result))
 }
