@@ -142,6 +142,15 @@ func (g controlGroup) remove(t *testing.T) {
 	}
 }
 
+// allow has the group allow more memory than it did, and no swapping.
+func (g controlGroup) allow(t *testing.T, bytes int) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(g.dir, g.swap)); err == nil && g.noSwap != "0" {
+		g.write(t, g.swap, strconv.Itoa(bytes)) // of memory and swap together
+	}
+	g.write(t, g.limit, strconv.Itoa(bytes))
+}
+
 func (g controlGroup) write(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(g.dir, file), []byte(text), 0); err != nil {
@@ -359,4 +368,37 @@ func TestQueriesInSmallControlGroup(t *testing.T) {
 		w.wait(0)
 		group.isKept(t)
 	}
+}
+
+// A program of 9 MB of code is traced in a control group of 400 MiB, by what is hot. In one of 64
+// MiB it is refused, in one line that says what to do: the kernel would kill wpptrace.
+func TestLargeProgramInControlGroup(t *testing.T) {
+	const room = 400 << 20
+	program := testenv.CompileC(t, `
+asm(".text; .rept 9216; .cfi_startproc; .skip 1023, 0x90; ret; .cfi_endproc; .endr");
+volatile int sink;
+__attribute__((noinline)) void step(int i) { if (i % 3) sink += i; else sink ^= i; }
+int main(void) { for (int i = 0;; i++) step(i); }
+`, "-O1")
+	s := testenv.Start(t, exec.Command(program))
+	group := makeGroup(t)
+	pid := strconv.Itoa(s.PID())
+	refused := group.startTracer(t, "-p", pid, "-d", "1s", "-o", "x.wpp")
+	refused.wait(1)
+	if errs := refused.errs.String(); strings.Count(errs, "\n") != 1 ||
+		!strings.Contains(errs, " MB of memory, and the control groups of wpptrace leave it ") ||
+		!strings.HasSuffix(errs, "have them allow it more, or run wpptrace outside of them\n") {
+		t.Errorf("printed %q", errs)
+	}
+	s.IsClean()
+	group.allow(t, room)
+	w := group.startTracer(t, "-p", pid, "-d", "1s", "-o", "x.wpp")
+	w.wait(0)
+	if kills := group.read(t, group.kills); !strings.Contains(kills, "oom_kill 0") {
+		t.Errorf("the kernel has killed: %q", kills)
+	}
+	if out := w.stdout.String(); !strings.Contains(out, "step") {
+		t.Errorf("printed %q, printed %q", out, w.errs.String())
+	}
+	s.IsClean()
 }

@@ -22,6 +22,7 @@ var remedies = [remedy.Kinds]string{
 		"some take",
 	remedy.LessKernelMem: "give a smaller --ring-size, or select routines with -F",
 	remedy.LessMemory:    "narrow what is traced with -F, or have them allow it more",
+	remedy.MoreMemory:    "have them allow it more, or run wpptrace outside of them",
 	remedy.ListEach:      "wpptrace plan -v lists each",
 	remedy.List:          "wpptrace plan -v lists them",
 	remedy.ListAll:       listAll,

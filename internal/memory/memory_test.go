@@ -2,6 +2,8 @@ package memory
 
 import (
 	"math"
+	"runtime"
+	"runtime/debug"
 	"testing"
 )
 
@@ -52,4 +54,26 @@ func FuzzSize(f *testing.F) {
 			t.Errorf("%q: %d, printed %v, read back %d, %v", text, int64(s), s, int64(back), err)
 		}
 	})
+}
+
+// While something is done the collector keeps to less, and then to what it kept to before, unless
+// more than that is alive.
+func TestDuring(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
+	const most = 32 << 20
+	restore := During(most)
+	if got := debug.SetMemoryLimit(-1); got != most {
+		t.Errorf("it keeps to %d, want %d", got, most)
+	}
+	restore()
+	if got := debug.SetMemoryLimit(-1); got != 64<<20 {
+		t.Errorf("it keeps to %d then, want what it did before", got)
+	}
+	restore = During(most)
+	alive := make([]byte, 64<<20)
+	restore()
+	if got := debug.SetMemoryLimit(-1); got < 80<<20 || got > 200<<20 {
+		t.Errorf("it keeps to %d where 64 MB are alive", got)
+	}
+	runtime.KeepAlive(alive)
 }

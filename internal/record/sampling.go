@@ -246,28 +246,16 @@ func (s *sampling) traced(pl *plan.Plan, files []target.FileID) samples.Share {
 		return samples.Share{}
 	}
 	share := samples.Share{Of: s.counts.Total()}
-	for routine, n := range s.routines(pl, files) {
-		if pl.Routines[routine].Traced() {
-			share.Samples += n
-		}
-	}
-	return share
-}
-
-// routines are the samples by routine of a plan.
-func (s *sampling) routines(pl *plan.Plan, files []target.FileID) map[int]uint64 {
-	by := map[int]uint64{}
-	if s == nil {
-		return by
-	}
 	for i, id := range files {
 		if from := s.counts.Images[id]; from != nil {
 			for _, in := range inRoutines(from, pl, &pl.Parts[i]) {
-				by[in.Routine] += in.Samples
+				if pl.Routines[in.Routine].Traced() {
+					share.Samples += in.Samples
+				}
 			}
 		}
 	}
-	return by
+	return share
 }
 
 // hottest is the routine of a plan that the most samples are in, with its share of the CPU time;

@@ -20,6 +20,7 @@ const (
 	FewerProbes   // select fewer routines; a plan says how many probes some take
 	LessKernelMem // have a smaller ring buffer, or select fewer routines
 	LessMemory    // select fewer routines, or have control groups allow more memory
+	MoreMemory    // have control groups allow more memory, or leave them
 	ListEach      // a plan lists what is left out, and why
 	List          // a plan lists the routines
 	ListAll       // it does; and routines of libraries can be selected, too

@@ -38,6 +38,8 @@ func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Progr
 				})
 			})
 		}
+		return nil, remedy.Errorf(remedy.FewerProbes, "plan %s: %d MB of code are too much to "+
+			"trace at a time, and no samples say which of it runs", name, codeOf(im)>>20)
 	}
 	code := codeOf(im)
 	if len(s.Only) == 0 && code/mostPerProbe > plan.MaxSites {
@@ -45,6 +47,9 @@ func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Progr
 			"probes, %d are possible", name, code>>20, code/usualPerProbe, plan.MaxSites)
 	}
 	if !IsLarge(im) || len(s.Only) == 0 {
+		if err := s.room.check(remedy.LessMemory, allNeeds(uint64(code))); err != nil {
+			return nil, err
+		}
 		c, err := recovery.Recover(im)
 		if err == nil && !s.mayMiss() {
 			err = checkMatches(slices.Concat(s.Only, s.Not), c, name)

@@ -103,6 +103,12 @@ func loadAround(
 		}
 	}()
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage(f)))
+	sel.room = newRoom(name)
+	end, err := sel.room.begin(f)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	return readProgram(f, name, sel, obstacles)
 }
 

@@ -44,6 +44,7 @@ type Selection struct {
 	Chooser Chooser
 
 	image string // the library's name and a colon; "": the executable
+	room  room
 }
 
 // A Chooser chooses the routines of an image to trace. The loading of the image calls its methods,

@@ -19,7 +19,8 @@ func (im *Image) readFrames() error {
 	var rows []Row
 	err := f.each(func(at uint64, e frameEntry) {
 		r := Range{Lo: e.lo, Hi: e.hi, Signal: e.common.signal, frames: f, at: uint32(at)}
-		rows, r.Fault = e.rows(rows[:0])
+		var more details
+		rows, more.fault = e.rows(rows[:0])
 		if at := e.common.personality; at != 0 && !slices.Contains(im.Personalities, at) {
 			im.Personalities = append(im.Personalities, at)
 		}
@@ -28,11 +29,15 @@ func (im *Image) readFrames() error {
 			r.Hi > text.Addr+uint64(len(text.Data)) {
 			return
 		}
-		if r.Fault == "" && e.lsda != 0 {
-			r.Calls, r.Fault = calls.read(e.lsda, r)
+		if more.fault == "" && e.lsda != 0 {
+			more.calls, more.fault = calls.read(e.lsda, r)
 		}
-		if r.Fault == "" {
+		if more.fault == "" {
 			r.first = rows[0].CFA
+		}
+		if more.fault != "" || len(more.calls) > 0 {
+			kept := more
+			r.more = &kept
 		}
 		ranges = append(ranges, r)
 	})
@@ -250,7 +255,7 @@ func (e *frameEntry) rows(list []Row) (rows []Row, fault string) {
 // ns for each: who needs them often keeps them.
 func (r *Range) AppendRows(list []Row) []Row {
 	switch {
-	case r.Fault != "" || r.frames == nil:
+	case r.Fault() != "" || r.frames == nil:
 		return list
 	case r.frames.rows != nil:
 		return append(list, r.frames.rows...)
@@ -262,7 +267,7 @@ func (r *Range) AppendRows(list []Row) []Row {
 
 // EntryCFA is the rule that holds at Lo; one that is Undefined with a Fault.
 func (r *Range) EntryCFA() CFA {
-	if r.Fault != "" {
+	if r.Fault() != "" {
 		return CFA{Reg: Undefined}
 	}
 	return r.first

@@ -26,8 +26,8 @@ func TestRowsEqualReadelf(t *testing.T) {
 		want := readelfRows(t, path)
 		rows := 0
 		for _, r := range im.Ranges {
-			if r.Fault != "" {
-				t.Errorf("%s: range at %#x: %s", path, r.Lo, r.Fault)
+			if r.Fault() != "" {
+				t.Errorf("%s: range at %#x: %s", path, r.Lo, r.Fault())
 			}
 			if diff := cmp.Diff(want[r.Lo], withoutSlots(r.AppendRows(nil))); diff != "" {
 				t.Errorf("%s: rows at %#x -readelf +image\n%s", path, r.Lo, diff)
@@ -179,12 +179,15 @@ func TestSmallImage(t *testing.T) {
 		Row{PC: smallCode + 1, CFA: CFA{7, 16}},
 		Row{PC: smallCode + 15, CFA: CFA{7, 8}},
 	)
-	want.Calls = []CallSite{
+	want.more = &details{calls: []CallSite{
 		{Lo: smallCode + 2, Hi: smallCode + 6, Pad: smallCode + 10, Action: 1},
 		{Lo: smallCode + 8, Hi: smallCode + 9},
-	}
+	}}
 	if diff := cmp.Diff([]Range{want}, im.Ranges, cmpopts.IgnoreUnexported(Range{})); diff != "" {
 		t.Errorf("ranges -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Calls(), im.Ranges[0].Calls()); diff != "" {
+		t.Errorf("call sites -want +got\n%s", diff)
 	}
 	if diff := cmp.Diff(want.AppendRows(nil), im.Ranges[0].AppendRows(nil)); diff != "" ||
 		im.Ranges[0].EntryCFA() != (CFA{7, 8}) {
@@ -226,7 +229,7 @@ func readFrames(data []byte) (list []describedRange, err error) {
 	err = f.each(func(at uint64, e frameEntry) {
 		d := describedRange{Lo: e.lo}
 		d.Rows, d.Fault = e.rows(nil)
-		r := Range{frames: f, at: uint32(at), Fault: d.Fault}
+		r := Range{frames: f, at: uint32(at), more: &details{fault: d.Fault}}
 		if !slices.Equal(d.Rows, r.AppendRows(nil)) {
 			twice = fmt.Errorf("rows %+v, then %+v", d.Rows, r.AppendRows(nil))
 		}
@@ -465,7 +468,7 @@ func TestCallSites(t *testing.T) {
 			s := symbolNamed(t, im, name)
 			pads := 0
 			for _, r := range im.Ranges {
-				for _, c := range r.Calls {
+				for _, c := range r.Calls() {
 					if c.Pad != 0 && s.Addr <= c.Pad && c.Pad < s.Addr+s.Size {
 						pads++
 					}
@@ -486,7 +489,7 @@ func checkPads(t *testing.T, im *Image) {
 	t.Helper()
 	pads := 0
 	for _, r := range im.Ranges {
-		for _, c := range r.Calls {
+		for _, c := range r.Calls() {
 			if c.Lo < r.Lo || c.Hi > r.Hi || c.Lo >= c.Hi {
 				t.Errorf("call site %+v outside of %#x-%#x", c, r.Lo, r.Hi)
 			}
@@ -572,7 +575,7 @@ func checkRanges(t *testing.T, im *Image) {
 		}
 		end = r.Hi
 		rows := r.AppendRows(nil)
-		if (r.Fault == "") != (len(rows) > 0) || r.Fault != "" && len(r.Calls) > 0 {
+		if (r.Fault() == "") != (len(rows) > 0) || r.Fault() != "" && len(r.Calls()) > 0 {
 			t.Fatalf("range %+v", r)
 		}
 		for i, row := range rows {
@@ -580,7 +583,7 @@ func checkRanges(t *testing.T, im *Image) {
 				t.Fatalf("row %d of %+v", i, r)
 			}
 		}
-		for _, c := range r.Calls {
+		for _, c := range r.Calls() {
 			if c.Lo < r.Lo || c.Hi > r.Hi || c.Hi < c.Lo {
 				t.Fatalf("call site %+v of %#x-%#x", c, r.Lo, r.Hi)
 			}

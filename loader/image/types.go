@@ -42,14 +42,35 @@ type CallSite struct {
 
 // A Range is a frame description entry: one contiguous piece of code with its unwind rows.
 type Range struct {
-	Lo, Hi uint64     // link-time addresses, Hi exclusive
-	Calls  []CallSite // in the order of the file
-	Signal bool       // a signal trampoline
-	// why the unwind information could not be understood: there are no rows, and no Calls then
-	Fault  string
+	Lo, Hi uint64 // link-time addresses, Hi exclusive
 	first  CFA
 	frames *frames
-	at     uint32 // offset of its entry
+	more   *details // nil: there is no call site and no fault
+	at     uint32   // offset of its entry
+	Signal bool     // a signal trampoline
+}
+
+// details are what few ranges have.
+type details struct {
+	calls []CallSite
+	fault string
+}
+
+// Calls are the range's call sites, in the order of the file; shared.
+func (r *Range) Calls() []CallSite {
+	if r.more == nil {
+		return nil
+	}
+	return r.more.calls
+}
+
+// Fault is why the unwind information could not be understood: there are no rows, and no Calls
+// then. "": it was.
+func (r *Range) Fault() string {
+	if r.more == nil {
+		return ""
+	}
+	return r.more.fault
 }
 
 // A Symbol is a function symbol that the file defines.

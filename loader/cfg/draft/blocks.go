@@ -100,7 +100,7 @@ func (b *Builder) reach(d *Routine) {
 		b.lead(d, i)
 	}
 	for _, i := range d.Pieces {
-		for _, site := range b.code.Pieces[i].Calls {
+		for _, site := range b.code.Pieces[i].Calls() {
 			if site.Pad == 0 {
 				continue
 			}
@@ -218,7 +218,7 @@ func (bd *Builder) link(d *Routine) {
 	}
 	d.Pads, d.Faulty = d.Pads[:0], false
 	for _, i := range d.Pieces {
-		bd.linkPads(d, bd.code.Pieces[i].Calls)
+		bd.linkPads(d, bd.code.Pieces[i].Calls())
 	}
 	bd.linkLabels(d)
 	slices.Sort(d.Pads)

@@ -183,8 +183,8 @@ func (s *soundness) checkFaults(d *draft.Routine) bool {
 		if p.Signal {
 			d.Leave("signal trampoline")
 		}
-		if p.Fault != "" {
-			d.Leave(p.Fault+" at %x", p.Lo)
+		if p.Fault() != "" {
+			d.Leave(p.Fault()+" at %x", p.Lo)
 		}
 	}
 	return true

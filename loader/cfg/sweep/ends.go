@@ -18,7 +18,7 @@ func (f *File) IsUnreachable(i int) bool {
 // HasPads says whether the part that instruction i is in has landing pads: linkers fold none with
 // another's, for with a frame that is not its own nothing could be thrown in it.
 func (f *File) HasPads(i int) bool {
-	return slices.ContainsFunc(f.Code.Pieces[f.Code.PieceOf[i]].Calls,
+	return slices.ContainsFunc(f.Code.Pieces[f.Code.PieceOf[i]].Calls(),
 		func(site image.CallSite) bool { return site.Pad != 0 })
 }
 

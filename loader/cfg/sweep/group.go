@@ -34,7 +34,7 @@ func (c *Code) groups(doubtful []crossing, m *References) Groups {
 		}
 	}
 	for i := range c.Pieces {
-		for _, site := range c.Pieces[i].Calls {
+		for _, site := range c.Pieces[i].Calls() {
 			if to := c.FindPiece(site.Pad); site.Pad != 0 && to >= 0 {
 				c.join(i, to)
 			}

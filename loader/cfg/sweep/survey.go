@@ -132,7 +132,7 @@ func Examine(im *image.Image) (*Survey, error) {
 		if p := &c.Pieces[i]; f.IsNoReturnSymbol(p.Symbol, p.Lo) {
 			s.endPieces[i] = true
 		}
-		for _, site := range c.Pieces[i].Calls {
+		for _, site := range c.Pieces[i].Calls() {
 			if site.Pad != 0 {
 				s.pads = append(s.pads, site.Pad)
 			}
