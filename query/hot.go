@@ -121,6 +121,9 @@ type Subpath struct {
 	// Cumulative is the cost of what ran within this subpath or one before it in the report, each
 	// execution of a path counted once.
 	Cumulative uint64
+	// InAll is how often it ran in the whole run, of which windows were recorded; nil: that is not
+	// known, or all of it was recorded.
+	InAll *Total
 }
 
 // A HotReport is the answer to a HotQuery.
@@ -134,6 +137,9 @@ type HotReport struct {
 	Unpriced int       // distinct paths that the query's table does not name: they cost nothing
 	Unused   int       // rows of it that name no path of the snapshot
 	Subpaths []Subpath // by falling Covered, then by falling Count and rising Symbols
+	// InAll is the cost of all that ran in the whole run, of which windows were recorded; nil: that
+	// is not known, or all of it was recorded, or Total is of some threads, or by a table.
+	InAll *Total
 }
 
 // Hot finds the hot subpaths of a kind, if not said otherwise the minimal ones: the sequences of
@@ -177,7 +183,23 @@ func Hot(s *wpp.Snapshot, q HotQuery) (report *HotReport, err error) {
 		p := &report.Subpaths[i]
 		p.Before = c.plain(p.Symbols)
 	}
-	return report, nil
+	return report, report.setTotals(s)
+}
+
+// setTotals sets what is known of the whole run of a recording in windows.
+func (r *HotReport) setTotals(s *wpp.Snapshot) error {
+	if len(r.Query.TIDs) > 0 || r.Query.Table != nil {
+		return nil
+	}
+	whole, err := NewWhole(s)
+	if err != nil {
+		return err
+	}
+	whole.setTotals(s, r.Subpaths)
+	if r.Query.Metric == NaturalMetric(s) {
+		r.InAll = whole.Cost()
+	}
+	return nil
 }
 
 // completed is the query with what it leaves to the snapshot.

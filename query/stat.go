@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/saturating"
 )
 
@@ -82,8 +83,10 @@ type Stat struct {
 	// that were traced; 0: all the time was
 	Windows uint64 `json:"windows"`
 	// the share of the program's own CPU time that was traced; not known: at most sampled_most
-	Sampled     float64 `json:"sampled"`
-	SampledMost float64 `json:"sampled_most" zero:"-"` // where sampled is not known
+	Sampled float64 `json:"sampled"`
+	// what sampled is at least, 95 times of 100; not known where sampled is not
+	SampledLeast float64 `json:"sampled_least" zero:"-"`
+	SampledMost  float64 `json:"sampled_most" zero:"-"` // what it is at most
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it
@@ -122,6 +125,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 		Anomalies:         figures.Anomalies,
 		Windows:           figures.Windows,
 		Sampled:           Sampled(figures),
+		SampledLeast:      figures.SampledLeast,
 		SampledMost:       figures.SampledMost,
 	}
 	x.countPaths(s, f)
@@ -149,18 +153,38 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 			x.Status = &status
 		}
 	}
-	x.SlowDownMost = x.mostSlowDown(figures.SlowDownMost)
-	x.SlowDownLikely = x.likelySlowDown(figures.SlowDownLikely)
+	likely, most := tracedShare(s)
+	x.SlowDownMost = x.mostSlowDown(figures.SlowDownMost, most)
+	x.SlowDownLikely = x.likelySlowDown(figures.SlowDownLikely, likely)
 	return x, nil
 }
 
+// tracedShare is which share of the CPU time traced routines have while they are not slowed down,
+// by samples: most likely and at most; 1 where there are none.
+func tracedShare(s *wpp.Snapshot) (likely, most float64) {
+	p, err := samples.Of(s)
+	if p == nil || err != nil || p.Total() == 0 {
+		return 1, 1
+	}
+	share := samples.Share{Of: p.Total()}
+	for i := range p.Files {
+		for _, in := range p.Files[i].Routines {
+			if s.Routines[in.Routine].LeftOut == "" {
+				share.Samples += in.Samples
+			}
+		}
+	}
+	_, most = share.Interval()
+	return max(share.Value(), 1/float64(share.Of)), most
+}
+
 // mostSlowDown is what a slow-down that is vague is at most, by CPU times alone so much, 0 where
-// they say nothing: the instructions that ran took some time, too.
-func (x *Stat) mostSlowDown(byTimes float64) float64 {
+// they say nothing: the instructions that ran took some time, too, at most such a share of all.
+func (x *Stat) mostSlowDown(byTimes, traced float64) float64 {
 	if !x.SlowDownVague || x.CPUSeconds == 0 || x.Instructions == 0 {
 		return byTimes
 	}
-	most := max(x.SlowDown, x.slowDownAt(InstructionTime))
+	most := max(x.SlowDown, x.slowDownAt(InstructionTime, traced))
 	if byTimes > 0 {
 		most = min(most, byTimes)
 	}
@@ -168,12 +192,12 @@ func (x *Stat) mostSlowDown(byTimes float64) float64 {
 }
 
 // likelySlowDown is what a slow-down that is vague most likely is, by CPU times so much, 0 where
-// they say nothing: then, as if all of the program's own time went to the instructions that were
-// recorded.
-func (x *Stat) likelySlowDown(byTimes float64) float64 {
+// they say nothing: then, as if such a share of the program's own time went to the instructions
+// that were recorded, and the rest to the kernel, libraries and other code.
+func (x *Stat) likelySlowDown(byTimes, traced float64) float64 {
 	likely := byTimes
 	if likely == 0 && x.CPUSeconds > 0 && x.Instructions > 0 {
-		likely = x.slowDownAt(UsualInstructionTime)
+		likely = x.slowDownAt(UsualInstructionTime, traced)
 	}
 	if likely == 0 || !x.SlowDownVague {
 		return 0
@@ -186,9 +210,9 @@ func (x *Stat) likelySlowDown(byTimes float64) float64 {
 }
 
 // slowDownAt is the slow-down if the instructions that were recorded would have taken so many ns
-// each, and nothing else any time.
-func (x *Stat) slowDownAt(instruction float64) float64 {
-	return 1e9 * x.CPUSeconds / (instruction * float64(x.Instructions))
+// each, which is such a share of all time.
+func (x *Stat) slowDownAt(instruction, traced float64) float64 {
+	return max(1, 1e9*x.CPUSeconds*traced/(instruction*float64(x.Instructions)))
 }
 
 // InstructionTime is the least that an instruction takes where nothing is probed, ns: eight a cycle
@@ -317,10 +341,13 @@ func operationBytes(operand uint64) uint64 {
 
 // Sampled is the share of the program's own CPU time that was traced; 0, where that is not known.
 func Sampled(f *wpp.Figures) float64 {
-	if f.SampledMost > 0 {
+	switch {
+	case !f.IsShareKnown():
 		return 0
+	case !f.IsSampled():
+		return 1
 	}
-	return 1 / f.Scale()
+	return f.Sampled
 }
 
 // Share is a part as a share of a whole: 0 of nothing.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/query/querytest"
 )
 
@@ -24,6 +25,17 @@ func TestSlowDownIsWithinBounds(t *testing.T) {
 	if want := 40e6 / (UsualInstructionTime * float64(x.Instructions)); x.SlowDownLikely != want {
 		t.Errorf("%v likely, want %v", x.SlowDownLikely, want)
 	}
+	// a quarter of its time is that of traced routines
+	profile := &samples.Profile{Kernel: 600, Files: []samples.File{{Path: "/bin/squeeze",
+		Samples: 400, Routines: []samples.InRoutine{{Routine: 0, Samples: 250}}}}}
+	s.Sections = append(s.Sections, profile.Section())
+	part := statOf(t, s)
+	if part.SlowDownLikely != x.SlowDownLikely/4 || part.SlowDownMost < x.SlowDownMost*0.25 ||
+		part.SlowDownMost > x.SlowDownMost*0.29 {
+		t.Errorf("%v likely, at most %v, of %v and %v", part.SlowDownLikely, part.SlowDownMost,
+			x.SlowDownLikely, x.SlowDownMost)
+	}
+	s.Sections = nil
 	s.Figures.SlowDownMost, s.Figures.SlowDownLikely = 8, 9
 	if likely := statOf(t, s).SlowDownLikely; likely != 8 {
 		t.Errorf("%v likely by CPU times, and at most 8", likely)

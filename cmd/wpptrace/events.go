@@ -114,8 +114,8 @@ func (p *printer) window(event record.Event) {
 			p.flags.overhead, e.Window, recordreport.NextWindow(e.Wait, e.Left))
 	case record.WindowClosed:
 		p.log.Debug("a window has ended", "windows", e.Windows, "overhead", text.Share(e.Overhead))
-	case record.RareSitesCounted:
-		p.log.Debug("rare sites were counted between windows", "sites", e.Sites, "hits", e.Hits,
+	case record.SitesCounted:
+		p.log.Debug("sites were counted between windows", "sites", e.Sites, "hits", e.Hits,
 			"used", e.Used, "for hits", e.Cost)
 	}
 }

@@ -58,7 +58,9 @@ COUNT have no code, or only in routines that did not run or were not traced.
 what they are is read from the program or library: where it was recorded, or where --binary says, if
 its build id agrees. Between instructions that do not follow each other is an empty line.
 
-In a recording in windows, all that these count is what ran in the windows.`
+In a recording in windows, all that these count is what ran in the windows. IN ALL is the interval
+that the count of the whole run is in, 95 times of 100 (with --routines, that of CALLS); "-": it is
+not known, as of what ran in one window alone.`
 
 func hotCommand() *cobra.Command {
 	h := &hotAsked{query: query.DefaultHotQuery()}

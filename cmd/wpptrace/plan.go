@@ -61,8 +61,8 @@ calls back, as qsort does, may run any number of times. Time in libraries, in th
 stays as it is. With -F or -N the slow-down is that of the selected routines while they run; the
 others run as ever. What a hit takes is assumed; a virtual machine may take ten times that. --canary
 measures the slow-down: the probes stand in the process for 50ms, nothing is kept, and they go
-again. Where hits took nearly all of that time, the least that the slow-down can be is printed, and
-the most, by the instructions that ran.
+again. That is of all its CPU time, in libraries and in the kernel too. Where hits took nearly all
+of it, the least that the slow-down can be is printed, and the most, by the instructions that ran.
 
 With -p the plan is that of a recording in windows, which -p makes unless --overhead 0 is given or
 this kernel lacks what windows take. Every loop has a probe then, for windows begin and end amid

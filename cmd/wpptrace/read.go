@@ -14,9 +14,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/format"
-	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
-	"wpptrace/compress/wpp/windows"
 	"wpptrace/internal/memory"
 	"wpptrace/query"
 	"wpptrace/query/report"
@@ -73,8 +71,9 @@ The figures, with --json too; what is not known is -, with --json null:
                          routines_met those of them that ran
   lost, gaps             events that were lost, and in how many places
   windows                in which it was traced; 0: all the time
-  sampled                the share of its own CPU time that was traced, 1: all; sampled_most: what
-                         it is at most, where sampled is not known
+  sampled, sampled_least, sampled_most
+                         the share of its own CPU time that was traced, 1: all; the interval that
+                         it is in, 95 times of 100. unknown: all that is known is sampled_most
   anomalies              events that did not fit the program: paths near #cut and #unwind may be
                          wrong`
 
@@ -298,7 +297,7 @@ func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	if statErr == nil && st.Size() <= smallFile {
 		debug.SetGCPercent(400)
 	}
-	s, err := store.ReadFile(path, samples.Kind, windows.Kind)
+	s, err := store.ReadFile(path, query.Sections()...)
 	if s == nil {
 		return nil, 0, err
 	}

@@ -17,6 +17,7 @@ import (
 	"wpptrace/internal/memory"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
+	"wpptrace/internal/recordreport"
 	"wpptrace/internal/statusline"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/privilege"
@@ -78,10 +79,11 @@ func recordCommand() *cobra.Command {
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while
 it is traced, and as before afterwards. With -p, tracing takes at most 5% of the process's own CPU
 time, averaged over minutes. Where that is not enough to trace all of it, it is traced in windows
-with gaps between them: what is in a window is exact, and counts are estimates. Of a large program
-those routines are traced then that samples of its CPU time were in, with routines that they call;
--F says which instead, and -F . all. With --overhead 0 all of it is traced, until it is slowed down
-by more than --max-slowdown. All of a COMMAND is traced, whatever that costs.
+with gaps between them: what is in a window is exact, and counts of all that ran are printed as
+the interval that they are in. Of a large program those routines are traced then that samples of its
+CPU time were in, with routines that they call; -F says which instead, and -F . all. With
+--overhead 0 all of it is traced, until it is slowed down by more than --max-slowdown. All of a
+COMMAND is traced, whatever that costs.
 
 When the recording ends, the hot subpaths are printed: on stdout with -p; on stderr with --, for
 stdout is COMMAND's alone. The last line on stderr says what was lost.
@@ -363,6 +365,7 @@ func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Wri
 	printer := &printer{
 		flags: o, pid: process.PID, name: process.Name, attached: options.Process != nil,
 		report: out, errs: errs, log: options.Log, prepared: s.quitAtOnce(stderr),
+		live: recordreport.Live{Budget: options.Overhead},
 	}
 	defer printer.prepared()
 	defer errs.Clear()

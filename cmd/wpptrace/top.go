@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +48,7 @@ again. [ and ] scroll the source. The space bar holds the tables, or lets them g
 ends: probes are taken out, and the process goes on as before.
 
 Where standard input or output is no terminal, lines are printed: each begins with the time and its
-kind: status, time, routine, subpath or trouble.
+kind: status, time, routine, subpath, next (what to ask for next) or trouble.
 
 What is shown comes from a process that has no privileges. Nothing is written when the recording
 ends, unless -o says where. See wpptrace --help for the other flags.`,
@@ -101,46 +99,22 @@ func (o *topFlags) run(stdout, stderr io.Writer) error {
 	}
 	printer := &printer{flags: &o.record, pid: p.PID, name: p.Name, attached: true}
 	opening := top.Opening{Process: printer.process(), Interval: o.interval,
-		Budget: o.record.overhead / 100, MaxStall: o.record.maxStall}
+		Budget: o.record.overhead / 100, MaxStall: o.record.maxStall,
+		Selected: len(o.record.selection.only) > 0}
 	viewer, err := top.Start(opening, os.Stdin, stdout)
 	if err != nil {
 		return err
 	}
-	ctx, end := context.WithCancel(s.end)
-	defer end()
-	go func() {
-		<-viewer.Gone()
-		end()
-	}()
-	messages := stderr
-	if viewer.IsScreen() {
-		messages = viewer
-	}
-	printer.errs, printer.prepared = statusline.New(messages, true), s.quitAtOnce(stderr)
+	printer.errs, printer.prepared = statusline.New(viewer.Messages(stderr), true),
+		s.quitAtOnce(stderr)
 	defer printer.prepared()
 	options := o.record.options(s, newLog(printer.errs, o.record.verbose))
-	printer.log, options.Process = options.Log, p
-	if options.Output == "" {
-		options.Unwritten, options.Snapshot = true, nil
-		options.Output = filepath.Join(os.TempDir(), record.SnapshotName(p))
-	}
-	result, err := record.Run(ctx, options, func(e record.Event) {
-		switch e := e.(type) {
-		case record.Progress:
-			viewer.Progress(e)
-			return
-		case record.Began:
-			if options.Unwritten {
-				return
-			}
-		}
-		printer.handle(e)
-		viewer.Prepared()
-	})
+	printer.log, options.Process, options.Unwritten = options.Log, p, options.Output == ""
+	result, err := viewer.Record(s.end, options, printer.handle)
+	err = cmp.Or(err, viewer.End(result, s.further(), stderr))
 	if result == nil {
-		return cmp.Or(viewer.End(nil, stderr), err)
+		return err
 	}
-	err = cmp.Or(err, viewer.End(result.Snapshot, stderr))
 	printer.errs = statusline.New(stderr, true)
 	return cmp.Or(err, o.over(printer, result))
 }

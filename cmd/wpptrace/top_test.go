@@ -2,12 +2,17 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"wpptrace/internal/testenv"
 )
@@ -91,4 +96,165 @@ func TestTopRefuses(t *testing.T) {
 			t.Errorf("%q: status %d: %s", c.args, status, fmt.Sprint(out, errs))
 		}
 	}
+}
+
+// A topScreen is wpptrace top on a terminal.
+type topScreen struct {
+	t        *testing.T
+	cmd      *exec.Cmd
+	terminal *os.File
+	mu       sync.Mutex
+	shown    strings.Builder
+}
+
+// startScreen watches a process on a terminal of its own.
+func startScreen(t *testing.T, pid int, env ...string) *topScreen {
+	t.Helper()
+	terminal, name := openTerminal(t)
+	t.Cleanup(func() { terminal.Close() })
+	must(t, unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: 30, Col: 100}))
+	side, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
+	must(t, err)
+	defer side.Close()
+	s := &topScreen{t: t, cmd: exec.Command("wpptrace", "top", "-p", strconv.Itoa(pid)),
+		terminal: terminal}
+	s.cmd.Dir = t.TempDir()
+	s.cmd.Env = append(os.Environ(), append(env, "TERM=xterm-256color")...)
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = side, side, side
+	must(t, s.cmd.Start())
+	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	go func() {
+		part := make([]byte, 1<<16)
+		for {
+			n, err := terminal.Read(part)
+			s.mu.Lock()
+			s.shown.Write(part[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return s
+}
+
+// shows waits for a text. What a screen changes is all that is sent of it: the text is to be new.
+func (s *topScreen) shows(text string) {
+	s.t.Helper()
+	is := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return strings.Contains(s.shown.String(), text)
+	}
+	testenv.Eventually(s.t, is, "the terminal shows %q", text)
+}
+
+// viewer is the number of the process that shows the screen.
+func (s *topScreen) viewer() (pid int) {
+	s.t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.cmd.Process.Pid))
+	must(s.t, err)
+	for _, list := range lists {
+		children, err := os.ReadFile(list)
+		must(s.t, err)
+		for _, child := range strings.Fields(string(children)) {
+			line, err := os.ReadFile("/proc/" + child + "/cmdline")
+			if err == nil && string(line) == "wpptrace\x00view-screen\x00" {
+				pid, err = strconv.Atoi(child)
+				must(s.t, err)
+			}
+		}
+	}
+	if pid == 0 {
+		s.t.Fatal("wpptrace has no viewer")
+	}
+	return pid
+}
+
+// ends waits for the end of wpptrace, and checks that the terminal is as it was.
+func (s *topScreen) ends() {
+	s.t.Helper()
+	if err := s.cmd.Wait(); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.t.Fatalf("%v: %q", err, s.shown.String())
+	}
+	s.shows("lost: 0 events")
+	s.shows("\x1b[?1049l") // the other screen is left
+	state, err := unix.IoctlGetTermios(int(s.terminal.Fd()), unix.TCGETS)
+	must(s.t, err)
+	if state.Lflag&unix.ICANON == 0 || state.Lflag&unix.ECHO == 0 {
+		s.t.Error("the terminal is left as no shell wants it")
+	}
+}
+
+// On a terminal there is a screen, by a process without any power; q ends it, and the process that
+// was watched is as before.
+func TestTopScreen(t *testing.T) {
+	for _, c := range []struct {
+		name, uid, source string
+		env               []string
+	}{
+		{"root", "0\t0\t0\t0", "return x * 5 + 1;", []string{"SUDO_UID=", "SUDO_GID="}},
+		// whose sources root keeps to itself
+		{"sudo", "65534\t65534\t65534\t65534", "permission denied",
+			[]string{"SUDO_UID=65534", "SUDO_GID=65534"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startWatched(t)
+			w := startScreen(t, s.PID(), c.env...)
+			for _, text := range []string{"ROUTINE", "HOT SUBPATH", "CPU time: ", "inner#",
+				"longest stall", c.source} {
+				w.shows(text)
+			}
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.viewer()))
+			must(t, err)
+			for _, line := range []string{"Uid:\t" + c.uid, "Gid:\t" + c.uid, "NoNewPrivs:\t1",
+				"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000",
+				"CapEff:\t0000000000000000", "CapAmb:\t0000000000000000"} {
+				if !strings.Contains(string(status), line+"\n") {
+					t.Errorf("the viewer is not as %q:\n%s", line, status)
+				}
+			}
+			_, err = w.terminal.WriteString("q")
+			must(t, err)
+			w.ends()
+			s.IsClean()
+		})
+	}
+}
+
+// Where the viewer is killed, the recording ends, and the terminal is put back.
+func TestTopViewerIsKilled(t *testing.T) {
+	s := startWatched(t)
+	w := startScreen(t, s.PID())
+	w.shows("HOT SUBPATH")
+	must(t, unix.Kill(w.viewer(), unix.SIGKILL))
+	w.ends()
+	s.IsClean()
+}
+
+// Where wpptrace is killed, its viewer puts the terminal back, and no probe stays.
+func TestTopIsKilled(t *testing.T) {
+	s := startWatched(t)
+	w := startScreen(t, s.PID())
+	w.shows("HOT SUBPATH")
+	must(t, w.cmd.Process.Kill())
+	w.shows("\x1b[?1049l")
+	s.BecomesClean()
+}
+
+// Where the viewer does not go on, as one whose terminal is held, the recording ends all the same;
+// a second signal ends wpptrace.
+func TestTopViewerIsStopped(t *testing.T) {
+	s := startWatched(t)
+	w := startScreen(t, s.PID())
+	w.shows("HOT SUBPATH")
+	must(t, unix.Kill(w.viewer(), unix.SIGSTOP))
+	must(t, w.cmd.Process.Signal(unix.SIGINT))
+	s.BecomesClean()
+	time.Sleep(2 * sameWish)
+	must(t, w.cmd.Process.Signal(unix.SIGINT))
+	w.ends()
 }

@@ -128,22 +128,16 @@ type Figures struct {
 	Windows        uint64  // traced in so many windows, with gaps between them; 0: all the time
 	// the share of the program's own CPU time that these are, above 0; 0: all
 	Sampled float64
-	// where Sampled is the small difference of large times: what it is at most, and all that is
-	// known; else 0
-	SampledMost float64
+	// Sampled lies between these. SampledLeast is 0 where only SampledMost is known. Both are 0 in
+	// old files.
+	SampledLeast, SampledMost float64
 }
 
 // IsSampled reports whether a part of the run alone was traced.
 func (f *Figures) IsSampled() bool { return f.Sampled > 0 && f.Sampled < 1 }
 
-// Scale is what counts are to be multiplied with to estimate those of the whole run: 1 where it was
-// traced all the time, and where nobody knows.
-func (f *Figures) Scale() float64 {
-	if f.IsSampled() && f.SampledMost == 0 {
-		return 1 / f.Sampled
-	}
-	return 1
-}
+// IsShareKnown reports whether it is known which share Sampled is, not only what it is at most.
+func (f *Figures) IsShareKnown() bool { return f.SampledMost == 0 || f.SampledLeast > 0 }
 
 // MostSlowDown is the largest slow-down that is reported: what is beyond is within the error.
 const MostSlowDown = 100

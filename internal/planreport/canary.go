@@ -54,5 +54,7 @@ func trialText(t *record.Trial) string {
 	if t.Most > 0 {
 		slower += ", at most " + text.Factor(t.Most)
 	}
-	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", slower, t.Hits, stood)
+	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms; of these it ran for %.1f ms, which "+
+		"are slowed down so, in the kernel and in libraries too", slower, t.Hits, stood,
+		1000*t.CPUTime.Seconds())
 }

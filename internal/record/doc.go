@@ -13,7 +13,7 @@
 //	WindowClosed      the first window, where the process would exceed its budget
 //	WindowsBegin      behind that
 //	WindowOpened      and WindowClosed in turn, from then on
-//	RareSitesCounted  between some of the windows
+//	SitesCounted      between some of the windows
 //	SnapshotWritten   for each snapshot in the middle; if it failed, SnapshotFailed, which may
 //	                  come after Ended
 //	Ended             says why; the probes go out after it

@@ -31,7 +31,7 @@ func (LetGoOn) event()          {}
 func (WindowsBegin) event()     {}
 func (WindowOpened) event()     {}
 func (WindowClosed) event()     {}
-func (RareSitesCounted) event() {}
+func (SitesCounted) event()     {}
 func (SnapshotWritten) event()  {}
 func (SnapshotFailed) event()   {}
 func (DebugInfoMissing) event() {}
@@ -127,8 +127,8 @@ type WindowClosed struct {
 	Overhead float64 // what tracing has taken so far, as a share of the process's own CPU time
 }
 
-// RareSitesCounted says that the hits of some rare sites were counted between windows.
-type RareSitesCounted struct {
+// SitesCounted says that the hits of some sites were counted between windows.
+type SitesCounted struct {
 	Sites int
 	Hits  uint64
 	Used  time.Duration // CPU time of the process meanwhile
@@ -165,7 +165,7 @@ type Status struct {
 	Lost           uint64        // events
 	Ring           float64       // how full the buffer is that the kernel writes to, from 0 to 1
 	Windows        uint64        // 0: all is traced
-	Overhead       float64       // with windows: what tracing took, as a share of its own time
+	Overhead       float64       // with a budget: what tracing took, as a share of its own time
 	InWindow       bool          // one is open that may hold the process up
 	HeldUp         time.Duration // the longest that a window with its changes has, at most
 	Sampled        float64       // with windows: their share of the process's own CPU time

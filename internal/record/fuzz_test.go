@@ -1,11 +1,11 @@
 package record
 
 import (
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
 
-	"wpptrace/compress/wpp"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/traced"
 )
@@ -26,9 +26,9 @@ func FuzzProgram(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sources := newSourceTable(&wpp.Snapshot{})
+		sources := newSourceTable(newDebugTroubles(slog.New(slog.DiscardHandler)))
 		for _, r := range p.Plan.Routines {
-			sources.fill(&wpp.Routine{}, r.Routine, lines)
+			sources.blocksOf(r.Routine, lines)
 		}
 	})
 }

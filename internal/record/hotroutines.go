@@ -2,6 +2,8 @@ package record
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -14,9 +16,10 @@ import (
 
 // Where an image has more than fewBlocks, and at least leastSamples were in it while it was sampled
 // for sampleTime, those of its routines are traced that samples were in, with those that they call,
-// up to mostBlocks: to put probes into all others takes more of the budget than they are worth.
+// up to mostBlocks: to plan all others, and to put probes into them, takes longer than whoever waits
+// for an answer has, and more of the budget than they are worth.
 const (
-	fewBlocks    = 4000
+	fewBlocks    = 80_000
 	mostBlocks   = 4000
 	leastSamples = 10
 	sampleTime   = 1200 * time.Millisecond
@@ -92,32 +95,52 @@ func (h *hotRoutines) Routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool
 	return hot
 }
 
+// A selection of routines grows by what those that are in it may call.
+type selection struct {
+	program *cfg.Program
+	set     map[*cfg.Routine]bool
+	list    []*cfg.Routine // in the order in which they were added
+	closed  int            // of the list, those whose callees have been looked at
+	blocks  int
+}
+
 // withCallees are routines with samples, and those that they call directly, that these call, and so
 // on, as long as all have at most so many blocks: first those of routines with the most samples.
+// As many blocks again may be in small callees: routines that run for a moment each time may be
+// called often, and not be seen by samples.
 func withCallees(c *cfg.Program, samples map[*cfg.Routine]uint64,
 	most int) map[*cfg.Routine]bool {
-	set, blocks := map[*cfg.Routine]bool{}, 0
-	var queue []*cfg.Routine
-	for routine := range samples {
-		queue = append(queue, routine)
-	}
-	slices.SortFunc(queue, func(a, b *cfg.Routine) int {
+	const small = 40 // blocks
+	s := &selection{program: c, set: map[*cfg.Routine]bool{}}
+	for _, routine := range slices.SortedFunc(maps.Keys(samples), func(a, b *cfg.Routine) int {
 		return cmp.Or(cmp.Compare(samples[b], samples[a]), cmp.Compare(a.ID, b.ID))
-	})
-	for _, routine := range queue {
-		set[routine] = true
-		blocks += len(routine.Blocks)
+	}) {
+		s.add(routine, math.MaxInt, math.MaxInt)
 	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		for i := range queue[0].Blocks {
-			callee, _ := c.Callee(queue[0], i)
-			if callee == nil || set[callee] || blocks+len(callee.Blocks) > most {
-				continue
+	s.addCallees(math.MaxInt, most)
+	s.closed = 0 // what was too large then
+	s.addCallees(small, s.blocks+most)
+	return s.set
+}
+
+// add adds a routine that has at most largest blocks, where all have at most so many then.
+func (s *selection) add(routine *cfg.Routine, largest, most int) {
+	n := len(routine.Blocks)
+	if s.set[routine] || n > largest || s.blocks+n > most {
+		return
+	}
+	s.set[routine] = true
+	s.list = append(s.list, routine)
+	s.blocks += n
+}
+
+// addCallees adds direct callees, first those of routines that were added first.
+func (s *selection) addCallees(largest, most int) {
+	for ; s.closed < len(s.list); s.closed++ {
+		for i := range s.list[s.closed].Blocks {
+			if callee, _ := s.program.Callee(s.list[s.closed], i); callee != nil {
+				s.add(callee, largest, most)
 			}
-			set[callee] = true
-			blocks += len(callee.Blocks)
-			queue = append(queue, callee)
 		}
 	}
-	return set
 }

@@ -10,15 +10,19 @@ import (
 )
 
 // TestWithCallees: routines with samples are traced with those that they call, the calls of the
-// most sampled first, as long as there is room.
+// most sampled first, as long as there is room; small ones have as much again.
 func TestWithCallees(t *testing.T) {
 	path := testenv.CompileC(t, `
 int x;
 __attribute__((noinline)) void leaf(void) { x++; }
 __attribute__((noinline)) void middle(void) { leaf(); x += 2; }
 __attribute__((noinline)) void other(void) { x *= 3; }
+#define ONE(n) if (x == n) x += leafs[n];
+#define TEN(n) ONE(n) ONE(n+1) ONE(n+2) ONE(n+3) ONE(n+4) ONE(n+5) ONE(n+6) ONE(n+7) ONE(n+8) ONE(n+9)
+volatile int leafs[40];
+__attribute__((noinline)) void large(void) { TEN(0) TEN(10) TEN(20) TEN(30) }
 __attribute__((noinline)) void busy(void) { middle(); x--; }
-__attribute__((noinline)) void calm(void) { other(); x--; }
+__attribute__((noinline)) void calm(void) { other(); large(); x--; }
 __attribute__((noinline)) void unseen(void) { busy(); calm(); x--; }
 int main(void) { unseen(); return x; }
 `, "-O1", "-fno-optimize-sibling-calls")
@@ -47,8 +51,9 @@ int main(void) { unseen(); return x; }
 		want []string
 	}{
 		{0, []string{"busy", "calm"}},
-		{size("busy", "calm", "middle"), []string{"busy", "calm", "middle"}},
-		{1000, []string{"busy", "calm", "middle", "other", "leaf"}},
+		{size("middle"), []string{"busy", "calm", "middle"}},
+		{size("busy", "calm", "middle"), []string{"busy", "calm", "middle", "other", "leaf"}},
+		{1000, []string{"busy", "calm", "middle", "other", "large", "leaf"}},
 	} {
 		got := withCallees(program, samples, c.most)
 		for _, name := range c.want {

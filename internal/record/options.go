@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -36,9 +37,10 @@ type Options struct {
 	// Selection says which routines are traced.
 	Selection traced.Selection
 
-	// Output is the snapshot's file; "": SnapshotName. What was there becomes Output.old.
+	// Output is the snapshot's file; "": SnapshotName, of Unwritten in the directory for temporary
+	// files. What was there becomes Output.old.
 	Output string
-	// Unwritten: no snapshot is written at the end. What there is no memory for goes to a temporary
+	// Unwritten: no snapshot is written. What there is no memory for goes to a temporary
 	// file in Output's directory all the same, which is removed.
 	Unwritten bool
 	// Raw is a file, or a pipe, that the raw trace goes to; "": there is none.
@@ -157,6 +159,12 @@ func (o Options) Complete() (Options, error) {
 func (o Options) withDefaults() Options {
 	if o.Output == "" {
 		o.Output = SnapshotName(o.Process)
+		if o.Unwritten {
+			o.Output = filepath.Join(os.TempDir(), o.Output)
+		}
+	}
+	if o.Unwritten {
+		o.Snapshot, o.SnapshotEvery = nil, 0
 	}
 	if o.Ring == 0 {
 		o.Ring = attach.DefaultRing

@@ -15,6 +15,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/counted"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/decoder"
@@ -192,11 +193,12 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	r.usage = &usage{used: o.used, threads: r.threads, meter: overhead.UsualMeter()}
 	r.snapshots = &snapshots{
 		program: r.program, decoder: r.decoder, threads: r.threads, figures: r.figures,
-		troubles: troubles,
-		command:  o.Process.Command(),
+		sources: newSourceTable(troubles),
+		command: o.Process.Command(),
 		profile: func() *samples.Profile {
 			return r.sampling.profile(r.program.Plan, r.images.ids)
 		},
+		counts: func() *counted.Counts { return r.windows.counts() },
 	}
 	r.images = &images{
 		program: r.program, exe: r.exe, session: r.session, decoder: r.decoder, raw: r.raw,
@@ -229,9 +231,10 @@ func (r *Recorder) attach() error {
 	if r.windows == nil { // probes will slow it down all the time
 		r.sampling.stop()
 	}
-	if mayOpen, err := r.divide(now); err != nil || !mayOpen {
-		r.sampling.resume()
-		return err
+	const hardly = 0.1 // of a CPU
+	if r.windows != nil && o.Child == nil && !o.Stands && now.wants >= hardly {
+		defer r.sampling.resume()
+		return r.divide()
 	}
 	if err := r.windows.change(now.uses,
 		func() error { return r.session.Attach(r.exe) }); err != nil {
@@ -241,29 +244,30 @@ func (r *Recorder) attach() error {
 	return r.images.addLibraries()
 }
 
-// divide puts the cold probes of a process in that is at work, before its first window, in as short
-// a time as there is. It reports whether that may open. One that hardly works is not held up by
-// probes that go in, and what it does next is not to be missed: all go in with its first window.
-func (r *Recorder) divide(now load) (mayOpen bool, err error) {
-	const hardly = 0.1 // of a CPU
-	if r.windows == nil || r.options.Child != nil || r.options.Stands || now.wants < hardly {
-		return true, nil
+// divide finds out which sites are hot, of a process that is at work, before its first window, in
+// as short a time as there is. One that hardly works is not held up by probes that go in, and what
+// it does next is not to be missed: all go in with its first window.
+func (r *Recorder) divide() error {
+	if err := r.session.Ready(r.exe); err != nil {
+		return err
 	}
-	for began := time.Now(); !r.windows.division.isDone() && time.Since(began) < longestDivision; {
-		if err := r.windows.division.tryNext(); err != nil {
-			return false, err
+	d := r.windows.division
+	d.begin(r.sampling.routines(r.program.Plan, r.images.ids))
+	for began := time.Now(); !d.isSettled() && time.Since(began) < longestDivision; {
+		if err := d.settle(); err != nil {
+			return err
 		}
 		r.options.Process.Wait(betweenGroups)
 	}
 	r.windows.charge()
-	return r.windows.division.mayOpen(), nil
+	return nil
 }
 
 // longestDivision is how long the first window waits until it is known which sites are hot,
 // betweenGroups how long the process runs freely between two groups of them.
 const (
-	longestDivision = time.Second
-	betweenGroups   = 5 * time.Millisecond
+	longestDivision = 3 * time.Second
+	betweenGroups   = 2 * time.Millisecond
 )
 
 // forecast measures the load of a process that is at work, and says how much slower it will be.
@@ -281,6 +285,7 @@ func (r *Recorder) forecast() (now load, err error) {
 	}
 	r.sampling.take()
 	share := r.sampling.traced(r.program.Plan, r.images.ids)
+	r.usage.meter.Traced = share
 	r.handle(Forecast{f, now.wants, share, len(r.program.Plan.Sites)})
 	return now, nil
 }
@@ -292,16 +297,15 @@ func (r *Recorder) schedule(now load) error {
 		return gone(r.options.Process, err)
 	}
 	if r.threads.only == nil { // of a thread among others it is not known what is its own
-		r.threads.rare = overhead.NewRareSites(r.program.Plan)
+		r.threads.controls = overhead.NewControls(r.program.Plan)
 	}
 	schedule := overhead.NewScheduler(r.options.Overhead,
 		overhead.Limits{Window: r.options.Window, Stall: r.options.MaxStall}, used, now.uses,
-		r.threads.rare)
+		r.threads.controls)
 	r.windows = &windows{
 		schedule: schedule,
-		division: &division{session: r.session, process: r.options.Process, exe: r.exe,
-			plan: r.program.Plan, schedule: schedule, usage: r.usage},
-		usage: r.usage, threads: r.threads, attach: r.images.attachAgain, sampling: r.sampling,
+		division: newDivision(r, schedule),
+		usage:    r.usage, threads: r.threads, attach: r.images.attachAgain, sampling: r.sampling,
 		handle: r.handle,
 	}
 	return nil
@@ -520,7 +524,9 @@ func (r *Recorder) figures() wpp.Figures {
 		status := uint32(end)
 		f.WaitStatus = &status
 	}
-	f.Windows, f.Sampled, f.SampledMost = r.windows.sampled()
+	windows, share := r.windows.sampled()
+	f.Windows, f.Sampled = windows, share.Share
+	f.SampledLeast, f.SampledMost = share.Least, share.Most
 	return f
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,10 +28,16 @@ import (
 // loop is a process that works until it is killed.
 func loop(t *testing.T) *target.Process {
 	t.Helper()
+	return run(t, "bash", "-c", "while :; do x=$(((x * 31 + 7) % 1000)); done")
+}
+
+// run runs a command until the test ends.
+func run(t *testing.T, name string, arguments ...string) *target.Process {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it traces a process")
 	}
-	cmd := exec.Command("bash", "-c", "while :; do x=$(((x * 31 + 7) % 1000)); done")
+	cmd := exec.Command(name, arguments...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +138,7 @@ func TestWindowEvents(t *testing.T) {
 	closed := 0
 	result, err := record.Run(ctx, o, func(e record.Event) {
 		switch e.(type) {
-		case record.Progress, record.RareSitesCounted:
+		case record.Progress, record.SitesCounted:
 			return
 		case record.WindowClosed:
 			if closed++; closed == 3 {
@@ -145,13 +152,44 @@ func TestWindowEvents(t *testing.T) {
 	}
 	checkSamples(t, result.Snapshot)
 	got := strings.Join(names(events), " ")
-	want := regexp.MustCompile("^HotSelected Planned Forecast Attached Began (WindowOpened )?" +
+	want := regexp.MustCompile("^Planned Forecast Attached Began WindowOpened " +
 		"WindowClosed WindowsBegin WindowOpened WindowClosed WindowOpened WindowClosed.* Ended$")
 	if !want.MatchString(got) {
 		t.Errorf("%s", got)
 	}
 	if result.Windows < 3 || result.Overhead <= 0 {
 		t.Errorf("%d windows, overhead %v", result.Windows, result.Overhead)
+	}
+}
+
+// TestHotRoutinesOfALargeProgram: of a program that is too large to be planned as a whole those
+// routines are traced that it is in, and what they call.
+func TestHotRoutinesOfALargeProgram(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := record.Options{
+		Process: run(t, "/usr/bin/python3", "-c", "while 1: pass"),
+		Output:  filepath.Join(t.TempDir(), "x.wpp"), Overhead: 0.2,
+	}
+	var selected record.HotSelected
+	result, err := record.Run(ctx, o, func(e record.Event) {
+		switch e := e.(type) {
+		case record.HotSelected:
+			selected = e
+		case record.WindowClosed:
+			cancel()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if selected.Samples == 0 || selected.Sampled < 1 || selected.Traced < selected.Sampled ||
+		selected.Traced >= selected.All {
+		t.Errorf("%+v", selected)
+	}
+	evaluates := func(r wpp.Routine) bool { return r.Name == "_PyEval_EvalFrameDefault" }
+	if s := result.Snapshot; !slices.ContainsFunc(s.Routines, evaluates) {
+		t.Errorf("%d routines, without the interpreter's", len(s.Routines))
 	}
 }
 

@@ -246,16 +246,28 @@ func (s *sampling) traced(pl *plan.Plan, files []target.FileID) samples.Share {
 		return samples.Share{}
 	}
 	share := samples.Share{Of: s.counts.Total()}
-	for i, id := range files {
-		if from := s.counts.Images[id]; from != nil {
-			for _, in := range inRoutines(from, pl, &pl.Parts[i]) {
-				if pl.Routines[in.Routine].Traced() {
-					share.Samples += in.Samples
-				}
-			}
+	for routine, n := range s.routines(pl, files) {
+		if pl.Routines[routine].Traced() {
+			share.Samples += n
 		}
 	}
 	return share
+}
+
+// routines are the samples by routine of a plan.
+func (s *sampling) routines(pl *plan.Plan, files []target.FileID) map[int]uint64 {
+	by := map[int]uint64{}
+	if s == nil {
+		return by
+	}
+	for i, id := range files {
+		if from := s.counts.Images[id]; from != nil {
+			for _, in := range inRoutines(from, pl, &pl.Parts[i]) {
+				by[in.Routine] += in.Samples
+			}
+		}
+	}
+	return by
 }
 
 // hottest is the routine of a plan that the most samples are in, with its share of the CPU time;

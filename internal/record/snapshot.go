@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/counted"
 	"wpptrace/compress/wpp/samples"
 	windowed "wpptrace/compress/wpp/windows"
 	"wpptrace/decoder"
@@ -18,20 +19,21 @@ import (
 
 // snapshots are what is made of a recording, in its middle and at its end.
 type snapshots struct {
-	program  *traced.Program
-	decoder  *decoder.Decoder
-	threads  *threads
-	figures  func() wpp.Figures
-	symbols  []wpp.Symbol // of the alphabet, as far as snapshots have needed them
-	troubles *debugTroubles
-	command  []string
-	profile  func() *samples.Profile // of the CPU time so far; nil: there is none
+	program *traced.Program
+	decoder *decoder.Decoder
+	threads *threads
+	figures func() wpp.Figures
+	symbols []wpp.Symbol // of the alphabet, as far as snapshots have needed them
+	sources *sourceTable
+	command []string
+	profile func() *samples.Profile // of the CPU time so far; nil: there is none
+	counts  func() *counted.Counts  // between windows so far; nil: there are none
 }
 
 // bytes is how much memory the tables of snapshots take, but for those of the plan.
 func (s *snapshots) bytes() uint64 {
 	symbols := uint64(cap(s.symbols)) * uint64(unsafe.Sizeof(wpp.Symbol{}))
-	return (s.threads.alphabet.Bytes() + symbols) * 3 / 2
+	return (s.threads.alphabet.Bytes()+symbols)*3/2 + s.sources.size.Load()
 }
 
 // snapshot copies what the recording will change, which is quick, and leaves the rest to complete,
@@ -39,7 +41,7 @@ func (s *snapshots) bytes() uint64 {
 // recorded.
 func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	_, program := s.tables(0)
-	profile := s.profile()
+	profile, counts := s.profile(), s.counts()
 	var threads []wpp.Thread
 	var grammars []func() (*wpp.Grammar, error)
 	var ran windowed.Lists
@@ -57,6 +59,9 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 		made.Threads = threads
 		if made.Figures.Windows > 0 {
 			made.Sections = append(made.Sections, ran.Section())
+		}
+		if counts != nil && made.Figures.Windows > 0 {
+			made.Sections = append(made.Sections, counts.Section())
 		}
 		if profile != nil {
 			made.Sections = append(made.Sections, profile.Section())
@@ -84,7 +89,7 @@ func (s *snapshots) tables(from int) (to int, complete func() (*wpp.Snapshot, er
 	all := slices.Clip(s.symbols)
 	return len(all), func() (*wpp.Snapshot, error) {
 		made.Symbols = all
-		addBlocks(made, parts, s.troubles)
+		s.sources.addTo(made, parts)
 		made.Symbols = all[from:]
 		return made, nil
 	}
@@ -120,33 +125,6 @@ func (s *snapshots) addSymbols() error {
 		s.symbols = append(s.symbols, pathSymbol(m, p, s.program.Plan.Routines[m.Routine].Routine))
 	}
 	return nil
-}
-
-// addBlocks adds the blocks of the routines that were met.
-func addBlocks(s *wpp.Snapshot, parts []plan.Part, troubles *debugTroubles) {
-	met := make([]bool, len(s.Routines))
-	for i := range s.Symbols {
-		if m := &s.Symbols[i]; !m.IsMark {
-			met[m.Routine] = true
-		}
-	}
-	sources := newSourceTable(s)
-	i := 0
-	for _, part := range parts {
-		im := part.Program.Image
-		lines, err := im.Lines()
-		troubles.note(im, "the snapshot has no source lines", err)
-		for _, pr := range part.Routines {
-			if met[i] {
-				sources.fill(&s.Routines[i], pr.Routine, lines)
-			}
-			i++
-		}
-		if lines != nil {
-			troubles.note(im, "the snapshot does not have all inlined calls", lines.Trouble())
-			lines.Release()
-		}
-	}
 }
 
 func pathSymbol(m ops.Meaning, p decoder.Partial, r *cfg.Routine) wpp.Symbol {

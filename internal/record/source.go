@@ -5,28 +5,88 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 )
 
-// A sourceTable fills the blocks of routines with what is known of their instructions: lengths,
-// source lines and inlined calls.
+// A sourceTable is what snapshots say of the instructions of routines that were met: lengths,
+// source lines and inlined calls. To find out takes long, and is done once for each. It is safe
+// for concurrent use.
 type sourceTable struct {
-	snapshot *wpp.Snapshot
-	files    map[string]int
-	calls    map[wpp.Call]int // numbers
+	troubles *debugTroubles
+	size     atomic.Uint64 // bytes
+
+	mutex    sync.Mutex // of what follows
+	read     map[*image.Image]bool
+	blocks   map[int][]wpp.Block // by the numbers of routines
+	files    []string
+	calls    []wpp.Call
+	fileAt   map[string]int
+	numberOf map[wpp.Call]int
 }
 
-func newSourceTable(s *wpp.Snapshot) *sourceTable {
-	s.EachLine = true
-	return &sourceTable{s, map[string]int{}, map[wpp.Call]int{}}
+func newSourceTable(troubles *debugTroubles) *sourceTable {
+	return &sourceTable{troubles: troubles, read: map[*image.Image]bool{},
+		blocks: map[int][]wpp.Block{}, fileAt: map[string]int{}, numberOf: map[wpp.Call]int{}}
 }
 
-// fill adds the blocks of a routine. lines is nil where there are none.
-func (t *sourceTable) fill(to *wpp.Routine, from *cfg.Routine, lines *image.Lines) {
-	to.Blocks = make([]wpp.Block, len(from.Blocks))
+// addTo adds to a snapshot the blocks of the routines that its symbols are of.
+func (t *sourceTable) addTo(s *wpp.Snapshot, parts []plan.Part) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	met := make([]bool, len(s.Routines))
+	for i := range s.Symbols {
+		if m := &s.Symbols[i]; !m.IsMark {
+			met[m.Routine] = true
+		}
+	}
+	first := 0
+	for _, part := range parts {
+		t.addPart(part, first, met[first:first+len(part.Routines)])
+		first += len(part.Routines)
+	}
+	for i := range s.Routines {
+		if met[i] {
+			s.Routines[i].Blocks = t.blocks[i]
+		}
+	}
+	s.EachLine, s.Files, s.Calls = true, slices.Clip(t.files), slices.Clip(t.calls)
+}
+
+// addPart adds the routines of a part that were met, and were not before; first is the number of
+// its first one.
+func (t *sourceTable) addPart(part plan.Part, first int, met []bool) {
+	im := part.Program.Image
+	var added []int
+	for i, is := range met {
+		if is && t.blocks[first+i] == nil {
+			added = append(added, i)
+		}
+	}
+	if len(added) == 0 && t.read[im] {
+		return
+	}
+	t.read[im] = true
+	lines, err := im.Lines()
+	t.troubles.note(im, "the snapshot has no source lines", err)
+	for _, i := range added {
+		t.blocks[first+i] = t.blocksOf(part.Routines[i].Routine, lines)
+	}
+	if lines != nil {
+		t.troubles.note(im, "the snapshot does not have all inlined calls", lines.Trouble())
+		lines.Release()
+	}
+}
+
+// blocksOf are the blocks of a routine. lines is nil where there are none.
+func (t *sourceTable) blocksOf(from *cfg.Routine, lines *image.Lines) []wpp.Block {
+	list := make([]wpp.Block, len(from.Blocks))
+	size := len(list) * int(unsafe.Sizeof(wpp.Block{}))
 	for i := range from.Blocks {
 		b := &from.Blocks[i]
 		w := wpp.Block{Addr: b.Lo}
@@ -37,8 +97,11 @@ func (t *sourceTable) fill(to *wpp.Routine, from *cfg.Routine, lines *image.Line
 			w.File, w.Line, w.Last = t.place(lines, b)
 			w.Spans = t.spans(lines, b)
 		}
-		to.Blocks[i] = w
+		size += len(w.Lengths) + len(w.Spans)*int(unsafe.Sizeof(wpp.Span{}))
+		list[i] = w
 	}
+	t.size.Add(uint64(size))
+	return list
 }
 
 // place is that of a block's first instruction, up to the line of the last, if it is in the same
@@ -90,11 +153,11 @@ func (t *sourceTable) call(stack []image.Call) (number int) {
 		if c.Line > 0 {
 			w.File, w.Line = t.file(c.File), c.Line
 		}
-		n, ok := t.calls[w]
+		n, ok := t.numberOf[w]
 		if !ok {
-			t.snapshot.Calls = append(t.snapshot.Calls, w)
-			n = len(t.snapshot.Calls)
-			t.calls[w] = n
+			t.calls = append(t.calls, w)
+			n = len(t.calls)
+			t.numberOf[w] = n
 		}
 		number = n
 	}
@@ -102,11 +165,11 @@ func (t *sourceTable) call(stack []image.Call) (number int) {
 }
 
 func (t *sourceTable) file(name string) int {
-	i, ok := t.files[name]
+	i, ok := t.fileAt[name]
 	if !ok {
-		i = len(t.snapshot.Files)
-		t.files[name] = i
-		t.snapshot.Files = append(t.snapshot.Files, name)
+		i = len(t.files)
+		t.fileAt[name] = i
+		t.files = append(t.files, name)
 	}
 	return i
 }

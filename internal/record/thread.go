@@ -4,7 +4,6 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/spill"
 	"wpptrace/decoder"
-	"wpptrace/internal/record/overhead"
 )
 
 // A thread is the record of one thread. A program may have any number of them one after the other:
@@ -31,7 +30,7 @@ type thread struct {
 
 // take decodes a batch of the thread. One that does not add up with those before it is an anomaly,
 // and no path runs on across it.
-func (t *thread) take(b wire.Batch, rare *overhead.RareSites) {
+func (t *thread) take(b wire.Batch, counts *threads) {
 	if t.decoder == nil {
 		t.amiss++
 		return
@@ -44,7 +43,7 @@ func (t *thread) take(b wire.Batch, rare *overhead.RareSites) {
 	t.hits = b.Hits
 	t.taken += uint64(b.Len())
 	for i := range b.Len() {
-		t.count(t.decoder.Take(b.Event(i)), rare)
+		t.count(t.decoder.Take(b.Event(i)), counts)
 	}
 	if t.received+t.lost != t.hits {
 		t.amiss++
@@ -73,7 +72,7 @@ func (t *thread) leave(window uint64) {
 	}
 }
 
-func (t *thread) count(hits decoder.Hits, rare *overhead.RareSites) {
+func (t *thread) count(hits decoder.Hits, counts *threads) {
 	if hits.Count == 0 {
 		return
 	}
@@ -81,7 +80,7 @@ func (t *thread) count(hits decoder.Hits, rare *overhead.RareSites) {
 	if hits.Stepped {
 		t.stepped += hits.Count
 	}
-	rare.Count(hits.Site, hits.Count)
+	counts.countSite(hits.Site, hits.Count)
 }
 
 // end lets go of what only a thread that goes on needs.

@@ -28,11 +28,12 @@ type threads struct {
 	decoder  *decoder.Decoder
 	streams  *spill.Recording
 	alphabet *ops.Symbols
-	raw      *rawTrace           // nil: none is written
-	rare     *overhead.RareSites // whose hits are counted; nil: none are
-	only     map[uint32]bool     // thread ids; nil: all
-	byID     map[uint32]*thread  // the last that had the number
-	all      []*thread           // in the order in which they began
+	raw      *rawTrace          // nil: none is written
+	controls *overhead.Controls // that count hits; nil: none do
+	recorded []uint64           // hits by site; shorter: none of the rest
+	only     map[uint32]bool    // thread ids; nil: all
+	byID     map[uint32]*thread // the last that had the number
+	all      []*thread          // in the order in which they began
 	stray    strayThreads
 	windows  uint64 // that have ended
 }
@@ -91,7 +92,16 @@ func (s *threads) take(b wire.Batch) {
 			t = s.begin(b.Thread, b.Started)
 		}
 	}
-	t.take(b, s.rare)
+	t.take(b, s)
+}
+
+// countSite counts hits of a site that have been reported.
+func (s *threads) countSite(site int, hits uint64) {
+	s.controls.Count(site, hits)
+	if site >= len(s.recorded) {
+		s.recorded = append(s.recorded, make([]uint64, len(s.plan.Sites)-len(s.recorded))...)
+	}
+	s.recorded[site] += hits
 }
 
 // records reports whether a thread is to be recorded.

@@ -157,10 +157,10 @@ func TestBatchesThatDoNotAddUp(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			th := r.threads.begin(1, 1)
-			th.take(batch(t, 1, 1, 1, 0, events...), nil)
+			th.take(batch(t, 1, 1, 1, 0, events...), &threads{plan: r.threads.plan})
 			b := batch(t, 1, 1, c.hits, c.lost, events...)
 			b.Sequence = c.sequence
-			th.take(b, nil)
+			th.take(b, &threads{plan: r.threads.plan})
 			if th.gaps != c.gaps || th.amiss != c.anomalies || th.received+th.lost != th.hits {
 				t.Errorf("%d gaps, not %d; %d amiss, not %d; %d received, %d lost, %d hits",
 					th.gaps, c.gaps, th.amiss, c.anomalies, th.received, th.lost, th.hits)

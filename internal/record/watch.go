@@ -178,9 +178,12 @@ func (r *Recorder) status() Status {
 		s.Paths, s.Rules, s.Symbols = s.Paths+paths, s.Rules+rules, s.Symbols+symbols
 		s.Lost += t.lost
 	}
-	if s.Windows, s.Sampled, _ = r.windows.sampled(); s.Windows > 0 {
+	windows, share := r.windows.sampled()
+	s.Windows, s.Sampled = windows, share.Share
+	if r.windows != nil {
 		s.Overhead = r.windows.schedule.Overhead()
-	} else {
+	}
+	if s.Windows == 0 {
 		s.SlowDown, s.SlowDownKnown = r.usage.meter.Recent()
 	}
 	s.InWindow, s.HeldUp = r.windows.heldUp()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"wpptrace/compress/wpp/counted"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
@@ -31,7 +32,7 @@ func (w *windows) pause() time.Duration {
 	if w == nil {
 		return tick
 	}
-	return w.schedule.Pause(tick)
+	return min(w.schedule.Pause(tick), w.division.pause())
 }
 
 // begin notes that a window is open.
@@ -74,8 +75,11 @@ func (w *windows) keep(ctx context.Context) error {
 	case overhead.OpenWindow:
 		return w.open(ctx)
 	}
-	if w.schedule.Outlasts() {
+	switch {
+	case w.schedule.Outlasts():
 		w.relax()
+	case !w.schedule.IsOpen() && w.haveBegun():
+		return w.count()
 	}
 	return nil
 }
@@ -138,7 +142,7 @@ func (w *windows) close(ctx context.Context) error {
 	if err := w.threads.leave(); err != nil {
 		return err
 	}
-	err = w.countRareSites()
+	err = w.division.cool(w.schedule.LeastInWindows())
 	w.sampling.resume()
 	return err
 }
@@ -169,21 +173,28 @@ func (w *windows) open(ctx context.Context) error {
 	return nil
 }
 
-// countRareSites counts rare sites for a while after a window, where that is needed, and worth its
-// cost.
-func (w *windows) countRareSites() error {
+// count counts some sites for a while between windows, where that is due. It is no part of one.
+func (w *windows) count() error {
 	session := w.threads.session
-	list := w.schedule.DueRareSites(w.threads.plan.Parts[0].Sites)
+	list, long := w.schedule.DueControls(w.usage.meter.Cost().Emulated)
 	if len(list) == 0 || session.GuardDead() {
 		return nil
 	}
+	w.sampling.pause()
+	defer w.sampling.resume()
 	held := session.Groups().Changes()
 	var before, after target.Times
-	hits, err := session.Groups().Count(list, func() (err error) {
+	// the CPU time of a process is known by the clock tick while it runs, and to the ns where this
+	// one has taken its CPU: as it may at the end, so at the beginning
+	settle := func() error {
+		w.threads.process.Wait(time.Millisecond)
+		return nil
+	}
+	hits, err := session.Groups().Count(list, settle, func() (err error) {
 		if before, err = w.usage.used(); err != nil {
 			return err
 		}
-		w.threads.process.Wait(w.schedule.Rare().Time())
+		w.threads.process.Wait(long)
 		after, err = w.usage.used()
 		return err
 	})
@@ -194,10 +205,14 @@ func (w *windows) countRareSites() error {
 		return err
 	}
 	w.charge()
+	all := uint64(0)
+	for _, n := range hits {
+		all += n
+	}
 	used := after.Sub(before).CPU
-	cost := time.Duration(hits) * w.usage.meter.Unreported()
-	w.handle(RareSitesCounted{len(list), hits, used, cost})
-	w.schedule.Counted(hits, used, cost, session.Groups().Changes().Since(held))
+	cost := time.Duration(all) * w.usage.meter.Unreported()
+	w.handle(SitesCounted{len(list), all, used, cost})
+	w.schedule.Counted(list, hits, used, cost, session.Groups().Changes().Since(held))
 	return nil
 }
 
@@ -210,11 +225,18 @@ func (w *windows) heldUp() (open bool, most time.Duration) {
 	return w.schedule.IsOpen() && !w.schedule.Outlasts(), w.schedule.HeldUp()
 }
 
-// sampled is how many windows there were and which share of the process's own CPU time, and at
-// most.
-func (w *windows) sampled() (windows uint64, share, most float64) {
+// sampled is how many windows there were and which share of the process's own CPU time.
+func (w *windows) sampled() (windows uint64, share overhead.Sampled) {
 	if w == nil {
-		return 0, 0, 0
+		return 0, overhead.Sampled{}
 	}
 	return w.schedule.Sampled(w.usage.meter.KernelShare)
+}
+
+// counts are what was counted between windows; nil: nothing was.
+func (w *windows) counts() *counted.Counts {
+	if w == nil {
+		return nil
+	}
+	return w.schedule.Counts()
 }

@@ -9,17 +9,19 @@ import (
 	"wpptrace/query/names"
 )
 
-// A Live makes the live line of a recording. The zero value is ready.
+// A Live makes the live line of a recording.
 type Live struct {
-	paths uint64 // in the line that was shown last
+	Budget float64 // what tracing may take of the process's own CPU time; 0: no limit
+	paths  uint64  // in the line that was shown last
 }
 
 // Line is the line. since is how long it is that the one before was shown.
 func (l *Live) Line(s record.Status, since time.Duration) string {
 	line := fmt.Sprintf("%.0fs  ", s.Duration.Seconds())
 	if s.Windows > 0 {
-		line += fmt.Sprintf("%s  %s paths  overhead %s  lost %d", text.Count(s.Windows, "window"),
-			text.Short(float64(s.Paths)), text.Share(s.Overhead), s.Lost)
+		line += fmt.Sprintf("%s  %s paths  overhead %s of %s  lost %d", text.Count(s.Windows,
+			"window"), text.Short(float64(s.Paths)), text.Share(s.Overhead),
+			text.Share(l.Budget), s.Lost)
 	} else {
 		line += fmt.Sprintf("%s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
 			text.Short(float64(s.Paths-l.paths)/since.Seconds()), 100*s.Ring,

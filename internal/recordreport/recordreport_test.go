@@ -53,13 +53,14 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestLive: with windows the live line says how many there were and what is hot so far.
+// TestLive: with windows the live line says how many there were, how much of the budget is used
+// and what is hot so far.
 func TestLive(t *testing.T) {
-	var l Live
+	l := Live{Budget: 0.05}
 	s := record.Status{Duration: 5 * time.Second, Paths: 16400, Windows: 15, Overhead: 0.0512,
 		Hottest:      "std::vector<int, std::allocator<int> >::push_back",
 		HottestShare: samples.Share{Samples: 81, Of: 1000}}
-	const want = "5s  15 windows  16.4k paths  overhead 5.12%  lost 0  hottest "
+	const want = "5s  15 windows  16.4k paths  overhead 5.12% of 5%  lost 0  hottest "
 	const widest = 100
 	if got := l.Line(s, time.Second); len(got) > widest || !strings.HasPrefix(got, want) ||
 		!strings.HasSuffix(got, " 8%") {
@@ -141,7 +142,8 @@ func TestFewWindows(t *testing.T) {
 		if windows == 8 {
 			begunAsleep++
 		}
-		figures := wpp.Figures{Windows: windows, Sampled: 0.5}
+		figures := wpp.Figures{Windows: windows, Sampled: 0.5, SampledLeast: 0.5,
+			SampledMost: 0.5}
 		got := printed(Windows(&record.Result{Snapshot: &wpp.Snapshot{Figures: figures},
 			Asleep: begunAsleep}))
 		if !strings.HasPrefix(got, want) || strings.Contains(got,

@@ -1,15 +1,12 @@
 package top
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/compress/wpp/format"
-	"wpptrace/compress/wpp/samples"
-	"wpptrace/compress/wpp/windows"
 	"wpptrace/query"
 	"wpptrace/query/names"
 	"wpptrace/query/profile"
@@ -22,20 +19,45 @@ type content struct {
 	time     string // where the CPU time went; "": there are no samples
 	flat     *report.FlatJSON
 	hot      *report.HotJSON
+	next     []string // what to ask next
 }
 
 // mostSubpaths is how many subpaths are asked for.
 const mostSubpaths = 100
 
-func readContent(file []byte) (*content, error) {
-	s, err := format.Read(bytes.NewReader(file), samples.Kind, windows.Kind)
+// An asker asks snapshots as they come. Where that takes long it passes some over: it takes no more
+// than a share of a CPU.
+type asker struct {
+	selected bool // see Opening
+	next     time.Time
+}
+
+const askingShare = 0.2
+
+// ask asks the snapshot of an update, if it has one and it is time. An error is the update's
+// trouble: what was asked before still holds. Of the last one all is asked.
+func (a *asker) ask(u *update) *content {
+	if u.Snapshot == nil || !u.Last && time.Now().Before(a.next) {
+		return nil
+	}
+	began := time.Now()
+	c, err := newContentOf(u.Snapshot, a.selected)
+	if err != nil {
+		u.Trouble = err.Error()
+	}
+	a.next = time.Now().Add(time.Duration(float64(time.Since(began)) * (1/askingShare - 1)))
+	return c
+}
+
+func newContentOf(p *packed, selected bool) (*content, error) {
+	s, err := p.snapshot()
 	if err != nil {
 		return nil, fmt.Errorf("read from the recording: %w", err)
 	}
-	return newContent(s)
+	return newContent(s, selected)
 }
 
-func newContent(s *wpp.Snapshot) (*content, error) {
+func newContent(s *wpp.Snapshot, selected bool) (*content, error) {
 	c := &content{snapshot: s}
 	if time, err := profile.CPUTime(s); err != nil {
 		return nil, err
@@ -49,6 +71,7 @@ func newContent(s *wpp.Snapshot) (*content, error) {
 	if c.flat, err = report.NewFlatJSON(s, flat, 0); err != nil {
 		return nil, err
 	}
+	c.next = report.Next(s, flat, "", selected)
 	q := query.DefaultHotQuery()
 	q.Top = mostSubpaths
 	hot, err := query.Hot(s, q)
@@ -64,9 +87,9 @@ func hottestOf(r *report.RoutineJSON) string {
 	switch {
 	case r.Hottest != nil && r.Cost != nil && *r.Cost > 0:
 		return fmt.Sprintf("#%d %.0f%% %s", r.Hottest.Path,
-			100*query.Share(r.HottestCost, *r.Cost), r.Hottest.Where())
+			100*query.Share(r.HottestCost, *r.Cost), r.Hottest.Place())
 	case r.Hottest != nil:
-		return fmt.Sprintf("#%d %s", r.Hottest.Path, r.Hottest.Where())
+		return fmt.Sprintf("#%d %s", r.Hottest.Path, r.Hottest.Place())
 	case r.Traced:
 		return "-"
 	}

@@ -9,8 +9,8 @@
 // calls Start calls Main first in main.
 //
 // An update is taken between two windows of the recording where there are any; a snapshot of it is
-// copied on the recording's goroutine, and coded and sent on another. Where a recording is so large
-// that this takes long, snapshots come less often than once a second, so that copying takes at most
-// a hundredth of the recording's time and coding a tenth; figures of the recording still come every
-// second.
+// copied on the recording's goroutine, and packed and sent on another. Where a recording is so
+// large that this takes long, snapshots come less often than once a second, so that copying takes
+// at most a hundredth of the recording's time and packing a tenth; figures of the recording still
+// come every second.
 package top

@@ -22,22 +22,17 @@ func ExampleStart() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, end := context.WithCancel(context.Background())
-	go func() {
-		<-viewer.Gone()
-		end()
-	}()
-	options := record.Options{Process: p, Output: os.TempDir() + "/top.wpp", Unwritten: true,
-		Overhead: 0.05}
-	result, err := record.Run(ctx, options, func(e record.Event) {
-		if progress, is := e.(record.Progress); is {
-			viewer.Progress(progress)
+	messages := log.New(viewer.Messages(os.Stderr), "", 0)
+	options := record.Options{Process: p, Unwritten: true, Overhead: 0.05}
+	result, err := viewer.Record(context.Background(), options, func(e record.Event) {
+		if _, is := e.(record.WindowsBegin); is {
+			messages.Print("it is traced in windows from here on")
 		}
 	})
-	if err != nil {
-		log.Fatal(err)
+	if err := viewer.End(result, nil, os.Stderr); err != nil {
+		log.Print(err)
 	}
-	if err := viewer.End(result.Snapshot, os.Stderr); err != nil {
+	if err != nil {
 		log.Fatal(err)
 	}
 }

@@ -26,15 +26,14 @@ const lineWidth = 100
 func printLines(to io.Writer, o *Opening, updates *gob.Decoder) error {
 	out := bufio.NewWriter(to)
 	var shown *content
+	asking := asker{selected: o.Selected}
 	for {
 		u, more, err := next(updates)
 		if err != nil || !more {
 			return err
 		}
-		if u.Snapshot != nil {
-			if shown, err = readContent(u.Snapshot); err != nil {
-				return err
-			}
+		if c := asking.ask(&u); c != nil {
+			shown = c
 		}
 		writeLines(out, o, &u, shown)
 		if err := out.Flush(); err != nil {
@@ -70,6 +69,9 @@ func writeLines(out *bufio.Writer, o *Opening, u *update, c *content) {
 		line("subpath", "%6s  %s times  %s", percent(p.Share), short(&p.Count),
 			nameOf(p, lineWidth-numbers))
 	}
+	for _, text := range c.next {
+		line("next", "%s", text)
+	}
 }
 
 // progress is how far a recording has come.
@@ -83,7 +85,7 @@ func progress(s *status) []string {
 // costs are what a recording loses and takes.
 func costs(o *Opening, s *status) []string {
 	list := []string{"lost " + text.Count(s.Lost, "event")}
-	if s.Windows == 0 {
+	if o.Budget == 0 {
 		if s.SlowDown != "" {
 			list = append(list, "slow-down "+s.SlowDown)
 		}

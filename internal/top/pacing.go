@@ -17,7 +17,7 @@ type pacing struct {
 // The most that snapshots take of a CPU: of the recording's goroutine, and of another.
 const (
 	copyingShare = 0.01
-	codingShare  = 0.1
+	packingShare = 0.1
 )
 
 func (p *pacing) isDue(now time.Time) bool { return !now.Before(p.next) }
@@ -42,7 +42,7 @@ func (p *pacing) isSnapshotDue(now time.Time) bool { return !p.over && !now.Befo
 func (p *pacing) end(s sent, interval time.Duration) {
 	if s.took > 0 {
 		pause := max(time.Duration(float64(p.copied)/copyingShare),
-			time.Duration(float64(s.took)/codingShare))
+			time.Duration(float64(s.took)/packingShare))
 		if p.snapshot = p.began.Add(pause); pause < interval {
 			p.snapshot = time.Time{}
 		}

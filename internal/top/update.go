@@ -13,6 +13,7 @@ type Opening struct {
 	Interval time.Duration // between two updates
 	Budget   float64       // what tracing may take of the process's own CPU time; 0: no limit
 	MaxStall time.Duration // that a window may hold the process up for
+	Selected bool          // routines were selected by name
 }
 
 // An update is what the viewer is sent.
@@ -20,7 +21,8 @@ type update struct {
 	Opening  *Opening // of the first one alone
 	Status   status
 	Messages []string // lines that were printed since the last update
-	Snapshot []byte   // as a file; nil: that of the last update still holds
+	Snapshot *packed  // nil: that of the last update still holds
+	Last     bool     // the recording is over
 	Trouble  string   // why there is no snapshot; "": nothing is amiss
 }
 
@@ -31,9 +33,9 @@ type status struct {
 	Windows  uint64 // 0: all is traced
 	Paths    uint64
 	Lost     uint64        // events
-	Overhead float64       // with windows: what tracing has taken of the process's own CPU time
+	Overhead float64       // with a budget: what tracing has taken of the process's own CPU time
 	HeldUp   time.Duration // with windows: the longest that one has held the process up, at most
-	SlowDown string        // without: what is known of it
+	SlowDown string        // while all is traced: what is known of it
 }
 
 func statusOf(s record.Status) status {

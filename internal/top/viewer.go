@@ -1,27 +1,23 @@
 package top
 
 import (
-	"bytes"
+	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/compress/wpp/format"
 	"wpptrace/internal/record"
 )
 
-// A Viewer is our side of the process that shows a recording. Progress and End are called by the
-// goroutine of the recording; Write may be by any.
+// A Viewer is our side of the process that shows a recording. It belongs to one goroutine.
 type Viewer struct {
 	cmd      *exec.Cmd
 	pipe     *os.File
@@ -33,10 +29,7 @@ type Viewer struct {
 	gone     chan struct{}
 	ended    error // then
 	restore  func()
-
-	mu       sync.Mutex // of what follows
-	messages []string   // that were not sent
-	later    bytes.Buffer
+	messages messages
 }
 
 // A sent is that an update was sent, and what that took.
@@ -75,8 +68,42 @@ func Start(o Opening, in *os.File, out io.Writer) (*Viewer, error) {
 	return v, nil
 }
 
-// IsScreen reports whether a terminal is taken by the viewer.
-func (v *Viewer) IsScreen() bool { return v.cmd.Stdin != nil }
+// isScreen reports whether a terminal is taken by the viewer.
+func (v *Viewer) isScreen() bool { return v.cmd.Stdin != nil }
+
+// Record records, as record.Run does, and has it shown, until the viewer ends, too. handle gets
+// what is left to print: Progress is not among it, nor Began where nothing is written.
+func (v *Viewer) Record(ctx context.Context, o record.Options,
+	handle func(record.Event)) (*record.Result, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		<-v.gone
+		end()
+	}()
+	return record.Run(ctx, o, func(e record.Event) {
+		switch e := e.(type) {
+		case record.Progress:
+			v.progress(e)
+			return
+		case record.Began:
+			if o.Unwritten {
+				return
+			}
+		}
+		handle(e)
+		v.prepared()
+	})
+}
+
+// Messages is where to print while the viewer is there, any goroutine: on its screen, and when the
+// terminal is free again on errs; without a screen on errs at once.
+func (v *Viewer) Messages(errs io.Writer) io.Writer {
+	if v.isScreen() {
+		return &v.messages
+	}
+	return errs
+}
 
 // restorer returns what puts a terminal back that a viewer has left which was killed.
 func restorer(in, out *os.File) func() {
@@ -85,29 +112,17 @@ func restorer(in, out *os.File) func() {
 		return func() {}
 	}
 	return func() {
-		const leave = "\x1b[?1049l\x1b[?25h\x1b[0m" // the other screen; the cursor; colors
-		_, _ = io.WriteString(out, leave)
+		const (
+			keys  = "\x1b[<u\x1b[>4m\x1b[?2004l"  // how they are sent, and what is pasted
+			leave = "\x1b[?1049l\x1b[?25h\x1b[0m" // the other screen; the cursor; colors
+		)
+		_, _ = io.WriteString(out, keys+leave)
 		_ = term.Restore(int(in.Fd()), state)
 	}
 }
 
-// Gone is closed when the viewer has come to its end: its user has had enough.
-func (v *Viewer) Gone() <-chan struct{} { return v.gone }
-
-// Write has the viewer's screen show a message, and prints it on the terminal when that is free
-// again. It is for what else would be printed meanwhile.
-func (v *Viewer) Write(message []byte) (int, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for line := range strings.Lines(string(message)) {
-		v.messages = append(v.messages, strings.TrimSpace(line))
-	}
-	v.later.Write(message)
-	return len(message), nil
-}
-
-// Progress sends an update if one is due.
-func (v *Viewer) Progress(e record.Progress) {
+// progress sends an update if one is due.
+func (v *Viewer) progress(e record.Progress) {
 	now := time.Now()
 	if !v.pacing.isDue(now) || !v.isIdle() {
 		return
@@ -128,10 +143,10 @@ func (v *Viewer) Progress(e record.Progress) {
 	go func() { v.sending <- v.send(u, complete) }()
 }
 
-// Prepared sends what was printed while the recording is prepared, and later, if no update is being
+// prepared sends what was printed while the recording is prepared, and later, if no update is being
 // sent.
-func (v *Viewer) Prepared() {
-	if v.IsScreen() && v.isIdle() {
+func (v *Viewer) prepared() {
+	if v.isScreen() && v.isIdle() {
 		v.sending = make(chan sent, 1)
 		go func() { v.sending <- v.send(&update{}, nil) }()
 	}
@@ -155,11 +170,13 @@ func (v *Viewer) isIdle() bool {
 // send sends an update with a snapshot; complete may be nil: there is none.
 func (v *Viewer) send(u *update, complete func() (*wpp.Snapshot, error)) (s sent) {
 	began := time.Now()
-	v.mu.Lock()
-	u.Messages, v.messages = v.messages, nil
-	v.mu.Unlock()
+	u.Messages = v.messages.take()
 	if complete != nil {
-		if u.Snapshot, s.err = encode(complete); s.err != nil {
+		var snapshot *wpp.Snapshot
+		if snapshot, s.err = complete(); s.err == nil {
+			u.Snapshot, s.err = pack(snapshot)
+		}
+		if s.err != nil {
 			u.Trouble = s.err.Error()
 		}
 		s.took = time.Since(began)
@@ -168,55 +185,34 @@ func (v *Viewer) send(u *update, complete func() (*wpp.Snapshot, error)) (s sent
 	return s
 }
 
-// mostSnapshot bounds a snapshot that is shown, in bytes: two processes have it in memory.
-const mostSnapshot = 32 << 20
-
-var errTooLarge = fmt.Errorf("the recording has more than %d MB: what is shown is of before",
-	mostSnapshot>>20)
-
-// encode makes the file of a snapshot.
-func encode(complete func() (*wpp.Snapshot, error)) ([]byte, error) {
-	s, err := complete()
-	if err != nil {
-		return nil, err
-	}
-	var to bounded
-	if err := format.Write(&to, s); err != nil {
-		return nil, err
-	}
-	return to.Bytes(), nil
-}
-
-// bounded is a buffer for a snapshot that is not too large.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > mostSnapshot {
-		return 0, errTooLarge
-	}
-	return b.Buffer.Write(p)
-}
-
-// End sends the last update, of a recording that is over or that has not begun, waits for the
-// viewer's end, and prints on errs what could not be printed meanwhile.
-func (v *Viewer) End(last *wpp.Snapshot, errs io.Writer) error {
+// End shows how a recording came out, which is over or, with nil, has not begun, waits for the
+// viewer's end, and prints on errs what could not be printed meanwhile. A viewer may not end as long
+// as nobody reads what it prints: when further is closed, it is killed.
+func (v *Viewer) End(last *record.Result, further <-chan struct{}, errs io.Writer) error {
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-further:
+			_ = v.cmd.Process.Kill() // which ends what is being sent, too
+		case <-stop:
+		}
+	}()
 	if v.sending != nil {
 		<-v.sending
 	}
-	if last != nil && !v.IsScreen() {
-		v.last.end(last)
-		v.send(&update{Status: v.last}, func() (*wpp.Snapshot, error) { return last, nil })
+	if last != nil && !v.isScreen() {
+		v.last.end(last.Snapshot)
+		v.send(&update{Status: v.last, Last: true},
+			func() (*wpp.Snapshot, error) { return last.Snapshot, nil })
 	}
 	err := v.pipe.Close()
 	<-v.gone
 	if exit := (*exec.ExitError)(nil); errors.As(v.ended, &exit) {
 		v.restore()
-		if !exit.Sys().(unix.WaitStatus).Signaled() { // else somebody has meant it
+		if !exit.Sys().(syscall.WaitStatus).Signaled() { // else somebody has meant it
 			err = errors.Join(err, fmt.Errorf("show the recording: %w", v.ended))
 		}
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	_, writeErr := v.later.WriteTo(errs)
-	return errors.Join(err, writeErr)
+	return errors.Join(err, v.messages.printOn(errs))
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query"
 	"wpptrace/query/profile"
 )
 
@@ -88,10 +89,9 @@ func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := entriesOf(flat)
-	scale := s.Figures.Scale()
-	if s.Figures.SampledMost > 0 {
-		scale = 1 / s.Figures.SampledMost // or more
+	scale := 1.0
+	if f := &s.Figures; f.IsSampled() {
+		scale = 1 / max(f.Sampled, f.SampledMost) // or more
 	}
 	paths := imagePaths(s, maps)
 	var list []counted
@@ -101,8 +101,11 @@ func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 			continue
 		}
 		routine := &s.Routines[r]
-		perSecond := float64(entries[r]) * scale / s.Figures.Duration.Seconds()
-		if entries[r] == 0 || perSecond > mostEntries {
+		entries := float64(flat.Routines[i].Calls) * scale
+		if all := flat.Routines[i].CallsInAll; all != nil {
+			entries = all.Value
+		}
+		if entries == 0 || entries/s.Figures.Duration.Seconds() > mostEntries {
 			continue
 		}
 		path := paths[routine.Image]
@@ -114,15 +117,6 @@ func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 		}
 	}
 	return list, nil
-}
-
-// entriesOf is how often each routine was seen entered.
-func entriesOf(flat *profile.FlatReport) map[int]uint64 {
-	entries := map[int]uint64{}
-	for _, x := range flat.Routines {
-		entries[x.Routine] = x.Calls
-	}
-	return entries
 }
 
 // cheapEntry is the address of the push that a routine begins with, if it does: no branch leads
@@ -257,45 +251,78 @@ func between(a, z entryCounts) map[int]float64 {
 type routineCount struct {
 	Routine   string  `json:"routine"`
 	Bpftrace  float64 `json:"bpftrace"`
-	Estimated float64 `json:"wpptrace"`
+	Estimated float64 `json:"wpptrace"` // 0: it is not known
+	Least     float64 `json:"least"`    // of the interval that is printed
+	Most      float64 `json:"most"`
 }
 
-// compareCounts compares bpftrace's counts with the estimates of a recording of so many answers:
-// worst is the largest factor that they differ by, 0 where there is none.
+// holds reports whether bpftrace's count is in the interval.
+func (x *routineCount) holds() bool { return x.Least <= x.Bpftrace && x.Bpftrace <= x.Most }
+
+// compareCounts compares bpftrace's counts with the estimates of a recording of so many answers, as
+// far as there are any.
 func compareCounts(s *wpp.Snapshot, before *wpp.Snapshot, chosen []counted, rates map[int]float64,
-	answers uint64) (list []routineCount, worst float64, err error) {
-	if answers == 0 || s.Figures.SampledMost > 0 { // no total is known
-		return nil, 0, nil
+	answers uint64) (list []routineCount, err error) {
+	if answers == 0 {
+		return nil, nil
 	}
 	flat, err := profile.Flat(s)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	entries := entriesOf(flat)
 	type place struct {
 		image string
 		entry uint64
 	}
-	seen := map[place]uint64{} // routines may have other numbers in another recording
-	for i, r := range s.Routines {
-		seen[place{s.Images[r.Image].Name, r.Entry}] = entries[i]
+	known := map[place]*query.Total{} // routines may have other numbers in another recording
+	for i := range flat.Routines {
+		x := &flat.Routines[i]
+		if x.Routine != profile.NoRoutine {
+			r := &s.Routines[x.Routine]
+			known[place{s.Images[r.Image].Name, r.Entry}] = calls(s, x)
+		}
 	}
 	for i, c := range chosen {
 		r := &before.Routines[c.routine]
-		n := float64(seen[place{before.Images[r.Image].Name, r.Entry}]) * s.Figures.Scale()
-		x := routineCount{r.Name, rates[i], n / float64(answers)}
-		list = append(list, x)
-		if low, high := min(x.Bpftrace, x.Estimated), max(x.Bpftrace, x.Estimated); low > 0 {
-			worst = max(worst, high/low)
-		} else if high > 0 {
-			worst = max(worst, neverSeen)
+		x := routineCount{Routine: r.Name, Bpftrace: rates[i]}
+		if t := known[place{before.Images[r.Image].Name, r.Entry}]; t != nil {
+			n := float64(answers)
+			x.Estimated, x.Least, x.Most = t.Value/n, t.Least/n, t.Most/n
 		}
+		list = append(list, x)
 	}
 	slices.SortStableFunc(list, func(a, b routineCount) int {
 		return cmp.Compare(b.Bpftrace, a.Bpftrace)
 	})
-	return list, worst, nil
+	return list, nil
 }
 
-// neverSeen stands for the factor between a count and none.
-const neverSeen = 1000
+// calls is how often a routine was called in all; nil: that is not known.
+func calls(s *wpp.Snapshot, x *profile.RoutineFigures) *query.Total {
+	if s.Figures.IsSampled() {
+		return x.CallsInAll
+	}
+	n := float64(x.Calls)
+	return &query.Total{Value: n, Least: n, Most: n}
+}
+
+// estimated are those of which there is an estimate.
+func estimated(list []routineCount) (known []routineCount) {
+	for _, x := range list {
+		if x.Estimated > 0 {
+			known = append(known, x)
+		}
+	}
+	return known
+}
+
+// held is how many intervals hold, and widest by which factor the widest of them is wide.
+func held(list []routineCount) (n int, widest float64) {
+	for _, x := range estimated(list) {
+		if x.holds() {
+			n++
+		}
+		widest = max(widest, ratio(x.Most, x.Least))
+	}
+	return n, widest
+}

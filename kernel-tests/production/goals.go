@@ -47,8 +47,15 @@ var goals = []goal{
 		atMost: 500},
 	{what: "shares beside perf's", unit: " points", of: func(r *run) float64 { return r.SharesOff },
 		is: func(r *run) bool { return r.Shares != nil }, atMost: 3, beside: "perf"},
-	{what: "counts beside bpftrace's", unit: " times as many or few",
-		of: func(r *run) float64 { return r.CountsOff },
+	{what: "of ten counts, bpftrace's is in the interval of", of: func(r *run) float64 {
+		n, _ := held(r.Counts)
+		return 10 * ratio(float64(n), float64(len(r.Counts)))
+	}, is: func(r *run) bool { return r.Counts != nil }, atLeast: 10, beside: "bpftrace"},
+	{what: "widest of these intervals", unit: " times as much at most as at least",
+		of: func(r *run) float64 {
+			_, widest := held(r.Counts)
+			return widest
+		},
 		is: func(r *run) bool { return r.Counts != nil }, atMost: 1.5, beside: "bpftrace"},
 	{what: "of the ten hottest subpaths found", of: func(r *run) float64 {
 		return 10 * ratio(float64(r.TopFound), float64(r.Top))

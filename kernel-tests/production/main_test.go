@@ -191,17 +191,22 @@ func TestTopFound(t *testing.T) {
 	}
 }
 
-// Counts are compared by answer, estimates scaled up; where no total is known, none is compared.
+// Counts are compared by answer. Of a recording in windows of which no total is known, none is.
 func TestCounts(t *testing.T) {
 	s, exe, base := snapshot(t)
+	s.Figures.Windows, s.Figures.Sampled = 0, 0
 	chosen := []counted{{0, exe, base}, {1, exe, base + 32}}
-	list, worst, err := compareCounts(s, s, chosen, map[int]float64{0: 1.5, 1: 2}, 4)
-	want := []routineCount{{"b", 2, 0.5}, {"a", 1.5, 1.5}} // (3 and 1) / 0.5 / 4
-	if err != nil || !reflect.DeepEqual(list, want) || worst != 4 {
-		t.Errorf("%+v, %v, %v", list, worst, err)
+	list, err := compareCounts(s, s, chosen, map[int]float64{0: 0.75, 1: 2}, 4)
+	want := []routineCount{{"b", 2, 0.25, 0.25, 0.25}, {"a", 0.75, 0.75, 0.75, 0.75}} // 3, 1 / 4
+	if err != nil || !reflect.DeepEqual(list, want) {
+		t.Errorf("%+v, %v", list, err)
 	}
-	s.Figures.Sampled, s.Figures.SampledMost = 0, 0.01
-	if list, _, err := compareCounts(s, s, chosen, nil, 4); list != nil || err != nil {
+	if n, widest := held(list); n != 1 || widest != 1 {
+		t.Errorf("%d hold, %v wide", n, widest)
+	}
+	s.Figures.Windows, s.Figures.Sampled, s.Figures.SampledMost = 1, 0.005, 0.01
+	list, err = compareCounts(s, s, chosen, nil, 4)
+	if n, _ := held(list); len(estimated(list)) != 0 || n != 0 || err != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

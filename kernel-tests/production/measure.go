@@ -52,9 +52,8 @@ type run struct {
 	// shares of routines, of the time in traced code, and by how many points they differ at most
 	Shares    []routineShare `json:"shares,omitempty"`
 	SharesOff float64        `json:"shares_off_points"`
-	// beside bpftrace: entries of routines, and by which factor they differ at most
-	Counts    []routineCount `json:"counts,omitempty"`
-	CountsOff float64        `json:"counts_off_factor"`
+	// beside bpftrace: entries of routines
+	Counts []routineCount `json:"counts,omitempty"`
 	// of a full trace: its ten hottest subpaths, and how many of them windows have found
 	Top        int      `json:"top"`
 	TopFound   int      `json:"top_found"`
@@ -291,15 +290,15 @@ func (b *bench) besideBpftrace(ctx context.Context, r *run, before *wpp.Snapshot
 		return err
 	}
 	_, answers, _ := t.recording()
-	r.Counts, r.CountsOff, err = compareCounts(t.snapshot, before, chosen, rates, answers)
-	if r.Counts == nil && err == nil {
+	r.Counts, err = compareCounts(t.snapshot, before, chosen, rates, answers)
+	if len(estimated(r.Counts)) == 0 && err == nil {
 		r.unmeasured(errNoTotals)
 	}
 	return err
 }
 
-var errNoTotals = errors.New("wpptrace does not know which share of the run it has seen: there are " +
-	"no totals to compare")
+var errNoTotals = errors.New("wpptrace does not know how often routines ran in all: there are no " +
+	"totals to compare")
 
 // unmeasured takes note of what could not be compared, if anything.
 func (r *run) unmeasured(err error) bool {

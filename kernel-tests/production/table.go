@@ -19,8 +19,9 @@ SAID: what tracing took, by wpptrace's account; CPU: how much more CPU time the 
 each answer. HELD, FREE: the longest gap between two answers of a connection, traced and untraced,
 and how long gaps of 10 ms or more were together. THROUGHPUT: by how much it changed, of the
 answers a second untraced. SHARES: by how many points the share of a routine differs from perf's at
-most. COUNTS: by which factor the entries of ten routines differ from bpftrace's at most. TOP: how
-many of the ten hottest subpaths of a full trace were found.
+most. COUNTS: of how many routines bpftrace's count of entries is in the interval that wpptrace
+prints, and by which factor the widest of these is wide. TOP: how many of the ten hottest subpaths
+of a full trace were found.
 
 `
 
@@ -54,9 +55,7 @@ func writeTable(w io.Writer, runs []*run) error {
 			comparison(with, "%.1f", func(r *run) (float64, bool) {
 				return r.SharesOff, r.Shares != nil
 			}),
-			comparison(with, "x%.2f", func(r *run) (float64, bool) {
-				return r.CountsOff, r.Counts != nil
-			}),
+			countsText(with),
 			topText(with),
 			exits(group.all()),
 		}, "\t")+"\t")
@@ -120,6 +119,17 @@ func comparison(runs []*run, format string, of func(*run) (float64, bool)) strin
 	return "-"
 }
 
+// countsText says how many intervals of counts hold, and how wide they are.
+func countsText(runs []*run) string {
+	for _, r := range runs {
+		if r.Counts != nil {
+			n, widest := held(r.Counts)
+			return fmt.Sprintf("%d/%d,x%.2f", n, len(r.Counts), widest)
+		}
+	}
+	return "-"
+}
+
 // topText says how many of the hottest subpaths of a full trace were found.
 func topText(runs []*run) string {
 	for _, r := range runs {
@@ -176,8 +186,8 @@ func writeDetails(w io.Writer, runs []*run) error {
 				100*x.Estimated)
 		}
 		for _, x := range r.Counts {
-			fmt.Fprintf(&b, "  %-40.40s  entered for each answer: bpftrace %.3g, wpptrace %.3g\n",
-				x.Routine, x.Bpftrace, x.Estimated)
+			fmt.Fprintf(&b, "  %-40.40s  entered for each answer: bpftrace %.3g, wpptrace %.3g "+
+				"(%.3g-%.3g)\n", x.Routine, x.Bpftrace, x.Estimated, x.Least, x.Most)
 		}
 		for _, m := range r.Unmeasured {
 			fmt.Fprintf(&b, "  not measured: %s\n", m)

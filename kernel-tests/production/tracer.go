@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/query"
 )
 
 // A stamped line is one that wpptrace has printed, and when.
@@ -88,7 +88,8 @@ func trace(ctx context.Context, o *options, flags []string, pid int, dir string,
 	t.exit = cmd.ProcessState.ExitCode()
 	if info, err := os.Stat(out); err == nil {
 		t.bytes = info.Size()
-		if t.snapshot, err = store.ReadFile(out, samples.Kind); err != nil {
+		t.snapshot, err = store.ReadFile(out, query.Sections()...)
+		if err != nil {
 			return nil, err
 		}
 	}

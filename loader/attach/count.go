@@ -7,19 +7,20 @@ import (
 	"slices"
 )
 
-// Count counts the hits of some sites, given by their indices in the plan, while wait runs and no
-// hot probes stand. Those that are not cold stand meanwhile. None of the hits is reported. Cost: a
-// few ms besides, that of SiteHits, and what the probes take that go in and out.
-func (g Groups) Count(sites []int, wait func() error) (hits uint64, err error) {
+// Count counts the hits of each of some sites, given by their indices in the plan, while wait runs
+// and no hot probes stand. Those that are not cold stand meanwhile; before wait, settle runs while
+// they do. None of the hits is reported.
+// Cost: a few ms besides, that of SiteHits, and what the probes take that go in and out.
+func (g Groups) Count(sites []int, settle, wait func() error) (hits []uint64, err error) {
 	s := g.session
 	list := s.images.stray(sites)
 	err = s.images.check(list, (*mapped).untouched)
 	if err == nil {
-		hits, err = g.countAt(list, sites, wait)
+		hits, err = g.countAt(list, sites, settle, wait)
 	}
 	if err != nil {
 		err = cmp.Or(s.changed(s.images.executable().file), err)
-		return 0, fmt.Errorf("count hits in process %d (%s): %w", s.process.PID, s.process.Name,
+		return nil, fmt.Errorf("count hits in process %d (%s): %w", s.process.PID, s.process.Name,
 			err)
 	}
 	return hits, nil
@@ -41,28 +42,32 @@ func (x *images) stray(sites []int) (list []place) {
 	return list
 }
 
-func (g Groups) countAt(list []place, sites []int, wait func() error) (hits uint64, err error) {
+func (g Groups) countAt(list []place, sites []int, settle, wait func() error) (hits []uint64,
+	err error) {
 	s := g.session
-	defer func() { err = errors.Join(err, s.images.takeOut(list)) }()
+	defer func() { err = errors.Join(err, s.prime(list), s.images.takeOut(list)) }()
 	if err := s.images.put(list, s.guard); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := s.images.check(list, (*mapped).standing); err != nil {
-		return 0, err
+		return nil, err
+	}
+	if err := settle(); err != nil {
+		return nil, err
 	}
 	before, err := s.Counters().SiteHits(len(s.images.plan.Sites))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := wait(); err != nil {
-		return 0, err
+		return nil, err
 	}
 	after, err := s.Counters().SiteHits(len(s.images.plan.Sites))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, i := range sites {
-		hits += after[i] - before[i]
+		hits = append(hits, after[i]-before[i])
 	}
 	return hits, nil
 }

@@ -22,31 +22,33 @@ func TestCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Release()
+	settle := func() error { return nil }
 	wait := func() error { return s.use(20 * time.Millisecond) }
 	probes := s.session.images.plan.Sites
 	sites := make([]int, len(probes))
 	for i := range sites {
 		sites[i] = i
 	}
-	hits, err := s.session.Groups().Count(sites, wait)
-	if err != nil || hits == 0 {
-		t.Fatalf("%d hits, %v", hits, err)
+	hits, err := s.session.Groups().Count(sites, settle, wait)
+	if err != nil || len(hits) != len(sites) || slices.Max(hits) == 0 {
+		t.Fatalf("hits %d, %v", hits, err)
 	}
 	if err := checkText(s.Process, s.session.images.executable().image); err != nil {
 		t.Error(err)
 	}
-	if hits, err := s.session.Groups().Count(sites[:1], wait); hits != 0 || err != nil {
+	hits, err = s.session.Groups().Count(sites[:1], settle, wait)
+	if err != nil || len(hits) != 1 || hits[0] != 0 {
 		// where the program begins
-		t.Errorf("%d hits where it does not come to, %v", hits, err)
+		t.Errorf("hits %d where it does not come to, %v", hits, err)
 	}
 	far := slices.IndexFunc(probes, func(s plan.Site) bool { return s.Addr-probes[0].Addr > 4096 })
 	if _, err := s.session.Groups().Count([]int{0, far - 1, far, len(sites) - 1},
-		wait); err != nil {
+		settle, wait); err != nil {
 		t.Error(err)
 	}
 	trouble := errors.New("trouble")
-	if _, err := s.session.Groups().Count(sites, func() error { return trouble }); !errors.Is(err,
-		trouble) {
+	fails := func() error { return trouble }
+	if _, err := s.session.Groups().Count(sites, settle, fails); !errors.Is(err, trouble) {
 		t.Errorf("error %v", err)
 	}
 	if err := checkText(s.Process, s.session.images.executable().image); err != nil {
@@ -59,7 +61,7 @@ func TestCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.Done()
-	if _, err := s.session.Groups().Count(sites, wait); !errors.Is(err, target.ErrGone) {
+	if _, err := s.session.Groups().Count(sites, settle, wait); !errors.Is(err, target.ErrGone) {
 		t.Errorf("of a process that has ended: %v", err)
 	}
 }

@@ -61,33 +61,37 @@ func (s *Session) Groups() Groups { return Groups{s} }
 // Changes are those of probes so far.
 func (g Groups) Changes() Changes { return g.session.images.changes }
 
-// PlaceCold puts the probes of some sites in, given by their indices in the plan, which ascend.
-// They stay when Pause takes the others out, and count their hits then (Counters.SiteHits). exe is
-// as of Attach. Call it while the others are out. Whatever fails, none of them stays.
-// Cost: some 10 us of the process's time a probe, far more while some are hit often.
-func (g Groups) PlaceCold(exe *os.File, sites []int) (*Cold, error) {
+// PlaceCold puts the probes of some groups of sites in, which come out one by one. Sites are given
+// by their indices in the plan, which ascend in each group. They stay when Pause takes the others
+// out, and count their hits then (Counters.SiteHits). exe is as of Attach. Call it while the others
+// are out. Whatever fails, none of them stays.
+// Cost: some 3 us of the process's time a probe, far more while some are hit often.
+func (g Groups) PlaceCold(exe *os.File, groups ...[]int) (list []*Cold, err error) {
 	s := g.session
 	defer guard.RaisePriority()()
-	c := s.images.newCold(sites)
-	err := s.ready(exe)
-	if err == nil {
-		err = s.images.placeCold(c, s.guard)
+	var places []place
+	for _, sites := range groups {
+		c := s.images.newCold(sites)
+		list, places = append(list, c), append(places, c.places...)
+	}
+	if err = s.ready(exe); err == nil {
+		err = s.images.placeCold(places, s.guard)
 	}
 	if err = s.whyFailed(exe, err); err != nil {
 		return nil, fmt.Errorf("put cold probes into process %d (%s): %w", s.process.PID,
-			s.process.Name, errors.Join(err, g.RemoveCold(c)))
+			s.process.Name, errors.Join(err, g.RemoveCold(list...)))
 	}
-	return c, nil
+	return list, nil
 }
 
-func (x *images) placeCold(c *Cold, by *guard.Guard) error {
-	if err := x.check(c.places, (*mapped).untouched); err != nil {
+func (x *images) placeCold(list []place, by *guard.Guard) error {
+	if err := x.check(list, (*mapped).untouched); err != nil {
 		return err
 	}
-	if err := x.put(c.places, by); err != nil {
+	if err := x.put(list, by); err != nil {
 		return err
 	}
-	return x.check(c.places, (*mapped).standing)
+	return x.check(list, (*mapped).standing)
 }
 
 // RemoveCold takes probes of PlaceCold out: they go in and out with the others from now on. Cost:
@@ -98,7 +102,8 @@ func (g Groups) RemoveCold(list ...*Cold) error {
 	for _, c := range list {
 		places = append(places, c.places...)
 	}
-	err := g.session.images.takeOut(places)
+	err := g.session.prime(places)
+	err = errors.Join(err, g.session.images.takeOut(places))
 	for _, at := range places {
 		at.mapped.cold = slices.DeleteFunc(at.mapped.cold,
 			func(g *group) bool { return g == at.group })
@@ -157,6 +162,18 @@ func (x *images) prime(by *guard.Guard) error {
 	}
 	if err := by.Prime(x.mechanism, staysPrimed); err != nil {
 		return fmt.Errorf("have probes change at once: %w", probeError(err))
+	}
+	return nil
+}
+
+// prime has the probes of some places come out at once. While it waits for that they are hit as
+// before.
+func (s *Session) prime(list []place) error {
+	if len(list) == 0 || s.guard == nil || s.GuardDead() {
+		return nil
+	}
+	if err := s.images.prime(s.guard); err != nil && !errors.Is(err, guard.ErrGone) {
+		return err
 	}
 	return nil
 }

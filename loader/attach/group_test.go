@@ -21,7 +21,8 @@ func TestColdProbesStay(t *testing.T) {
 	for i := 0; i < sites; i += 2 {
 		cold = append(cold, i)
 	}
-	c, err := s.session.Groups().PlaceCold(s.exe, cold)
+	half := len(cold) / 2
+	list, err := s.session.Groups().PlaceCold(s.exe, cold[:half], cold[half:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,11 @@ func TestColdProbesStay(t *testing.T) {
 			t.Errorf("site %d, which is hot, has %d hits that were not reported", i, n)
 		}
 	}
-	if err := s.session.Groups().RemoveCold(c); err != nil {
+	if err := s.session.Groups().RemoveCold(list[0]); err != nil {
+		t.Fatal(err)
+	}
+	stand(len(cold) - half)
+	if err := s.session.Groups().RemoveCold(list[1:]...); err != nil {
 		t.Fatal(err)
 	}
 	stand(0)

@@ -113,6 +113,15 @@ func (s *Session) attach(exe *os.File) error {
 	return s.images.check(list, (*mapped).standing)
 }
 
+// Ready makes all ready for probes, and puts none in: what keeps them out is found now. Attach does
+// so as well. exe is as of Attach.
+func (s *Session) Ready(exe *os.File) error {
+	if err := s.whyFailed(exe, s.ready(exe)); err != nil {
+		return fmt.Errorf("attach to process %d (%s): %w", s.process.PID, s.process.Name, err)
+	}
+	return nil
+}
+
 // ready makes all ready for probes: the links that follow the threads, unless they stand since the
 // last time.
 func (s *Session) ready(exe *os.File) error {
@@ -282,11 +291,7 @@ func (s *Session) takeOut(list []place) error {
 		return nil
 	}
 	defer guard.RaisePriority()()
-	if !s.GuardDead() && len(list) > 0 { // while those that stand report
-		if err := s.images.prime(s.guard); err != nil && !errors.Is(err, guard.ErrGone) {
-			return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
-		}
-	}
+	notPrimed := s.prime(list)
 	// Probes go one after the other: what the rest of them would report has no meaning.
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)
@@ -304,7 +309,7 @@ func (s *Session) takeOut(list []place) error {
 		// have taken out all.
 		err = errors.Join(err, s.stops.resume())
 	}
-	if err = errors.Join(err, s.images.takeOut(list)); err != nil {
+	if err = errors.Join(err, notPrimed, s.images.takeOut(list)); err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
 	return nil

@@ -94,6 +94,9 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 	case len(q.Remove) > 0:
 		err = s.remove(q.Remove...)
 	case q.Confine != nil:
+		if s.primer != nil { // each thread is sent a signal, and answers it
+			s.primer.Rest()
+		}
 		err = privilege.Keep(q.Confine.Keep...)
 	default:
 		closeAll(fds)

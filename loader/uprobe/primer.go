@@ -19,7 +19,7 @@ import (
 // processes, that fork takes too, and cheaply, as long as nobody changes any: the first change
 // after a while waits for an RCU grace period, some 8 to 20 ms, and longer on a busy machine.
 // Others that follow within some 10 ms do not. So a Primer changes a probe where no process runs,
-// before those change that a process is not to be held up by. It may be used by several goroutines.
+// before those change that a process is not to be held up by. One goroutine uses it at a time.
 type Primer struct {
 	mechanism Mechanism
 	program   *ebpf.Program
@@ -28,7 +28,6 @@ type Primer struct {
 	mu      sync.Mutex
 	until   time.Time // that the kernel is kept so
 	keeping bool
-	closed  bool
 	over    sync.WaitGroup // of what goes on in the background
 }
 
@@ -86,7 +85,7 @@ func (p *Primer) Prime(stay time.Duration) error {
 	if until := time.Now().Add(stay); until.After(p.until) {
 		p.until = until
 	}
-	if !p.keeping && !p.closed {
+	if !p.keeping {
 		p.keeping = true
 		p.over.Go(p.keep)
 	}
@@ -109,7 +108,7 @@ func (p *Primer) keep() {
 func (p *Primer) isNeeded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.keeping = !p.closed && time.Now().Before(p.until)
+	p.keeping = time.Now().Before(p.until)
 	return p.keeping
 }
 
@@ -124,12 +123,18 @@ func (p *Primer) change() error {
 	return nil
 }
 
-// Close ends what goes on in the background, and frees everything.
-func (p *Primer) Close() error {
+// Rest ends what goes on in the background: threads that wait for the kernel there are deaf to
+// signals. It takes a few grace periods.
+func (p *Primer) Rest() {
 	p.mu.Lock()
-	p.closed = true
+	p.until = time.Time{}
 	p.mu.Unlock()
 	p.over.Wait()
+}
+
+// Close is Rest, and frees everything.
+func (p *Primer) Close() error {
+	p.Rest()
 	var err error
 	if p.program != nil {
 		err = p.program.Close()

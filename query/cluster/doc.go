@@ -17,6 +17,10 @@
 // those that it selects below a bound (Benjamini and Hochberg, Controlling the False Discovery
 // Rate, Journal of the Royal Statistical Society B 57, 1995).
 //
+// A Factor is a ratio of two sums, by which a number is multiplied to estimate another: of what
+// windows have seen and of how often some of it ran between them, how often it ran in all. Its
+// errors are those of the logarithm, so that factors are multiplied.
+//
 // An interval is about the run that the windows are of: how much another run of the same program
 // would differ is not in it. It supposes that windows open regardless of what the program does, and
 // that one has little to do with the next.

@@ -23,6 +23,9 @@ type RoutineFigures struct {
 	HottestCost  uint64
 	HottestCount uint64
 	Samples      uint64 // of the CPU time, that are in it
+	// calls and paths in the whole run, of which windows were recorded; nil: that is not known, or
+	// all of it was recorded, or threads were asked for
+	CallsInAll, PathsInAll *query.Total
 }
 
 // A FlatReport is a flat profile: what ran, by routine.
@@ -31,6 +34,9 @@ type FlatReport struct {
 	Threads int
 	Paths   uint64 // executions of paths in these threads
 	Total   uint64 // the cost of them
+	// the cost of all that ran in the whole run, of which windows were recorded; nil: that is not
+	// known, or all of it was recorded, or threads were asked for
+	InAll   *query.Total
 	Samples uint64 // of the CPU time, in all code; 0: there are none, or threads were asked for
 	// those that ran or have samples, traced or not: by falling samples, where there are any, then
 	// by falling cost
@@ -44,7 +50,8 @@ func (r *FlatReport) Time(x *RoutineFigures) samples.Share {
 
 // Flat sums up by routine what ran in the threads with these ids, or in all. Costs are
 // instructions, or executions where the snapshot does not say what paths consist of. They are
-// counted, and not estimated: of a recording in windows they are those of the windows. Samples are
+// counted: of a recording in windows they are those of the windows, beside which stands what is
+// known of the whole run. Samples are
 // of all threads and all the time; those that are damaged are left out. It takes time and memory
 // linear in the grammars and the alphabet. It fails where the snapshot has no such thread.
 func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
@@ -78,6 +85,16 @@ func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
 			}
 			r.Routines = append(r.Routines,
 				RoutineFigures{Routine: NoRoutine, Time: t, Samples: t.Share.Samples})
+		}
+	}
+	if len(tids) == 0 {
+		whole, err := query.NewWhole(s)
+		if err != nil {
+			return nil, err
+		}
+		r.InAll = whole.Cost()
+		for _, x := range of {
+			x.CallsInAll, x.PathsInAll = whole.Calls(s, x.Routine), whole.Paths(x.Routine)
 		}
 	}
 	for _, x := range of {

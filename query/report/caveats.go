@@ -46,13 +46,20 @@ func Caveats(s *wpp.Snapshot, texts ...string) (list []string) {
 	return list
 }
 
-// SampledText is the share of the program's own CPU time that was traced, in per cent, or what it
-// is at most.
+// SampledText is the interval that the share of the program's own CPU time is in that was traced,
+// in per cent, or what it is at most. Old recordings have no interval.
 func SampledText(f *wpp.Figures) string {
-	if f.SampledMost > 0 {
+	switch {
+	case f.SampledMost == 0:
+		return fmt.Sprintf("some %.3g%%", 100*f.Sampled)
+	case f.SampledLeast == 0:
 		return fmt.Sprintf("at most %.3g%%", 100*f.SampledMost)
 	}
-	return fmt.Sprintf("%.3g%%", 100*f.Sampled)
+	least, most := fmt.Sprintf("%.2g", 100*f.SampledLeast), fmt.Sprintf("%.2g", 100*f.SampledMost)
+	if least == most {
+		return most + "%"
+	}
+	return fmt.Sprintf("%s-%s%%", least, most)
 }
 
 func were(n uint64, what string) string {

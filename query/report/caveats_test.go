@@ -32,12 +32,15 @@ func TestCaveats(t *testing.T) {
 		{nil, wpp.Figures{Lost: 1, Gaps: 1}, []string{"1 event was lost, in 1 place: this is " +
 			"about what was recorded"}},
 		{[]string{"main"}, wpp.Figures{Lost: 70, Gaps: 2, Windows: 3, Sampled: 0.00123}, []string{
-			"recorded is 0.123% of the program's own CPU time, in 3 windows: this is about these " +
-				"alone",
+			"recorded is some 0.123% of the program's own CPU time, in 3 windows: this is about " +
+				"these alone",
 			"70 events were lost, in 2 places: this is about what was recorded", mainLeftOut}},
 		{nil, wpp.Figures{Windows: 1, Sampled: 0.00123, SampledMost: 0.02}, []string{
 			"recorded is at most 2% of the program's own CPU time, in 1 window: this is about " +
 				"these alone"}},
+		{nil, wpp.Figures{Windows: 15, Sampled: 0.0123, SampledLeast: 0.011, SampledMost: 0.0141},
+			[]string{"recorded is 1.1-1.4% of the program's own CPU time, in 15 windows: this is " +
+				"about these alone"}},
 	} {
 		s.Figures = c.figures
 		if got := Caveats(s, c.names...); !slices.Equal(got, c.want) {

@@ -76,6 +76,21 @@ func WriteDisasm(w io.Writer, s *wpp.Snapshot, l *profile.Listing, code Code) er
 	return nil
 }
 
+// PathInstructions are the instructions that a path runs, in their order: ADDRESS INSTRUCTION. It
+// takes time linear in the routines and in the path.
+func PathInstructions(s *wpp.Snapshot, sym uint32, code Code) (list []string) {
+	d := newDisassembler(s, names.Of(s), s.Routines[s.Symbols[sym].Routine].Image, code)
+	for piece := range s.Pieces(sym) {
+		at := piece.Addr()
+		for k := piece.From; k < piece.To; k++ {
+			q := profile.Instruction{Addr: at, Len: int(piece.Block.Lengths[k])}
+			list = append(list, hex(at)+"  "+d.text(&q, TableColumns))
+			at += uint64(q.Len)
+		}
+	}
+	return list
+}
+
 // A disassembler prints instructions of an image.
 type disassembler struct {
 	code    Code

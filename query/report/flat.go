@@ -17,8 +17,9 @@ import (
 
 // WriteFlat writes up to top routines of a report, all where top is 0, as a table 100 columns wide:
 // a line for each. SHARE is that of the CPU time, with the interval that it is in, where there are
-// samples, else that of the cost. Calls and paths are those that were recorded: nothing is
-// estimated. The snapshot is the report's.
+// samples, else that of the cost. Calls and paths are those that were recorded; IN ALL
+// is the interval that the calls of the whole run are in, where windows were recorded. The snapshot
+// is the report's.
 func WriteFlat(w io.Writer, s *wpp.Snapshot, r *profile.FlatReport, top int) error {
 	out := bufio.NewWriter(w)
 	writeTime(out, s)
@@ -28,7 +29,7 @@ func WriteFlat(w io.Writer, s *wpp.Snapshot, r *profile.FlatReport, top int) err
 	if r.Metric != query.Executions {
 		total += " in " + text.Count(r.Paths, "path")
 	}
-	fmt.Fprintf(out, "Total: %s\n", total)
+	fmt.Fprintf(out, "Total: %s%s\n", total, inAll(s, r.InAll, r.Metric))
 	writeFlatTable(out, s, r, top)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write routines: %w", err)
@@ -67,28 +68,33 @@ func writeFlatTable(out *bufio.Writer, s *wpp.Snapshot, r *profile.FlatReport, t
 // A flatTable is routines as lines, with the widths of its columns.
 type flatTable struct {
 	report *profile.FlatReport
-	rows   [][4]string // calls, paths, routine, hottest path
+	rows   [][5]string // calls, in all, paths, routine, hottest path
 	shares []string
-	widths [4]int
+	widths [5]int
+	inAll  bool // there is a column of that
 }
 
 func newFlatTable(
 	s *wpp.Snapshot, r *profile.FlatReport, shown []profile.RoutineFigures,
 ) *flatTable {
-	t := &flatTable{report: r, widths: [4]int{len("CALLS"), len("PATHS"), len("ROUTINE"), 0}}
+	t := &flatTable{report: r, inAll: s.Figures.IsSampled(),
+		widths: [5]int{len("CALLS"), 0, len("PATHS"), len("ROUTINE"), 0}}
+	if t.inAll {
+		t.widths[1] = len("IN ALL")
+	}
 	labels := NewLabels(s)
 	for i := range shown {
 		x := &shown[i]
-		row := [4]string{"-", "-", nameOf(x, labels), "not traced"}
+		row := [5]string{"-", totalText(x.CallsInAll), "-", nameOf(x, labels), "not traced"}
 		if x.Routine == profile.NoRoutine {
-			row[3] = elsewhere(x.Time)
+			row[4] = elsewhere(x.Time)
 		} else if s.Routines[x.Routine].LeftOut == "" {
-			row[0], row[1] = strconv.FormatUint(x.Calls, 10), strconv.FormatUint(x.Paths, 10)
-			row[3] = "-"
+			row[0], row[2] = strconv.FormatUint(x.Calls, 10), strconv.FormatUint(x.Paths, 10)
+			row[4] = "-"
 		}
 		if x.Paths > 0 {
 			l := labels.Of(x.Hottest)
-			row[3] = fmt.Sprintf("#%d %.0f%% %s", l.Path, percent(hottestOf(x)), l.place())
+			row[4] = fmt.Sprintf("#%d %.0f%% %s", l.Path, percent(hottestOf(x)), l.Place())
 		}
 		t.rows, t.shares = append(t.rows, row), append(t.shares, t.share(x))
 		for k, text := range row {
@@ -96,9 +102,12 @@ func newFlatTable(
 		}
 	}
 	const gap = 2
-	room := TableColumns - len(t.shares[0]) - t.widths[0] - t.widths[1] - 4*gap
-	t.widths[2] = min(t.widths[2], max(room-t.widths[3], room/2))
-	t.widths[3] = min(t.widths[3], room-t.widths[2])
+	room := TableColumns - len(t.shares[0]) - t.widths[0] - t.widths[2] - 4*gap
+	if t.inAll {
+		room -= t.widths[1] + gap
+	}
+	t.widths[3] = min(t.widths[3], max(room-t.widths[4], room/2))
+	t.widths[4] = min(t.widths[4], room-t.widths[3])
 	return t
 }
 
@@ -142,36 +151,45 @@ func (t *flatTable) write(out *bufio.Writer) {
 		share = " SHARE     INTERVAL"
 	}
 	out.WriteByte('\n')
-	t.line(out, share, [4]string{"CALLS", "PATHS", "ROUTINE", "HOTTEST PATH"})
+	t.line(out, share, [5]string{"CALLS", "IN ALL", "PATHS", "ROUTINE", "HOTTEST PATH"})
 	for i, row := range t.rows {
-		row[2] = names.Shorten(row[2], t.widths[2])
-		row[3] = names.ShortenMiddle(row[3], t.widths[3])
+		row[3] = names.Shorten(row[3], t.widths[3])
+		row[4] = names.ShortenMiddle(row[4], t.widths[4])
 		t.line(out, t.shares[i], row)
 	}
 }
 
-func (t *flatTable) line(out *bufio.Writer, share string, row [4]string) {
-	line := fmt.Sprintf("%s  %*s  %*s  %s  %s", share, t.widths[0], row[0], t.widths[1], row[1],
-		pad(row[2], t.widths[2]), row[3])
+func (t *flatTable) line(out *bufio.Writer, share string, row [5]string) {
+	inAll := ""
+	if t.inAll {
+		inAll = fmt.Sprintf("%*s  ", t.widths[1], row[1])
+	}
+	line := fmt.Sprintf("%s  %*s  %s%*s  %s  %s", share, t.widths[0], row[0], inAll, t.widths[2],
+		row[2], pad(row[3], t.widths[3]), row[4])
 	out.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
 // FlatJSON is what hot --routines --json prints. Shares are fractions of 1; costs are in its
-// metric. Of a recording in windows, all but the samples is what ran in these.
+// metric. Of a recording in windows, all is what ran in these, but the samples and what is in all.
 type FlatJSON struct {
 	SchemaVersion int          `json:"schema_version"`
 	Metric        query.Metric `json:"metric"`  // what costs are counted in: instructions or count
 	Threads       int          `json:"threads"` // that were looked at
 	Paths         uint64       `json:"paths"`   // executions of paths
 	Total         uint64       `json:"total"`   // the cost of them
-	Samples       *uint64      `json:"samples"` // of the CPU time, in all code; null: there are none
-	Windows       uint64       `json:"windows"` // that were traced; 0: all the time was
+	// the cost of all that ran in the whole run, of which windows were recorded; null: not known,
+	// or all of it was
+	InAll   *TotalJSON `json:"total_in_all"`
+	Samples *uint64    `json:"samples"` // of the CPU time, in all code; null: there are none
+	Windows uint64     `json:"windows"` // that were traced; 0: all the time was
 	// the share of the program's own CPU time that was traced; null: not known, but at most
 	// sampled_most
-	Sampled     *float64      `json:"sampled"`
-	SampledMost *float64      `json:"sampled_most"` // null where sampled is known
-	Found       int           `json:"found"`        // routines, before --top cuts them down
-	Routines    []RoutineJSON `json:"routines"`     // by falling share
+	Sampled *float64 `json:"sampled"`
+	// what sampled is at least, 95 times of 100; null where sampled is, or is 1
+	SampledLeast *float64      `json:"sampled_least"`
+	SampledMost  *float64      `json:"sampled_most"` // what it is at most; null where it is 1
+	Found        int           `json:"found"`        // routines, before --top cuts them down
+	Routines     []RoutineJSON `json:"routines"`     // by falling share
 }
 
 // RoutineJSON is what ran of a routine, without those that it calls.
@@ -193,10 +211,13 @@ type RoutineJSON struct {
 	Samples *uint64  `json:"samples"` // that are in it; null: there are none at all
 	Traced  bool     `json:"traced"`  // else it is here for its samples
 	// activations whose beginning was recorded; null: it was not traced
-	Calls   *uint64 `json:"calls"`
-	Paths   *uint64 `json:"paths"`   // executions of paths; null: it was not traced
-	Cost    *uint64 `json:"cost"`    // of these; null: it was not traced
-	Hottest *Label  `json:"hottest"` // the path that cost most; null: none ran
+	Calls *uint64 `json:"calls"`
+	// calls in the whole run, of which windows were recorded; null: not known, or all of it was
+	CallsInAll *TotalJSON `json:"calls_in_all"`
+	PathsInAll *TotalJSON `json:"paths_in_all"` // paths in the whole run, likewise
+	Paths      *uint64    `json:"paths"`        // executions of paths; null: it was not traced
+	Cost       *uint64    `json:"cost"`         // of these; null: it was not traced
+	Hottest    *Label     `json:"hottest"`      // the path that cost most; null: none ran
 	// executions of that path; absent: none ran
 	HottestCount uint64 `json:"hottest_count,omitempty"`
 	HottestCost  uint64 `json:"hottest_cost,omitempty"` // of these; absent: 0
@@ -209,9 +230,10 @@ func NewFlatJSON(s *wpp.Snapshot, r *profile.FlatReport, top int) (*FlatJSON, er
 		return nil, err
 	}
 	labels := NewLabels(s)
-	object := &FlatJSON{SchemaVersion, r.Metric, r.Threads, r.Paths, r.Total, known(r.Samples, 0),
-		s.Figures.Windows, known(query.Sampled(&s.Figures), 0), known(s.Figures.SampledMost, 0),
-		len(r.Routines), []RoutineJSON{}}
+	f := &s.Figures
+	object := &FlatJSON{SchemaVersion, r.Metric, r.Threads, r.Paths, r.Total, totalJSON(r.InAll),
+		known(r.Samples, 0), f.Windows, known(query.Sampled(f), 0), known(f.SampledLeast, 0),
+		known(f.SampledMost, 0), len(r.Routines), []RoutineJSON{}}
 	for i := range r.Routines {
 		if top > 0 && i == top {
 			break
@@ -244,6 +266,7 @@ func routineJSON(s *wpp.Snapshot, labels *Labels, r *profile.FlatReport,
 	row.setTime(r, x)
 	if row.Traced {
 		row.Calls, row.Paths, row.Cost = &x.Calls, &x.Paths, &x.Cost
+		row.CallsInAll, row.PathsInAll = totalJSON(x.CallsInAll), totalJSON(x.PathsInAll)
 	}
 	if x.Paths > 0 {
 		row.Hottest, row.HottestCount, row.HottestCost = labels.Of(x.Hottest), x.HottestCount,

@@ -16,6 +16,7 @@ import (
 // inWindows is a snapshot as of a recording in windows.
 func inWindows(s *wpp.Snapshot) *wpp.Snapshot {
 	s.Figures.Windows, s.Figures.Sampled = 15, 0.0123
+	s.Figures.SampledLeast, s.Figures.SampledMost = 0.0112, 0.0139
 	return s
 }
 

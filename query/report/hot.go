@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -26,11 +24,11 @@ const (
 // WriteHot writes a report as a table 100 columns wide: a line for each path of a subpath, the same
 // path several times in a row on one. SHARE is what ran within the subpath, CUM. what ran within it
 // or one above it, each as a share of all that ran and nothing counted twice, so that neither
-// exceeds 100 % (query.Subpath.Covered and Cumulative). The snapshot is the report's; where it is
-// of a share of the run, numbers are estimates of the whole.
+// exceeds 100 % (query.Subpath.Covered and Cumulative). The snapshot is the report's; where windows
+// were recorded, numbers are those of these, and IN ALL is the interval that the count in the whole
+// run is in.
 func WriteHot(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
 	out := bufio.NewWriter(w)
-	r = estimate(r, s.Figures.Scale())
 	writeHotHeader(out, s, r)
 	if len(r.Subpaths) > 0 {
 		newHotTable(s, r).write(out)
@@ -39,25 +37,6 @@ func WriteHot(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
 		return fmt.Errorf("write hot subpaths: %w", err)
 	}
 	return nil
-}
-
-// estimate returns a report on the whole run, where the recording is of a share of it: what was
-// counted, times scale.
-func estimate(r *query.HotReport, scale float64) *query.HotReport {
-	if scale == 1 {
-		return r
-	}
-	e := *r
-	e.Subpaths = slices.Clone(r.Subpaths)
-	counts := []*uint64{&e.Paths, &e.Total, &e.MinCost}
-	for i := range e.Subpaths {
-		p := &e.Subpaths[i]
-		counts = append(counts, &p.Count, &p.Cost, &p.Covered, &p.Cumulative)
-	}
-	for _, n := range counts {
-		*n = uint64(min(math.Round(float64(*n)*scale), math.MaxInt64))
-	}
-	return &e
 }
 
 func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
@@ -72,11 +51,8 @@ func writeHotTotals(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	if r.Query.Metric != query.Executions {
 		total += " in " + text.Count(r.Paths, "path")
 	}
-	if f := &s.Figures; f.IsSampled() {
-		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %s\n", SampledText(f),
-			text.Count(f.Windows, "window"), numbers(f))
-	}
-	fmt.Fprintf(out, "Total: %s\n", total)
+	writeWindows(out, s, "numbers")
+	fmt.Fprintf(out, "Total: %s%s\n", total, inAll(s, r.InAll, r.Query.Metric))
 	if r.Paths == 0 {
 		return
 	}
@@ -137,19 +113,12 @@ func unit(cost uint64, m query.Metric) string {
 	return fmt.Sprintf("%d %s", cost, names.Fit(string(m), TableColumns/4))
 }
 
-// numbers says what those of a report are of.
-func numbers(f *wpp.Figures) string {
-	if f.Scale() == 1 {
-		return "those of the windows"
-	}
-	return "estimates of the whole"
-}
-
 // A hotTable is a report as lines, with the widths of its columns.
 type hotTable struct {
 	report *query.HotReport
 	rows   [][]hotLine
 	count  int // columns' widths
+	all    int // 0: there is none
 	length int
 	name   int
 	where  int
@@ -171,6 +140,9 @@ func newHotTable(s *wpp.Snapshot, r *query.HotReport) *hotTable {
 		p := &r.Subpaths[i]
 		t.count = max(t.count, len(strconv.FormatUint(p.Count, 10)))
 		t.length = max(t.length, len(strconv.Itoa(len(p.Symbols))))
+		if s.Figures.IsSampled() {
+			t.all = max(t.all, len("IN ALL"), len(totalText(p.InAll)))
+		}
 		row := foldPaths(p.Symbols, labels)
 		for _, l := range row {
 			if l.label != nil {
@@ -230,13 +202,22 @@ func (l hotLine) repeat() string {
 }
 
 func (t *hotTable) numbers(p *query.Subpath) string {
-	return fmt.Sprintf("%6.2f%%  %6.2f%%  %*d  %*d  ", percent(p.Covered, t.report.Total),
+	return fmt.Sprintf("%6.2f%%  %6.2f%%  %*d  %s%*d  ", percent(p.Covered, t.report.Total),
 		percent(p.Cumulative, t.report.Total),
-		t.count, p.Count, t.length, len(p.Symbols))
+		t.count, p.Count, t.inAll(totalText(p.InAll)), t.length, len(p.Symbols))
+}
+
+// inAll is a cell of the column, if there is one.
+func (t *hotTable) inAll(cell string) string {
+	if t.all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%*s  ", t.all, cell)
 }
 
 func (t *hotTable) write(out *bufio.Writer) {
-	fmt.Fprintf(out, "\n  SHARE     CUM.  %*s  %*s  SUBPATH\n", t.count, "COUNT", t.length, "LEN")
+	fmt.Fprintf(out, "\n  SHARE     CUM.  %*s  %s%*s  SUBPATH\n", t.count, "COUNT", t.inAll("IN ALL"),
+		t.length, "LEN")
 	for i, row := range t.rows {
 		numbers := t.numbers(&t.report.Subpaths[i])
 		for _, l := range row {
@@ -257,19 +238,22 @@ func (t *hotTable) text(l hotLine) string {
 	return pad(l.label.Name(t.name), t.name) + "  " + l.label.whereIn(t.where-len(repeat)) + repeat
 }
 
-// HotJSON is what hot --json prints. Shares are fractions of 1; costs are in its metric. Where a
-// share of the run was recorded, counts and costs are estimates of the whole.
+// HotJSON is what hot --json prints. Shares are fractions of 1; costs are in its metric. Where
+// windows were recorded, counts and costs are those of these.
 type HotJSON struct {
 	SchemaVersion int           `json:"schema_version"`
 	Kind          query.HotKind `json:"kind"` // minimal, maximal or larus
 	// what costs are counted in: instructions, count, or the column of a table
-	Metric    query.Metric `json:"metric"`
-	Threads   int          `json:"threads"`    // that were looked at
-	Paths     uint64       `json:"paths"`      // executions of paths
-	Total     uint64       `json:"total"`      // the cost of them
-	MinLength int          `json:"min_length"` // of a subpath, in paths
-	MaxLength int          `json:"max_length"` // of a subpath, in paths
-	MinCost   uint64       `json:"min_cost"`   // of a hot subpath
+	Metric  query.Metric `json:"metric"`
+	Threads int          `json:"threads"` // that were looked at
+	Paths   uint64       `json:"paths"`   // executions of paths
+	Total   uint64       `json:"total"`   // the cost of them
+	// the cost of all that ran in the whole run, of which windows were recorded; null: not known,
+	// or all of it was
+	InAll     *TotalJSON `json:"total_in_all"`
+	MinLength int        `json:"min_length"` // of a subpath, in paths
+	MaxLength int        `json:"max_length"` // of a subpath, in paths
+	MinCost   uint64     `json:"min_cost"`   // of a hot subpath
 	// hot subpaths, before --top cuts them down
 	Found int `json:"found"`
 	// distinct paths that the table of costs does not name
@@ -278,8 +262,10 @@ type HotJSON struct {
 	Unused int `json:"unused,omitempty"`
 	// the share of the program's own CPU time that was traced; null: not known, but at most
 	// sampled_most
-	Sampled     *float64 `json:"sampled"`
-	SampledMost *float64 `json:"sampled_most"` // null where sampled is known
+	Sampled *float64 `json:"sampled"`
+	// what sampled is at least, 95 times of 100; null where sampled is, or is 1
+	SampledLeast *float64 `json:"sampled_least"`
+	SampledMost  *float64 `json:"sampled_most"` // what it is at most; null where it is 1
 	// where all CPU time of the process went, by samples; null: none were taken
 	CPUTime  *TimeJSON     `json:"cpu_time"`
 	Subpaths []SubpathJSON `json:"subpaths"` // the hottest first
@@ -291,7 +277,10 @@ type SubpathJSON struct {
 	// share of what this subpath or one before it covers
 	Cumulative float64 `json:"cumulative"`
 	Count      uint64  `json:"count"` // executions; those that overlap count each
-	Cost       uint64  `json:"cost"`  // count times the cost of its paths
+	// executions in the whole run, of which windows were recorded; null: not known, or all of it
+	// was
+	InAll *TotalJSON `json:"count_in_all"`
+	Cost  uint64     `json:"cost"` // count times the cost of its paths
 	// cost of what ran within it, each execution of a path counted once
 	Covered uint64 `json:"covered"`
 	Length  int    `json:"length"` // in paths
@@ -304,21 +293,20 @@ type SubpathJSON struct {
 // of 1; costs are in the report's metric. The snapshot is the report's; where it is of a share of
 // the run, counts and costs are estimates of the whole. It fails where its samples are damaged.
 func NewHotJSON(s *wpp.Snapshot, r *query.HotReport) (*HotJSON, error) {
-	r = estimate(r, s.Figures.Scale())
 	cpuTime, err := timeJSON(s)
 	if err != nil {
 		return nil, err
 	}
 	report := &HotJSON{
-		SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength,
-		r.Query.MaxLength,
+		SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total,
+		totalJSON(r.InAll), r.Query.MinLength, r.Query.MaxLength,
 		r.MinCost, r.Found, r.Unpriced, r.Unused, known(query.Sampled(&s.Figures), 0),
-		known(s.Figures.SampledMost, 0), cpuTime, []SubpathJSON{},
+		known(s.Figures.SampledLeast, 0), known(s.Figures.SampledMost, 0), cpuTime, []SubpathJSON{},
 	}
 	labels := NewLabels(s)
 	for _, p := range r.Subpaths {
 		row := SubpathJSON{query.Share(p.Covered, r.Total), query.Share(p.Cumulative, r.Total),
-			p.Count, p.Cost, p.Covered, len(p.Symbols), nil, nil}
+			p.Count, totalJSON(p.InAll), p.Cost, p.Covered, len(p.Symbols), nil, nil}
 		for _, sym := range p.Before {
 			row.Before = append(row.Before, labels.Of(sym))
 		}

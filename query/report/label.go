@@ -103,7 +103,7 @@ func labelOf(s *wpp.Snapshot, routine string, sym uint32) *Label {
 				met[span.Call] = true
 				l.Inlined = append(l.Inlined, callsOf(s, span.Call))
 			}
-			x := ownPlace(s, span)
+			x := OwnPlace(s, span)
 			if x.Line == 0 || file >= 0 && x.File != file {
 				continue
 			}
@@ -118,9 +118,9 @@ func labelOf(s *wpp.Snapshot, routine string, sym uint32) *Label {
 	return l
 }
 
-// ownPlace is a span with its place in the routine that has the code: where something is inlined,
+// OwnPlace is a span with its place in the routine that has the code: where something is inlined,
 // that of the call.
-func ownPlace(s *wpp.Snapshot, span wpp.Span) wpp.Span {
+func OwnPlace(s *wpp.Snapshot, span wpp.Span) wpp.Span {
 	for c := range s.Stack(span.Call) {
 		span.File, span.Line, span.Last = c.File, c.Line, c.Line
 	}
@@ -148,15 +148,15 @@ func (l *Label) Name(width int) string {
 // Where is the path's place, and in parentheses what is inlined there.
 func (l *Label) Where() string {
 	if names := l.inlinedNames(); names != "" {
-		return l.place() + " (" + names + ")"
+		return l.Place() + " (" + names + ")"
 	}
-	return l.place()
+	return l.Place()
 }
 
 // whereIn is Where at most width columns wide.
 func (l *Label) whereIn(width int) string {
 	const least = len(" (f...)")
-	where, place := l.Where(), l.place()
+	where, place := l.Where(), l.Place()
 	switch rest := width - utf8.RuneCountInString(place); {
 	case utf8.RuneCountInString(where) <= width:
 		return where
@@ -183,8 +183,8 @@ func (l *Label) inlinedNames() string {
 	return strings.Join(list, ", ")
 }
 
-// place is the path's place in the source, or in the image when its lines are not known.
-func (l *Label) place() string {
+// Place is the path's place in the source, or in the image when its lines are not known.
+func (l *Label) Place() string {
 	switch {
 	case l.File != "":
 		return names.Printable(path.Base(l.File)) + ":" + lines(l.FirstLine, l.LastLine)

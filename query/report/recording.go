@@ -21,7 +21,6 @@ func WriteRecording(w io.Writer, s *wpp.Snapshot, flat *profile.FlatReport, top 
 	writeWindows(out, s, "calls and paths")
 	writeFlatTable(out, s, flat, top)
 	out.WriteByte('\n')
-	hot = estimate(hot, s.Figures.Scale())
 	writeHotTotals(out, s, hot)
 	if len(hot.Subpaths) > 0 {
 		newHotTable(s, hot).write(out)

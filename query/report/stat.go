@@ -24,7 +24,7 @@ func WriteStat(w io.Writer, x query.Stat) error {
 	for i := range v.NumField() {
 		tag := v.Type().Field(i).Tag
 		name, value := tag.Get("json"), statText(v.Field(i).Interface())
-		if name == "sampled" && x.SampledMost > 0 {
+		if name == "sampled" && x.Sampled == 0 {
 			value = "unknown"
 		}
 		if zero := tag.Get("zero"); zero != "" && v.Field(i).IsZero() {
@@ -113,7 +113,8 @@ func unknownFigures(x *query.Stat) map[string]bool {
 		"slow_down": x.SlowDown == 0, "slow_down_vague": x.SlowDown == 0,
 		"slow_down_most": x.SlowDownMost == 0, "slow_down_likely": x.SlowDownLikely == 0,
 		"probes": !measured, "probes_single_stepped": !measured, "anomalies": !measured,
-		"sampled": x.Sampled == 0, "sampled_most": x.SampledMost == 0,
+		"sampled": x.Sampled == 0, "sampled_least": x.SampledLeast == 0,
+		"sampled_most": x.SampledMost == 0,
 	}
 }
 

@@ -34,6 +34,7 @@ func decodeFigures(m *FiguresSection) wpp.Figures {
 		Windows:          m.Windows,
 		Sampled:          m.Sampled,
 		SampledMost:      m.SampledMost,
+		SampledLeast:     m.SampledLeast,
 		SlowDownVague:    m.SlowDownVague,
 		SlowDownMost:     m.SlowDownMost,
 		SlowDownLikely:   m.SlowDownLikely,

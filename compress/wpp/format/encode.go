@@ -30,6 +30,7 @@ func encodeFigures(f *wpp.Figures) *FiguresSection {
 		Windows:          f.Windows,
 		Sampled:          f.Sampled,
 		SampledMost:      f.SampledMost,
+		SampledLeast:     f.SampledLeast,
 		SlowDownVague:    f.SlowDownVague,
 		SlowDownMost:     f.SlowDownMost,
 		SlowDownLikely:   f.SlowDownLikely,

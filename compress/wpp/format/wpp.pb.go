@@ -97,7 +97,7 @@ type FiguresSection struct {
 	Windows          uint64                 `protobuf:"varint,16,opt,name=windows,proto3" json:"windows,omitempty"`
 	Sampled          float64                `protobuf:"fixed64,17,opt,name=sampled,proto3" json:"sampled,omitempty"` // 0: all
 	SlowDownVague    bool                   `protobuf:"varint,18,opt,name=slow_down_vague,json=slowDownVague,proto3" json:"slow_down_vague,omitempty"`
-	SampledMost      float64                `protobuf:"fixed64,19,opt,name=sampled_most,json=sampledMost,proto3" json:"sampled_most,omitempty"`            // what sampled is at most, where no more is known; 0: it is known
+	SampledMost      float64                `protobuf:"fixed64,19,opt,name=sampled_most,json=sampledMost,proto3" json:"sampled_most,omitempty"`            // what sampled is at most; 0: that is not known
 	HitNs            uint64                 `protobuf:"varint,20,opt,name=hit_ns,json=hitNs,proto3" json:"hit_ns,omitempty"`                               // 0: not known
 	ReportNs         uint64                 `protobuf:"varint,21,opt,name=report_ns,json=reportNs,proto3" json:"report_ns,omitempty"`                      // of it, what reporting takes; 0: not known
 	CpuNs            uint64                 `protobuf:"varint,22,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                               // that the process used meanwhile; 0: not known
@@ -105,6 +105,7 @@ type FiguresSection struct {
 	Ended            []byte                 `protobuf:"bytes,24,opt,name=ended,proto3" json:"ended,omitempty"`                                             // why the recording did, as one name; empty: it went on
 	SlowDownLikely   float64                `protobuf:"fixed64,25,opt,name=slow_down_likely,json=slowDownLikely,proto3" json:"slow_down_likely,omitempty"` // where slow_down is vague, what it was as far as is known; 0: not known
 	WaitStatus       *uint32                `protobuf:"varint,26,opt,name=wait_status,json=waitStatus,proto3,oneof" json:"wait_status,omitempty"`          // how the process ended, as wait has it on Linux
+	SampledLeast     float64                `protobuf:"fixed64,27,opt,name=sampled_least,json=sampledLeast,proto3" json:"sampled_least,omitempty"`         // what sampled is at least; 0: no more is known than sampled_most
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -317,6 +318,13 @@ func (x *FiguresSection) GetSlowDownLikely() float64 {
 func (x *FiguresSection) GetWaitStatus() uint32 {
 	if x != nil && x.WaitStatus != nil {
 		return *x.WaitStatus
+	}
+	return 0
+}
+
+func (x *FiguresSection) GetSampledLeast() float64 {
+	if x != nil {
+		return x.SampledLeast
 	}
 	return 0
 }
@@ -957,7 +965,7 @@ var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
 	"\n" +
-	"\twpp.proto\x12\fwpptrace.wpp\"\x92\x06\n" +
+	"\twpp.proto\x12\fwpptrace.wpp\"\xb7\x06\n" +
 	"\x0eFiguresSection\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\fR\x04tool\x12\x18\n" +
 	"\acommand\x18\x02 \x03(\fR\acommand\x12\x10\n" +
@@ -987,7 +995,8 @@ const file_wpp_proto_rawDesc = "" +
 	"\x05ended\x18\x18 \x01(\fR\x05ended\x12(\n" +
 	"\x10slow_down_likely\x18\x19 \x01(\x01R\x0eslowDownLikely\x12$\n" +
 	"\vwait_status\x18\x1a \x01(\rH\x00R\n" +
-	"waitStatus\x88\x01\x01B\x0e\n" +
+	"waitStatus\x88\x01\x01\x12#\n" +
+	"\rsampled_least\x18\x1b \x01(\x01R\fsampledLeastB\x0e\n" +
 	"\f_wait_status\"\xdd\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +

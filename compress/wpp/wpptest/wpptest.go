@@ -97,6 +97,7 @@ func Any(t *rapid.T) *wpp.Snapshot {
 			SlowDown:   rapid.Float64().Draw(t, "slow-down"),
 			Windows:    rapid.Uint64().Draw(t, "windows"), Sampled: rapid.Float64().Draw(t,
 				"sampled"), SampledMost: rapid.Float64().Draw(t, "sampled most"),
+			SampledLeast:  rapid.Float64().Draw(t, "sampled least"),
 			SlowDownVague: rapid.Bool().Draw(t, "vague"), SlowDownMost: rapid.Float64().Draw(t,
 				"slow-down at most"),
 			SlowDownLikely: rapid.Float64().Draw(t, "likely slow-down"),

@@ -53,7 +53,7 @@ func (a *account) add(now Reading, part *tracedUse) (more tracedUse) {
 	return more
 }
 
-// free is what was used while no probe stood, but for rare sites.
+// free is what was used while no probe stood, but for those that are counted.
 func (a *account) free() tracedUse { return a.all.minus(a.inWindows).minus(a.inChanges) }
 
 // apportion divides the cost of hits since a window was opened between the window, up to its end,
@@ -71,10 +71,17 @@ func (a *account) apportion(opened, closed Reading) {
 // leave says little.
 func (a *account) mostlyHits() bool { return 2*a.inWindows.hits.Cost > a.inWindows.CPU }
 
+// notableHits reports whether they take so much of it that what they leave may be odd.
+func (a *account) notableHits() bool {
+	return float64(a.inWindows.hits.Cost) > notable*float64(a.inWindows.CPU)
+}
+
 // Where hits take a notable share of the CPU time in windows, and what they leave there is odd
 // times what the process uses else, they may be costlier than calibrated: of a program that slept,
-// single- stepped ones left up to 800 times that. So they may be where windows are too few to be
-// certain: of one that ran 327 times slower, they left 420 times what the only window was.
+// single-stepped ones left up to 800 times that. Few hits may, too, where they wait for each other,
+// or bring pages in. So they may where windows are too few to be certain: of one that ran 327 times
+// slower, they left 420 times what the only window was; of one with many probes and few hits in the
+// only window, totals were 218 times off.
 const (
 	notable = 0.25
 	odd     = 3
@@ -84,25 +91,40 @@ const (
 // mostDoubts is how many times the doubt something is off at most: one doubt it is often.
 const mostDoubts = 3
 
-// sampled is which share of the process's own CPU time so many windows were; most is what that may
-// be, where it is in doubt, else 0.
-func (a *account) sampled(windows uint64, k KernelShare, rare *RareSites) (share, most float64) {
+// usualDoubts is how many times the doubt something is off 5 times in 100.
+const usualDoubts = 2
+
+// A Sampled is which share of the process's own CPU time windows were. It lies between Least and
+// Most; Least is 0 where only Most is known.
+type Sampled struct{ Share, Least, Most float64 }
+
+// sampled is which share of the process's own CPU time so many windows were.
+func (a *account) sampled(windows uint64, k KernelShare, c *Controls) Sampled {
+	free, without := a.rest()
+	share := func(own float64) float64 { return own / (own + without) }
+	cpu := float64(a.inWindows.CPU)
+	if own := c.ownTime(); own.IsKnown() && a.mostlyHits() {
+		// what hits leave is in more doubt than it seems
+		lo, hi := own.Interval()
+		return Sampled{share(min(own.Value, cpu)), share(min(lo, cpu)), share(min(hi, cpu))}
+	}
 	e := k.Estimate(a.inWindows.Times, a.inWindows.hits)
-	counted, known := rare.estimate(a.inWindows.CPU)
-	if known = known && a.mostlyHits(); known { // what they leave is in more doubt than it seems
-		e = counted
+	doubtful := windows < certain || e.own > odd*free.usual(a.inWindows.long)
+	if a.mostlyHits() || e.Vague() || doubtful {
+		return Sampled{share(e.own), 0, share(min(e.own+mostDoubts*e.doubt, e.cpu))}
 	}
-	free := a.free()
-	usual := func(long time.Duration) float64 {
-		return free.own() / float64(max(free.long, 1)) * float64(long)
-	}
-	without := free.own() + min(a.inChanges.own(), usual(a.inChanges.long))
-	doubtful := windows < certain || e.own > odd*usual(a.inWindows.long)
-	isNotable := float64(a.inWindows.hits.Cost) > notable*float64(a.inWindows.CPU)
-	doubtful = doubtful && !known && isNotable
-	if a.mostlyHits() && !known || e.Vague() || doubtful {
-		within := min(e.own+mostDoubts*e.doubt, e.cpu)
-		most = within / (within + without)
-	}
-	return e.own / (e.own + without), most
+	return Sampled{share(e.own), share(max(e.own-usualDoubts*e.doubt, e.own/mostDoubts)),
+		share(min(e.own+usualDoubts*e.doubt, e.cpu))}
+}
+
+// rest is what was used in no window: while no probe stood, and with what of the rest was the
+// process's own, in ns.
+func (a *account) rest() (free tracedUse, own float64) {
+	free = a.free()
+	return free, free.own() + min(a.inChanges.own(), free.usual(a.inChanges.long))
+}
+
+// usual is how much a process uses of its own in some time, if it does as meanwhile.
+func (u tracedUse) usual(long time.Duration) float64 {
+	return u.own() / float64(max(u.long, 1)) * float64(long)
 }

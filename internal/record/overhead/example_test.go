@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wpptrace/internal/record/overhead"
+	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
 
@@ -13,6 +14,7 @@ func ExampleScheduler() {
 	awake := func() bool { return false }
 	s := overhead.NewScheduler(0.05,
 		overhead.Limits{Window: 10 * time.Millisecond, Stall: time.Second}, target.Times{}, 1, nil)
+	s.ChargeChange(s.BeginChange(), 1, attach.Changes{}) // probes went in
 	s.Open()
 	s.Charge(overhead.Reading{
 		At:   time.Now(),

@@ -70,9 +70,9 @@ func TestStallBoundsWindow(t *testing.T) {
 		{0, 0, 20 * ms}, {3 * ms, 2 * ms, 15 * ms}, {30 * ms, 5 * ms, leastWindow},
 	} {
 		s := NewScheduler(0.05, Limits{Window: 50 * ms, Stall: 20 * ms}, target.Times{}, 1, nil)
-		s.ChargeChange(s.BeginChange(), 1, attach.Changes{Took: c.in})
+		s.ChargeChange(s.BeginChange(), 1, attach.Changes{Probes: 100, Took: c.in})
 		s.Open()
-		s.ChargeChange(s.BeginChange(), 1, attach.Changes{Took: c.out})
+		s.ChargeChange(s.BeginChange(), 1, attach.Changes{Probes: 100, Took: c.out})
 		if got := s.length(); got != c.want {
 			t.Errorf("changes of %v and %v: a window lasts %v, not %v", c.in, c.out, got, c.want)
 		}

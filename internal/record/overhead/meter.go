@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
@@ -16,6 +17,9 @@ type Meter struct {
 	// Forecast is the slow-down of the program's own code that the plan lets expect; 0: there is
 	// none.
 	Forecast float64
+	// Traced is which share of its CPU time that code has, by samples; of none: it is not known.
+	// The rest, in the kernel, in libraries and in other code, takes as long as without probes.
+	Traced samples.Share
 
 	calibrator *attach.Calibrator // nil: there is none, and the cost is the usual one
 	lent       bool               // the calibrator is another meter's
@@ -173,6 +177,21 @@ func (m *Meter) Recent() (Estimate, bool) {
 	return m.KernelShare.Estimate(used, last.Hits.Minus(first.Hits)), true
 }
 
+// expected is the slow-down of all that the process does, by its plan; 0: there is none, or it is
+// not known how much of its time goes elsewhere.
+func (m *Meter) expected() float64 {
+	const enough = 20 // samples
+	switch {
+	case m.Forecast == 0:
+		return 0
+	case m.Traced.Of >= enough:
+		return 1 + m.Traced.Value()*(m.Forecast-1)
+	case m.KernelShare.known:
+		return m.Forecast / (1 + m.KernelShare.perUser)
+	}
+	return 0
+}
+
 // Exceeds reports whether the target is slowed down more than that: over a whole window, or beyond
 // doubt. Where hits take so much that what they leave is not known, it is as slow as the plan lets
 // expect.
@@ -182,8 +201,7 @@ func (m *Meter) Exceeds(most float64) (Estimate, bool) {
 		return e, false
 	}
 	whole := m.samples[len(m.samples)-1].at.Sub(m.samples[0].at) >= window
-	if expected := m.Forecast / (1 + m.KernelShare.perUser); m.KernelShare.known && e.Boundless() &&
-		expected > e.Slower() {
+	if expected := m.expected(); e.Boundless() && expected > e.Slower() {
 		e.expected = expected
 	}
 	return e, e.AtLeast() > most || whole && max(e.Slower(), e.expected) > most

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/compress/wpp/samples"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
@@ -191,8 +192,12 @@ func TestMeterExceedsByForecast(t *testing.T) {
 			KernelShare{true, 9}, 200, false},
 		{"a fifth is left", 300 * ms, 800 * ms, KernelShare{true, 0}, 200, false},
 		{"nobody knows what is left", 0, 900 * ms, KernelShare{}, 200, false},
+		{"samples are in its code", 80 * ms, 940 * ms, KernelShare{known: true}, 200, true},
+		{"samples are elsewhere", 80 * ms, 940 * ms, KernelShare{known: true}, 200, false},
 	} {
-		g := &Meter{KernelShare: c.share, Forecast: forecast,
+		traced := map[string]samples.Share{"samples are in its code": {Samples: 50, Of: 100},
+			"samples are elsewhere": {Samples: 5, Of: 100}}[c.what]
+		g := &Meter{KernelShare: c.share, Forecast: forecast, Traced: traced,
 			samples: []Sample{{at: begin},
 				{begin.Add(window), target.Times{CPU: window, User: c.user},
 					NewHitCost(c.hits, 0)}}}

@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"time"
 
+	"wpptrace/compress/wpp/counted"
 	"wpptrace/loader/attach"
-	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
@@ -14,13 +14,16 @@ import (
 // charge what one has used, and it decides when a window opens and closes. One goroutine uses it at
 // a time.
 type Scheduler struct {
-	budget  *budget
-	account account
-	rare    *RareSites // nil: there are none
-	window  time.Duration
+	budget   *budget
+	account  account
+	controls *Controls // nil: there are none
+	window   time.Duration
 
 	mostHeld time.Duration // for a window, with its changes
-	in, out  time.Duration // how long the last changes have held the process up
+	in       time.Duration // how long the probes that went in last have held the process up
+	standing int           // how many these were
+	outEach  time.Duration // how long one that comes out holds it up
+	begun    bool          // probes have gone in for a window
 	heldUp   time.Duration // how long a window with its changes has, at most
 
 	opened  time.Time // zero: no probe stands
@@ -37,12 +40,12 @@ type Scheduler struct {
 
 // NewScheduler begins to account for a process that has used so much so far, and uses load of a
 // CPU, before any probe stands in it. share is what probes may take of the process's own CPU time;
-// a window lasts as l has it; rare may be nil.
+// a window lasts as l has it; controls may be nil.
 func NewScheduler(share float64, l Limits, used target.Times, load float64,
-	rare *RareSites) *Scheduler {
+	controls *Controls) *Scheduler {
 	begun := account{last: Reading{At: time.Now(), Used: used}}
 	return &Scheduler{budget: newBudget(share), window: l.Window, mostHeld: l.Stall, account: begun,
-		load: load, rare: rare}
+		load: load, controls: controls, outEach: usualOut}
 }
 
 // Limits say how long windows last that cost more than the budget earns meanwhile.
@@ -50,14 +53,14 @@ type Limits struct {
 	// Window is how long one lasts, unless Stall makes it shorter.
 	Window time.Duration
 	// Stall is how long one, with its probes going in and coming out, may hold the process up. One
-	// lasts for a millisecond all the same.
+	// lasts for 4 ms all the same.
 	Stall time.Duration
 }
 
-const leastWindow = time.Millisecond
-
-// Rare are the sites that are counted between windows; nil: there are none.
-func (s *Scheduler) Rare() *RareSites { return s.rare }
+const (
+	leastWindow = 4 * time.Millisecond
+	usualOut    = 8 * time.Microsecond // what a probe takes to come out
+)
 
 // IsOpen reports whether a window is open.
 func (s *Scheduler) IsOpen() bool { return !s.opened.IsZero() }
@@ -79,17 +82,29 @@ func (s *Scheduler) Overhead() float64 {
 }
 
 // Sampled is how many windows there were, none if all was traced, and which share of the process's
-// own CPU time they were; most is what that may be, where it is in doubt, else 0.
-func (s *Scheduler) Sampled(k KernelShare) (windows uint64, share, most float64) {
+// own CPU time they were.
+func (s *Scheduler) Sampled(k KernelShare) (windows uint64, share Sampled) {
 	if s.closed == 0 {
-		return 0, 0, 0
+		return 0, Sampled{}
 	}
 	windows = s.closed
 	if s.IsOpen() {
 		windows++
 	}
-	share, most = s.account.sampled(windows, k, s.rare)
-	return windows, share, most
+	return windows, s.account.sampled(windows, k, s.controls)
+}
+
+// Counts are what was counted between windows; nil: nothing was.
+func (s *Scheduler) Counts() *counted.Counts {
+	_, own := s.account.rest()
+	return s.controls.Counts(time.Duration(own))
+}
+
+// LeastInWindows is about how much of the process's own CPU time windows have been at least.
+func (s *Scheduler) LeastInWindows() time.Duration {
+	const least = 0.02 // of the CPU time
+	in := &s.account.inWindows
+	return time.Duration(max(in.own(), least*float64(in.CPU)))
 }
 
 // Wait is when the next window may begin, at the load that the process has while no probe stands.
@@ -161,11 +176,11 @@ func (s *Scheduler) ChargeChange(c Change, load float64, change attach.Changes) 
 	s.change = time.Duration(min(max(0, lost), most))
 	s.budget.account(use{Probes: s.change})
 	if s.turn(); c.wasOpen {
-		s.out = change.Took
+		s.outEach = change.Took / time.Duration(max(change.Probes, 1))
 		hits := c.began.Hits.Minus(s.opening.Hits).Cost
-		s.heldUp = max(s.heldUp, s.in+min(hits, c.began.At.Sub(s.opening.At))+s.out)
+		s.heldUp = max(s.heldUp, s.in+min(hits, c.began.At.Sub(s.opening.At))+change.Took)
 	} else {
-		s.in = change.Took
+		s.in, s.standing, s.begun = change.Took, change.Probes, true
 	}
 }
 
@@ -179,15 +194,20 @@ func (s *Scheduler) ChargeCold(change attach.Changes) {
 // MayChange reports whether the budget allows cold probes to go in, or to come out.
 func (s *Scheduler) MayChange() bool { return !s.budget.overdrawn() }
 
+// changing is how long the process is held up by the probes of a window that go in and come out.
+func (s *Scheduler) changing() time.Duration {
+	return s.in + time.Duration(s.standing)*s.outEach
+}
+
 // length is how long a window lasts: with what its probes take to go in and to come out it is not
 // to hold the process up for longer than it may be.
 func (s *Scheduler) length() time.Duration {
-	return min(s.window, max(s.mostHeld-s.in-s.out, leastWindow))
+	return min(s.window, max(s.mostHeld-s.changing(), leastWindow))
 }
 
 // LoadBeforeOpening is the load of the process before a window opens.
 func (s *Scheduler) LoadBeforeOpening() float64 {
-	if s.waking.tries == 0 { // the rest between two tries is too short to know
+	if s.begun && s.waking.tries == 0 { // the rest between two tries is too short to know
 		s.load = s.rate()
 	}
 	return s.load
@@ -210,7 +230,9 @@ func (s *Scheduler) Open() {
 }
 
 // Close notes that the window is closed.
-func (s *Scheduler) Close() { s.closed, s.opened = s.closed+1, time.Time{} }
+func (s *Scheduler) Close() {
+	s.closed, s.opened = s.closed+1, time.Time{}
+}
 
 // longestPause is how long a signal may wait while no probe stands.
 const longestPause = 50 * time.Millisecond
@@ -227,6 +249,9 @@ func (s *Scheduler) Pause(tick time.Duration) time.Duration {
 			return min(tick, left)
 		}
 		return min(tick, s.length())
+	}
+	if !s.begun {
+		return 0
 	}
 	earned := s.budget.debt() / time.Duration(runtime.NumCPU())
 	return min(max(earned, tick), longestPause)
@@ -249,7 +274,7 @@ func (s *Scheduler) Decide(sleeps func() bool) Decision {
 	case s.IsOpen() && time.Since(s.opened) >= s.length() && (s.deeper() || s.holdsUp()):
 		return CloseWindow
 	case s.IsOpen():
-	case s.budget.overdrawn():
+	case s.budget.overdrawn() && s.begun: // the first window is not waited for
 		s.waking.ready = time.Time{}
 	case s.waking.isDue(sleeps):
 		return OpenWindow
@@ -283,7 +308,7 @@ func (s *Scheduler) deeper() bool {
 // Begins decides whether the window whose probes stand begins, or is closed, for the process has
 // gone to sleep meanwhile and to open another is cheap.
 func (s *Scheduler) Begins(asleep bool) bool {
-	return s.waking.begins(asleep, s.load, s.change <= s.length())
+	return s.waking.begins(asleep, s.load, s.changing() <= s.length()/2)
 }
 
 // mostBarred is how often a window is tried in a row that somebody else's breakpoints keep from
@@ -297,24 +322,26 @@ func (s *Scheduler) MayTryAgain() bool {
 	return s.barred < mostBarred
 }
 
-// DueRareSites lists those of the sites that are to be counted now, after a window; none where that
-// is not needed, or not worth its cost.
-func (s *Scheduler) DueRareSites(sites []plan.Site) []int {
-	if s.rare == nil {
-		return nil
+// DueControls lists the sites that are to be counted now, between windows, and for how long, if a
+// hit costs so much then; none where that is not due, not needed, or not worth its cost.
+func (s *Scheduler) DueControls(hit time.Duration) ([]int, time.Duration) {
+	if s.controls == nil || !s.controls.isDue(time.Now()) || !s.account.notableHits() {
+		return nil, 0
 	}
-	s.rare.endWindow()
-	if !s.account.mostlyHits() || !s.rare.due(s.account.all.hits.Cost) || !s.rare.choose(sites) {
-		return nil
+	if s.closed > s.controls.chosen {
+		s.controls.chosen = s.closed
+		s.controls.choose()
 	}
-	return s.rare.sites
+	return s.controls.due(s.account.all.hits.Cost, hit)
 }
 
-// Counted notes what came of counting rare sites: so many hits, which have cost so much of the CPU
-// time that the process used, and for how long probes that went in and out for that have held it
-// up. What was used up to now has been charged.
-func (s *Scheduler) Counted(hits uint64, used, cost time.Duration, change attach.Changes) {
+// Counted notes what came of counting sites: so many hits of each, which have cost so much of the
+// CPU time that the process used, by calibration, and for how long probes that went in and out for
+// that have held it up. What was used up to now has been charged.
+func (s *Scheduler) Counted(sites []int, hits []uint64, used, cost time.Duration,
+	change attach.Changes) {
 	s.ChargeCold(change)
 	s.turn()
-	s.rare.add(hits, used, cost, change.Took)
+	lost := min(change.Took, time.Duration(change.Probes)*probeCost)
+	s.controls.add(sites, hits, used, time.Duration(colderHit*float64(cost)), lost)
 }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"wpptrace/compress/wpp/store"
+	"wpptrace/query"
+	"wpptrace/query/profile"
+)
+
+// TestTotalsOfWindows: what is recorded in windows of a process that hits slow down hundreds of
+// times says how often its routines were called in all.
+func TestTotalsOfWindows(t *testing.T) {
+	var p progress
+	pid := startCalls(t, p.note)
+	w := startTracer(t, "-v", "-p", strconv.Itoa(pid), "-o", "x.wpp")
+	w.expect("recording process")
+	began := time.Now()
+	for range 8 {
+		w.expect("sites were counted")
+		w.expect("a window has ended")
+	}
+	w.signal(os.Interrupt)
+	took := time.Since(began)
+	w.wait(0)
+	s, err := store.ReadFile(w.path("x.wpp"), query.Sections()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat, err := profile.Flat(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]*profile.RoutineFigures{}
+	for i := range flat.Routines {
+		if x := &flat.Routines[i]; x.Routine != profile.NoRoutine {
+			calls[s.Routines[x.Routine].Name] = x
+		}
+	}
+	ran := float64(took) / float64(p.stretch(t, began, began.Add(took))) * 1e6
+	t.Logf("%v, CPU time %v, %.3g calls", took, s.Figures.CPUTime, ran)
+	known, held := 0, 0
+	for n := range 12 {
+		truth := ran / float64(uint(2)<<min(n, 10)) // the last two are as frequent as each other
+		x := calls[fmt.Sprintf("f%d", n)]
+		if x == nil || x.CallsInAll == nil {
+			t.Logf("f%d: not known", n)
+			continue
+		}
+		known++
+		// the process and this test measure time in different ways
+		const slack = 1.05
+		total := x.CallsInAll
+		if total.Least <= truth*slack && truth <= total.Most*slack {
+			held++
+		}
+		t.Logf("f%d: %.3g-%.3g, %d in windows, in truth %.3g", n, total.Least, total.Most, x.Calls,
+			truth)
+	}
+	t.Logf("%d windows, %.3g-%.3g of it", s.Figures.Windows, s.Figures.SampledLeast,
+		s.Figures.SampledMost)
+	if known < 5 || held < known-1 {
+		t.Errorf("of %d intervals %d hold", known, held)
+	}
+}

@@ -1,0 +1,314 @@
+package overhead
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"wpptrace/compress/wpp/counted"
+	"wpptrace/loader/plan"
+	"wpptrace/query/cluster"
+)
+
+// Controls are sites whose hits are counted between windows too, in slots of time in which the
+// process runs at nearly its normal rate: one of each of the routines that are hit most. What
+// windows have recorded of the same sites says how much of the whole run windows are, where nearly
+// all of them is spent on hits, so that what hits leave says little. One goroutine uses them at a
+// time; nil counts nothing.
+type Controls struct {
+	plan   *plan.Plan
+	within []uint64 // by site of the executable: hits that windows have recorded
+	all    uint64   // hits that they have recorded of all sites of the executable
+
+	list   []*control // that were chosen
+	chosen uint64     // windows that had been closed then
+	next   time.Time  // when the next slot is due
+	clock  *control   // that is counted in each slot; nil: none yet
+	by     map[int]*control
+	slots  int
+	spent  time.Duration // on counting
+}
+
+// A control is a site that is counted.
+type control struct {
+	site  int
+	slots []counted.Slot
+}
+
+const (
+	slotTime = 25 * time.Millisecond
+	// at least, and up to twice as much, between two slots: so that they come at no time of their
+	// own after a window
+	slotPause  = 100 * time.Millisecond
+	slotShare  = 0.15                 // of the cost of hits: what counting may cost,
+	firstSpent = 5 * time.Millisecond // and what it may cost besides, at first
+	// of the CPU time in a slot: what its hits may cost
+	costShare = 0.2
+	// where no site costs as little: of the rarest alone, in a short slot
+	costliest = 0.5
+	shortSlot = 5 * time.Millisecond
+	// hits for each ns of the program's own time, of all sites: more were never seen
+	mostHitRate = 0.2
+
+	// what a hit costs among some sites of a program that does other things, in hits as calibrated,
+	// which are of one site all the time: 1.05 to 1.3 were seen
+	colderHit = 1.2
+
+	mostControls = 64
+	mostInSlot   = 24  // sites: each of them goes in and comes out
+	leastOfSite  = 10  // hits in windows: with fewer, nothing would follow from counting it
+	mostSlots    = 128 // that are kept of a site: neighbors are put together
+)
+
+// NewControls chooses among the sites of the plan's executable.
+func NewControls(p *plan.Plan) *Controls {
+	n := len(p.Parts[0].Sites)
+	return &Controls{plan: p, within: make([]uint64, n), by: map[int]*control{}}
+}
+
+// Count notes n hits of a site that a window has recorded.
+func (c *Controls) Count(site int, n uint64) {
+	if c != nil && site < len(c.within) {
+		c.within[site] += n
+		c.all += n
+	}
+}
+
+// halve puts neighbors together.
+func halve[T any](list []T, both func(a, b T) T) []T {
+	half := list[:0]
+	for pair := range slices.Chunk(list, 2) {
+		if len(pair) == 1 {
+			half = append(half, pair[0])
+		} else {
+			half = append(half, both(pair[0], pair[1]))
+		}
+	}
+	return half
+}
+
+// choose chooses a site of each routine that has none yet, those that are hit most first.
+func (c *Controls) choose() {
+	best := map[int]int{} // by routine
+	for _, x := range c.list {
+		best[c.plan.Sites[x.site].Routine] = -1
+	}
+	for site, n := range c.within {
+		if n < leastOfSite || c.plan.Sites[site].Stepped {
+			continue
+		}
+		r := c.plan.Sites[site].Routine
+		if other, some := best[r]; !some || other >= 0 && c.better(site, other) {
+			best[r] = site
+		}
+	}
+	var more []int
+	for _, site := range best {
+		if site >= 0 {
+			more = append(more, site)
+		}
+	}
+	slices.SortFunc(more, func(a, b int) int {
+		return cmp.Or(cmp.Compare(c.within[b], c.within[a]), cmp.Compare(a, b))
+	})
+	for _, site := range more[:min(len(more), mostControls-len(c.list))] {
+		x := &control{site: site}
+		c.list, c.by[site] = append(c.list, x), x
+	}
+}
+
+// better reports whether a site says more of how often its routine is called than another of it:
+// one in the block that it begins with is hit once a call, one that may be hit first is seldom hit
+// more often.
+func (c *Controls) better(site, than int) bool {
+	grade := func(site int) int {
+		switch s := &c.plan.Sites[site]; {
+		case s.Block == c.plan.Routines[s.Routine].Entry:
+			return 2
+		case s.First:
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(grade(site), grade(than)),
+		cmp.Compare(c.within[site], c.within[than])) > 0
+}
+
+// isDue reports whether a slot may begin.
+func (c *Controls) isDue(now time.Time) bool { return now.After(c.next) }
+
+// due lists the sites to count in the next slot, in order, and how long that is, now that hits have
+// cost so much in all, and each costs so much; none where counting has cost enough.
+func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration) {
+	if c == nil || float64(c.spent) > slotShare*float64(hits)+float64(firstSpent) {
+		return nil, 0
+	}
+	most := costShare / float64(max(hit, 1)) // hits for each ns
+	left, rate := most, c.hitRate()
+	list := c.inTurn(most)
+	rarest, seldom := -1, 0.0
+	for _, x := range list {
+		expected := x.rate()
+		if len(x.slots) == 0 {
+			expected = rate * float64(c.within[x.site]) / float64(max(c.all, 1))
+		}
+		if expected <= left && len(sites) < mostInSlot {
+			left -= expected
+			sites = append(sites, x.site)
+		}
+		mayBe := len(x.slots) == 0 || expected <= costliest/costShare*most
+		if mayBe && (rarest < 0 || expected < seldom) {
+			rarest, seldom = x.site, expected
+		}
+	}
+	if len(sites) == 0 && rarest >= 0 {
+		return []int{rarest}, shortSlot
+	}
+	slices.Sort(sites)
+	return sites, slotTime
+}
+
+// inTurn are the controls in the order in which they are to be counted: first the clock, if there
+// is one, by which slots are compared; then those that have been counted, but in few slots; then
+// others.
+func (c *Controls) inTurn(mostHits float64) []*control {
+	const few, clockShare, leastHits = 4, 0.4, 50
+	list := slices.Clone(c.list)
+	slices.SortStableFunc(list, func(a, b *control) int {
+		turn := func(x *control) int {
+			if n := len(x.slots); n == 0 || n >= few {
+				return n + few
+			}
+			return len(x.slots)
+		}
+		return cmp.Compare(turn(a), turn(b))
+	})
+	if c.clock == nil {
+		for _, x := range c.list {
+			hits, _, _ := x.sums()
+			if hits >= leastHits && x.rate() <= clockShare*mostHits &&
+				(c.clock == nil || x.rate() > c.clock.rate()) {
+				c.clock = x
+			}
+		}
+	}
+	if i := slices.Index(list, c.clock); i >= 0 {
+		list = slices.Insert(slices.Delete(list, i, i+1), 0, c.clock)
+	}
+	return list
+}
+
+// hitRate is how often all sites are hit in a ns of the program's own time, as far as that is
+// known: by the site that says least. What a server does once for all that wait is rarer in windows
+// than outside, by far, and says too much.
+func (c *Controls) hitRate() float64 {
+	const enough = 30 // hits
+	rate := mostHitRate
+	for _, x := range c.list {
+		if hits, _, _ := x.sums(); hits >= enough {
+			rate = min(rate, x.rate()*float64(c.all)/float64(c.within[x.site]))
+		}
+	}
+	return rate
+}
+
+// sums are those of the slots of a control.
+func (x *control) sums() (hits uint64, own, cost time.Duration) {
+	for _, s := range x.slots {
+		hits, own, cost = hits+s.Hits, own+s.Own, cost+s.Cost
+	}
+	return hits, own, cost
+}
+
+// rate is how often it is hit in a ns of the program's own time; 0: that is not known.
+func (x *control) rate() float64 {
+	hits, own, _ := x.sums()
+	return float64(hits) / float64(max(own, 1))
+}
+
+// add notes what came of a slot: how often each of the sites was hit, that all of this has cost so
+// much of the CPU time that the process used, and what putting the probes in and out has.
+func (c *Controls) add(sites []int, hits []uint64, used, cost, change time.Duration) {
+	c.slots++
+	c.spent += cost + change
+	c.next = time.Now().Add(slotPause + rand.N(slotPause))
+	own := used - cost
+	if own <= 0 {
+		return
+	}
+	for i, site := range sites {
+		x := c.by[site]
+		x.slots = append(x.slots, counted.Slot{Number: c.slots, Hits: hits[i], Own: own,
+			Cost: cost})
+		if len(x.slots) > mostSlots {
+			x.slots = halve(x.slots, func(a, b counted.Slot) counted.Slot {
+				return counted.Slot{Number: a.Number, Hits: a.Hits + b.Hits, Own: a.Own + b.Own,
+					Cost: a.Cost + b.Cost}
+			})
+		}
+	}
+}
+
+// ownTime is how much of the CPU time in windows, in ns, was the process's own, by how often it
+// came to the controls there, and comes to them in its own time; not known: too little was counted.
+func (c *Controls) ownTime() cluster.Factor {
+	if c == nil {
+		return cluster.Factor{}
+	}
+	var things [][]cluster.Slot
+	var times []cluster.Factor
+	var weights []float64
+	common := cluster.Factor{}
+	for _, x := range c.list {
+		things = append(things, clusters(x.slots))
+	}
+	var cost, own time.Duration
+	for i, rate := range cluster.Rates(things) {
+		x := c.list[i]
+		n := float64(c.within[x.site])
+		if !rate.IsKnown() || n == 0 {
+			continue
+		}
+		_, o, k := x.sums()
+		cost, own = cost+k, own+o
+		times = append(times, cluster.Certain(n/rate.Value))
+		if !common.IsKnown() || rate.Surer(common) {
+			common = rate
+		}
+		weights = append(weights, n)
+	}
+	if own == 0 {
+		return cluster.Factor{}
+	}
+	return cluster.Mean(times, weights).Times(common.Doubt()).
+		Times(cluster.Doubtful(1, hitDoubt*float64(cost)/float64(own)))
+}
+
+// Counts are what was counted; own is the CPU time that the process used in no window of its own.
+// nil: nothing was counted.
+func (c *Controls) Counts(own time.Duration) *counted.Counts {
+	if c == nil || c.slots == 0 {
+		return nil
+	}
+	counts := &counted.Counts{Own: own}
+	for _, x := range c.list {
+		if len(x.slots) == 0 {
+			continue
+		}
+		s := &c.plan.Sites[x.site]
+		r := c.plan.Routines[s.Routine]
+		counts.Sites = append(counts.Sites, counted.Site{Routine: s.Routine,
+			Addr: r.Blocks[s.Block].Insns[0].Addr, Slots: slices.Clone(x.slots)})
+	}
+	return counts
+}
+
+// clusters are slots as package cluster has them, by ns.
+func clusters(slots []counted.Slot) (list []cluster.Slot) {
+	for _, s := range slots {
+		list = append(list, cluster.Slot{Number: s.Number, Hits: float64(s.Hits),
+			Time: float64(s.Own)})
+	}
+	return list
+}

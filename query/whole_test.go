@@ -1,0 +1,124 @@
+package query
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"wpptrace/compress/wpp"
+	slots "wpptrace/compress/wpp/counted"
+	"wpptrace/query/querytest"
+)
+
+// counts are those of routines that were counted in some slots of 10 ms, so many hits in each.
+func counts(s *wpp.Snapshot, own time.Duration, hits map[rune]uint64) *slots.Counts {
+	c := &slots.Counts{Own: own}
+	for _, letter := range "abcd" {
+		n, some := hits[letter]
+		if !some {
+			continue
+		}
+		routine := s.Symbols[querytest.Letter(s, letter)].Routine
+		site := slots.Site{Routine: routine, Addr: s.Routines[routine].Entry}
+		for i := range 8 {
+			site.Slots = append(site.Slots, slots.Slot{Number: i + 1, Hits: n + uint64(i%2),
+				Own: 10 * time.Millisecond})
+		}
+		c.Sites = append(c.Sites, site)
+	}
+	return c
+}
+
+// TestTotals: what ran in windows, and how often some of it ran between them, says how often all of
+// it ran; of each routine that was counted by its own count.
+func TestTotals(t *testing.T) {
+	window := strings.Repeat("ab", 20) + strings.Repeat("c", 10)
+	s := inWindows(strings.Repeat(window+"|", 12))
+	routine := func(letter rune) int { return s.Symbols[querytest.Letter(s, letter)].Routine }
+	for _, c := range []struct {
+		name     string
+		hits     map[rune]uint64 // nil: nothing was counted
+		sampled  [2]float64
+		want     map[rune]float64 // 0: it is not known
+		wide     float64
+		subpaths float64
+	}{
+		// 240 of a in windows, 100 every 10 ms outside, for 1 s
+		{"counted", map[rune]uint64{'a': 1000, 'b': 1000}, [2]float64{},
+			map[rune]float64{'a': 100_240, 'b': 100_240, 'c': 50_120}, 1.25, 100_240},
+		{"they disagree", map[rune]uint64{'a': 1000, 'b': 1500}, [2]float64{},
+			map[rune]float64{'a': 100_240, 'b': 150_240}, 1.1, 0},
+		{"one", map[rune]uint64{'a': 1000}, [2]float64{},
+			map[rune]float64{'a': 100_240, 'b': 100_240, 'c': 50_120}, 1.3, 100_240},
+		{"by time", nil, [2]float64{0.09, 0.11}, map[rune]float64{'a': 2400, 'c': 1200}, 1.4, 2400},
+		{"nothing is known", nil, [2]float64{0, 0.11}, map[rune]float64{'a': 0}, 1, 0},
+		{"by time, and in vain", nil, [2]float64{0.001, 0.11}, map[rune]float64{'a': 0}, 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.Sections = nil
+			if c.hits != nil {
+				s.Sections = append(s.Sections, counts(s, time.Second, c.hits).Section())
+			}
+			s.Figures.SampledLeast, s.Figures.SampledMost = c.sampled[0], c.sampled[1]
+			w, err := NewWhole(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for letter, want := range c.want {
+				total := w.Calls(s, routine(letter))
+				if want == 0 {
+					if total != nil {
+						t.Errorf("%c: %+v", letter, *total)
+					}
+					continue
+				}
+				checkTotal(t, string(letter), total, want, c.wide)
+				checkTotal(t, string(letter), w.Paths(routine(letter)), want, c.wide)
+			}
+			q := DefaultHotQuery()
+			q.Metric = Executions
+			r, err := Hot(s, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range r.Subpaths {
+				if querytest.Spell(s, p.Symbols) != "ab" {
+					continue
+				}
+				if c.subpaths > 0 {
+					checkTotal(t, "ab", p.InAll, c.subpaths, c.wide)
+				} else if len(c.hits) == 0 && p.InAll != nil {
+					t.Errorf("ab: %+v", *p.InAll)
+				}
+			}
+		})
+	}
+	s.Figures.Sampled = 0
+	if w, err := NewWhole(s); w != nil || err != nil || w.Calls(s, 0) != nil || w.Cost() != nil {
+		t.Errorf("of a whole recording: %v, %v", w, err)
+	}
+}
+
+func checkTotal(t *testing.T, what string, total *Total, want, wide float64) {
+	t.Helper()
+	if total == nil || total.Least > want || total.Most < want || total.Most > wide*total.Least {
+		t.Errorf("%s: %+v, want %v", what, total, want)
+	}
+}
+
+// TestOneWindow: of what one window has seen, no total is known, whatever was counted.
+func TestOneWindow(t *testing.T) {
+	s := inWindows(strings.Repeat("ab", 100) + "|")
+	s.Sections = append(s.Sections, counts(s, time.Second, map[rune]uint64{'a': 9}).Section())
+	s.Figures.SampledLeast, s.Figures.SampledMost = 0.3, 0.4
+	w, err := NewWhole(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := w.Calls(s, s.Symbols[querytest.Letter(s, 'a')].Routine); x != nil {
+		t.Errorf("%+v", *x)
+	}
+	if x := w.Cost(); x != nil {
+		t.Errorf("%+v", *x)
+	}
+}
