@@ -61,8 +61,8 @@ const (
 	mostGroups = 200
 )
 
-// mostHot is how many sites go in with a window at most, and mostLeft how many more whose turn to be
-// tried has not come.
+// mostHot is how many sites go in with a window at most, and mostLeft how many more whose turn to
+// be tried has not come.
 const (
 	mostHot  = 1500
 	mostLeft = 400

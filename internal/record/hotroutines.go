@@ -16,8 +16,8 @@ import (
 
 // Where an image has more than fewBlocks, and at least leastSamples were in it while it was sampled
 // for sampleTime, those of its routines are traced that samples were in, with those that they call,
-// up to mostBlocks: to plan all others, and to put probes into them, takes longer than whoever waits
-// for an answer has, and more of the budget than they are worth.
+// up to mostBlocks: to plan all others, and to put probes into them, takes longer than whoever
+// waits for an answer has, and more of the budget than they are worth.
 const (
 	fewBlocks    = 80_000
 	mostBlocks   = 4000
