@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/internal/testenv"
+	"wpptrace/internal/text"
+	"wpptrace/query/report"
 )
 
 // toWatch works all the time, and takes two paths in turn through inner.
@@ -68,14 +71,24 @@ func TestTopLines(t *testing.T) {
 	s.IsClean()
 }
 
-// With -o what was watched is a snapshot.
+// With -o what was watched is a snapshot, and the last update says what is asked of that.
 func TestTopWritesASnapshot(t *testing.T) {
 	s := startWatched(t)
-	w := startTracer(t, "top", "-p", strconv.Itoa(s.PID()), "-d", "1", "-o", "x.wpp")
+	w := startTracer(t, "top", "-p", strconv.Itoa(s.PID()), "-d", "1.5", "-o", "x.wpp")
 	w.wait(0)
-	if out, errs, status := wpptrace("hot", "--routines", filepath.Join(w.dir, "x.wpp")); status !=
-		0 || !strings.Contains(out, "inner") {
-		t.Errorf("status %d: %s%s; it printed %s", status, out, errs, w.errs.String())
+	asked, errs, status := wpptrace("hot", "--routines", "--json", filepath.Join(w.dir, "x.wpp"))
+	var flat report.FlatJSON
+	if status != 0 || json.Unmarshal([]byte(asked), &flat) != nil || len(flat.Routines) < 2 {
+		t.Fatalf("status %d: %s%s; top printed %s", status, asked, errs, w.errs.String())
+	}
+	shown := w.stdout.String()
+	last := shown[strings.LastIndex(shown, "s  status "):]
+	for _, r := range flat.Routines[:2] {
+		if want := fmt.Sprintf("  routine  %6s  %4s calls  %4s paths  %s ",
+			fmt.Sprintf("%.1f%%", 100*r.Share), text.Short(float64(*r.Calls)),
+			text.Short(float64(*r.Paths)), r.Routine); !strings.Contains(last, want) {
+			t.Errorf("no line has %q:\n%s", want, last)
+		}
 	}
 	s.IsClean()
 }
