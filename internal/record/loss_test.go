@@ -171,5 +171,5 @@ func TestChangeIsCharged(t *testing.T) {
 func setWindows(r *Recorder, used target.Times, load float64) {
 	schedule := overhead.NewScheduler(0.05, overhead.Limits{Window: DefaultWindow}, used, load, nil)
 	r.windows = &windows{schedule: schedule, usage: r.usage, threads: r.threads,
-		division: newDivision(r, schedule), attach: r.images.attachAgain, handle: r.handle}
+		division: r.divisionBy(schedule), attach: r.images.attachAgain, handle: r.handle}
 }

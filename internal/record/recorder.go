@@ -19,6 +19,7 @@ import (
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/decoder"
+	"wpptrace/internal/record/division"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/remedy"
 	"wpptrace/internal/traced"
@@ -252,9 +253,9 @@ func (r *Recorder) divide() error {
 		return err
 	}
 	d := r.windows.division
-	d.begin(r.sampling.routines(r.program.Plan, r.images.ids))
-	for began := time.Now(); !d.isSettled() && time.Since(began) < longestDivision; {
-		if err := d.settle(); err != nil {
+	d.Begin(r.sampling.routines(r.program.Plan, r.images.ids))
+	for began := time.Now(); !d.IsSettled() && time.Since(began) < longestDivision; {
+		if err := d.Settle(); err != nil {
 			return err
 		}
 		r.options.Process.Wait(betweenGroups)
@@ -290,6 +291,11 @@ func (r *Recorder) forecast() (now load, err error) {
 	return now, nil
 }
 
+// divisionBy divides the sites of the recording.
+func (r *Recorder) divisionBy(s *overhead.Scheduler) *division.Division {
+	return division.New(r.session, r.options.Process, r.exe, r.program.Plan, s, r.usage)
+}
+
 // schedule begins to account for the budget.
 func (r *Recorder) schedule(now load) error {
 	used, err := r.options.used()
@@ -304,7 +310,7 @@ func (r *Recorder) schedule(now load) error {
 		r.threads.controls)
 	r.windows = &windows{
 		schedule: schedule,
-		division: newDivision(r, schedule),
+		division: r.divisionBy(schedule),
 		usage:    r.usage, threads: r.threads, attach: r.images.attachAgain, sampling: r.sampling,
 		handle: r.handle,
 	}

@@ -19,6 +19,15 @@ type usage struct {
 	last    overhead.Sample // the last that could be taken
 }
 
+// Used is what the process has used so far.
+func (u *usage) Used() (target.Times, error) { return u.used() }
+
+// HitCost is what a hit costs the process.
+func (u *usage) HitCost() time.Duration { return u.meter.Cost().Emulated }
+
+// Recorded is how many hits windows have recorded so far, by site.
+func (u *usage) Recorded() []uint64 { return u.threads.recorded }
+
 // begin notes that the recording begins.
 func (u *usage) begin() (err error) {
 	if u.before, err = u.used(); err != nil {

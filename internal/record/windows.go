@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp/counted"
+	"wpptrace/internal/record/division"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
@@ -16,7 +17,7 @@ import (
 // without a budget they are nil, and its probes stand all the time.
 type windows struct {
 	schedule *overhead.Scheduler
-	division *division
+	division *division.Division
 	usage    *usage
 	threads  *threads
 	sampling *sampling
@@ -32,7 +33,7 @@ func (w *windows) pause() time.Duration {
 	if w == nil {
 		return tick
 	}
-	return min(w.schedule.Pause(tick), w.division.pause())
+	return min(w.schedule.Pause(tick), w.division.Pause())
 }
 
 // begin notes that a window is open.
@@ -65,7 +66,7 @@ func (w *windows) keep(ctx context.Context) error {
 	}
 	w.charge()
 	if !w.schedule.IsOpen() {
-		if err := w.divide(); err != nil || !w.division.mayOpen() {
+		if err := w.divide(); err != nil || !w.division.MayOpen() {
 			return err
 		}
 	}
@@ -115,11 +116,11 @@ func (w *windows) change(load float64, change func() error) error {
 
 // divide finds out which sites are hot. It is no part of a window.
 func (w *windows) divide() error {
-	if !w.division.isDone() {
+	if !w.division.IsDone() {
 		w.sampling.pause()
 		defer w.sampling.resume()
 	}
-	err := w.division.keep()
+	err := w.division.Keep()
 	w.charge()
 	return err
 }
@@ -142,7 +143,7 @@ func (w *windows) close(ctx context.Context) error {
 	if err := w.threads.leave(); err != nil {
 		return err
 	}
-	err = w.division.cool(w.schedule.LeastInWindows())
+	err = w.division.Cool(w.schedule.LeastInWindows())
 	w.sampling.resume()
 	return err
 }

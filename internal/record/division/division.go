@@ -1,4 +1,4 @@
-package record
+package division
 
 import (
 	"cmp"
@@ -14,18 +14,15 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A division divides the sites of a recording in windows. The probes of cold ones, which are hardly
-// hit, stand between windows too, so that few go in and come out with each window. What is cold is
-// known from windows, whose hits are counted by site; of sites beyond those that one window takes,
-// from a trial. A cold site is hot from when it is hit often.
-type division struct {
+// A Division is that of the sites of a session's plan. One goroutine uses it at a time, that of the
+// session.
+type Division struct {
 	session  *attach.Session
 	process  *target.Process
 	exe      *os.File
 	plan     *plan.Plan
 	schedule *overhead.Scheduler
-	usage    *usage
-	threads  *threads // that count the hits of windows, by site
+	usage    Usage
 
 	groups  []*coldGroup
 	untried []int // sites that are to be tried before the first window
@@ -36,6 +33,17 @@ type division struct {
 
 	sites []siteHeat
 	own   time.Duration // of the process in windows, when hot sites were last looked at
+}
+
+// A Usage is what the process uses.
+type Usage interface {
+	// Used is what it has used so far.
+	Used() (target.Times, error)
+	// HitCost is what a hit costs it.
+	HitCost() time.Duration
+	// Recorded is how many hits windows have recorded so far, by site; there may be none of the
+	// last sites. It is the caller's.
+	Recorded() []uint64
 }
 
 // A siteHeat is what is known of a site.
@@ -76,21 +84,21 @@ const (
 	tryHits    = 1000
 )
 
-func newDivision(r *Recorder, schedule *overhead.Scheduler) *division {
-	return &division{
-		session: r.session, process: r.options.Process, exe: r.exe, plan: r.program.Plan,
-		schedule: schedule, usage: r.usage, threads: r.threads,
-	}
+// New returns a division in which all sites are hot. exe is as of attach.Session.Attach; the plan
+// may grow. What goes in and comes out between windows is charged to the schedule.
+func New(s *attach.Session, p *target.Process, exe *os.File, pl *plan.Plan,
+	schedule *overhead.Scheduler, u Usage) *Division {
+	return &Division{session: s, process: p, exe: exe, plan: pl, schedule: schedule, usage: u}
 }
 
 // grow takes in the sites of libraries that have come.
-func (d *division) grow() {
+func (d *Division) grow() {
 	d.sites = append(d.sites, make([]siteHeat, len(d.plan.Sites)-len(d.sites))...)
 }
 
-// begin says which sites are to be tried: all but the mostHot that the process is expected to come
+// Begin says which sites are to be tried: all but the mostHot that the process is expected to come
 // to most often, those of routines with the most samples. samples are by routine.
-func (d *division) begin(samples map[int]uint64) {
+func (d *Division) Begin(samples map[int]uint64) {
 	if len(d.plan.Sites) <= mostHot {
 		return
 	}
@@ -107,35 +115,35 @@ func (d *division) begin(samples map[int]uint64) {
 	slices.Reverse(d.untried) // those that are least likely to be hot stand when the others go in
 }
 
-// isDone reports whether all sites have been divided.
-func (d *division) isDone() bool { return len(d.untried) == 0 && len(d.again) == 0 }
+// IsDone reports whether all sites have been divided.
+func (d *Division) IsDone() bool { return len(d.untried) == 0 && len(d.again) == 0 }
 
-// mayOpen reports whether a window may open: sites that have not been tried are hot then.
-func (d *division) mayOpen() bool { return len(d.untried)+len(d.again) <= mostLeft }
+// MayOpen reports whether a window may open: sites that have not been tried are hot then.
+func (d *Division) MayOpen() bool { return len(d.untried)+len(d.again) <= mostLeft }
 
-// isSettled reports whether all sites have been divided, and those that have turned out to be cold
+// IsSettled reports whether all sites have been divided, and those that have turned out to be cold
 // have stood for a moment.
-func (d *division) isSettled() bool { return d.isDone() && !d.isFresh }
+func (d *Division) IsSettled() bool { return d.IsDone() && !d.isFresh }
 
-// settle has cold sites that are hit often become hot, and tries the next group.
-func (d *division) settle() error {
-	if err := d.heat(); err != nil || d.isDone() {
+// Settle has cold sites that are hit often become hot, and tries the next group.
+func (d *Division) Settle() error {
+	if err := d.heat(); err != nil || d.IsDone() {
 		return err
 	}
 	return d.next()
 }
 
-// keep is settle, but that groups are tried as the budget allows. No window is open.
-func (d *division) keep() error {
+// Keep is Settle, but that groups are tried as the budget allows. No window is open.
+func (d *Division) Keep() error {
 	if !d.schedule.MayChange() {
 		return d.heat()
 	}
-	return d.settle()
+	return d.Settle()
 }
 
 // next puts the probes of the next sites in, and leaves them in if they are hardly hit. When all
 // have been tried, those go in again that had been in a group with some that are hot.
-func (d *division) next() error {
+func (d *Division) next() error {
 	if len(d.untried) == 0 {
 		sites := d.again
 		d.again = nil
@@ -163,7 +171,7 @@ func (d *division) next() error {
 
 // try waits until the process has come to sites that it comes to often. used is what it had used
 // before they could be hit.
-func (d *division) try(used target.Times) (r reading, err error) {
+func (d *Division) try(used target.Times) (r reading, err error) {
 	metrics, err := d.session.Counters().Metrics()
 	if err != nil {
 		return r, err
@@ -192,10 +200,10 @@ func without(sites, others []int) (left []int) {
 }
 
 // heat takes those cold sites out that have been hit often since the last time.
-func (d *division) heat() error {
+func (d *Division) heat() error {
 	// of CPU time: the clock of some kernels ticks every 4 ms
 	const enough, enoughOfFresh = 20 * time.Millisecond, 5 * time.Millisecond
-	used, err := d.usage.used()
+	used, err := d.usage.Used()
 	ran := used.CPU - d.last.used.CPU
 	if err != nil || ran < enoughOfFresh || ran < enough && !d.isFresh {
 		return err
@@ -220,7 +228,7 @@ func (d *division) heat() error {
 
 // takeOut takes out the cold groups of sites that were hit too often between two readings. left are
 // the other sites of these groups, in order; nil: there are no such groups.
-func (d *division) takeOut(before, after reading) (left []int, err error) {
+func (d *Division) takeOut(before, after reading) (left []int, err error) {
 	hot := d.hot(d.cold(), before, after)
 	var affected []*coldGroup
 	for _, g := range d.groups {
@@ -233,17 +241,22 @@ func (d *division) takeOut(before, after reading) (left []int, err error) {
 }
 
 // cold lists the cold sites.
-func (d *division) cold() (sites []int) {
+func (d *Division) cold() (sites []int) {
 	for _, g := range d.groups {
 		sites = append(sites, g.sites...)
 	}
 	return sites
 }
 
-// cool puts those hot sites in that windows have hardly come to, as cold ones: at once those that
+// Cool puts those hot sites in that windows have hardly come to, as cold ones: at once those that
 // never were, others when they have been so for some time, for they were hit often once. A window
 // has ended, and own is the least of the process's own time that windows may have been.
-func (d *division) cool(own time.Duration) error {
+func (d *Division) Cool(own time.Duration) error {
+	return d.place(d.cooled(own))
+}
+
+// cooled lists the sites that turn cold, in order.
+func (d *Division) cooled(own time.Duration) (sites []int) {
 	const (
 		enoughHits = 2000
 		enough     = 8 * time.Millisecond // of its own time
@@ -252,7 +265,7 @@ func (d *division) cool(own time.Duration) error {
 	)
 	d.grow()
 	hits, all := map[int]uint64{}, uint64(0)
-	for site, n := range d.threads.recorded {
+	for site, n := range d.usage.Recorded() {
 		if n -= d.sites[site].seen; n > 0 {
 			hits[site] = n
 			all += n
@@ -263,7 +276,7 @@ func (d *division) cool(own time.Duration) error {
 		return nil
 	}
 	d.own = own
-	for site, n := range d.threads.recorded {
+	for site, n := range d.usage.Recorded() {
 		d.sites[site].seen = n
 	}
 	for _, site := range d.hotOf(hits, len(d.sites), ran) {
@@ -271,19 +284,18 @@ func (d *division) cool(own time.Duration) error {
 	}
 	cold := d.cold()
 	slices.Sort(cold)
-	var cooled []int
 	for i := range d.sites {
 		site := &d.sites[i]
 		site.idle++
 		_, isCold := slices.BinarySearch(cold, i)
 		if !isCold && site.idle > 0 && (!site.wasCold || site.idle >= manyTimes) {
-			cooled = append(cooled, i)
+			sites = append(sites, i)
 		}
 	}
-	if len(cooled) < few {
+	if len(sites) < few {
 		return nil
 	}
-	return d.place(cooled)
+	return sites
 }
 
 // A reading is the hits so far that were not reported, by site, and what the process has used.
@@ -292,8 +304,8 @@ type reading struct {
 	used target.Times
 }
 
-func (d *division) read() (r reading, err error) {
-	if r.used, err = d.usage.used(); err != nil {
+func (d *Division) read() (r reading, err error) {
+	if r.used, err = d.usage.Used(); err != nil {
 		return r, err
 	}
 	r.hits, err = d.session.Counters().SiteHits(len(d.plan.Sites))
@@ -301,7 +313,7 @@ func (d *division) read() (r reading, err error) {
 }
 
 // hot lists those of some sites that were hit too often between two readings.
-func (d *division) hot(sites []int, before, after reading) []int {
+func (d *Division) hot(sites []int, before, after reading) []int {
 	hits, all := map[int]uint64{}, uint64(0)
 	for _, site := range sites {
 		n := after.hits[site]
@@ -313,19 +325,19 @@ func (d *division) hot(sites []int, before, after reading) []int {
 			all += n
 		}
 	}
-	own := after.used.Sub(before.used).CPU - time.Duration(all)*d.usage.meter.Cost().Emulated
+	own := after.used.Sub(before.used).CPU - time.Duration(all)*d.usage.HitCost()
 	return d.hotOf(hits, len(sites), own)
 }
 
 // hotOf lists those of so many sites that were hit too often while the process has used some CPU
 // time of its own, in order. hits are those meanwhile.
-func (d *division) hotOf(hits map[int]uint64, sites int, own time.Duration) []int {
-	most := float64(d.schedule.MostColdHits(own, d.usage.meter.Cost().Emulated))
-	return overhead.HotSites(hits, uint64(most*float64(sites)/float64(len(d.plan.Sites))))
+func (d *Division) hotOf(hits map[int]uint64, sites int, own time.Duration) []int {
+	most := float64(d.schedule.MostColdHits(own, d.usage.HitCost()))
+	return hottest(hits, uint64(most*float64(sites)/float64(len(d.plan.Sites))))
 }
 
-// pause is how soon it is to be looked again whether cold sites are hit.
-func (d *division) pause() time.Duration {
+// Pause is how soon it is to be looked again whether cold sites are hit.
+func (d *Division) Pause() time.Duration {
 	const usual, ofFresh = time.Second, 5 * time.Millisecond
 	if d.isFresh {
 		return ofFresh
@@ -334,7 +346,7 @@ func (d *division) pause() time.Duration {
 }
 
 // place puts the probes of cold sites in, in groups, unless another's breakpoints are in the way.
-func (d *division) place(sites []int) error {
+func (d *Division) place(sites []int) error {
 	if len(sites) == 0 {
 		return nil
 	}
@@ -362,7 +374,7 @@ func (d *division) place(sites []int) error {
 }
 
 // remove takes the probes of cold groups out.
-func (d *division) remove(groups []*coldGroup) error {
+func (d *Division) remove(groups []*coldGroup) error {
 	if len(groups) == 0 {
 		return nil
 	}
