@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -30,20 +31,23 @@ const mostSubpaths = 100
 type asker struct {
 	selected bool // see Opening
 	next     time.Time
+	trouble  string // of the snapshot that was asked last
 }
 
 const askingShare = 0.2
 
-// ask asks the snapshot of an update, if it has one and it is time. An error is the update's
-// trouble: what was asked before still holds. Of the last one all is asked.
+// ask asks the snapshot of an update, if it has one and it is time. An error is the trouble of the
+// update, and of those that follow: what was asked before still holds. Of the last one all is
+// asked.
 func (a *asker) ask(u *update) *content {
+	defer func() { u.Trouble = cmp.Or(u.Trouble, a.trouble) }()
 	if u.Snapshot == nil || !u.Last && time.Now().Before(a.next) {
 		return nil
 	}
 	began := time.Now()
 	c, err := newContentOf(u.Snapshot, a.selected)
-	if err != nil {
-		u.Trouble = err.Error()
+	if a.trouble = ""; err != nil {
+		a.trouble = err.Error()
 	}
 	a.next = time.Now().Add(time.Duration(float64(time.Since(began)) * (1/askingShare - 1)))
 	return c

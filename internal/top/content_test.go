@@ -2,6 +2,7 @@ package top
 
 import (
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"wpptrace/query/report"
@@ -32,6 +33,41 @@ func TestNameOf(t *testing.T) {
 		}
 		if got != x.want {
 			t.Errorf("in %d columns: %q, want %q", x.width, got, x.want)
+		}
+	}
+}
+
+// What cannot be asked is trouble until the next snapshot that can; what takes long is asked less
+// often, but for the last.
+func TestAsker(t *testing.T) {
+	good, err := pack(watched())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := &packed{File: []byte("no snapshot")}
+	var a asker
+	for i, c := range []struct {
+		update  update
+		rested  bool
+		content bool
+		trouble bool
+	}{
+		{update{Snapshot: bad}, true, false, true},
+		{update{}, true, false, true},
+		{update{Snapshot: good}, false, false, true},
+		{update{Snapshot: good}, true, true, false},
+		{update{}, true, false, false},
+		{update{Snapshot: good, Last: true}, false, true, false},
+	} {
+		if a.next = time.Now().Add(time.Hour); c.rested {
+			a.next = time.Time{}
+		}
+		got := a.ask(&c.update)
+		if (got != nil) != c.content || (c.update.Trouble != "") != c.trouble {
+			t.Errorf("update %d: content %v, trouble %q", i, got != nil, c.update.Trouble)
+		}
+		if c.content && !a.next.After(time.Now()) {
+			t.Errorf("update %d: it does not rest", i)
 		}
 	}
 }

@@ -11,7 +11,8 @@ type pacing struct {
 	began    time.Time // the last one
 	snapshot time.Time // when one is due
 	copied   time.Duration
-	over     bool // there are no snapshots any more
+	over     bool   // there are no snapshots any more
+	trouble  string // of the last one; "": there was none
 }
 
 // The most that snapshots take of a CPU: of the recording's goroutine, and of another.
@@ -41,6 +42,9 @@ func (p *pacing) isSnapshotDue(now time.Time) bool { return !p.over && !now.Befo
 // end notes that an update was sent.
 func (p *pacing) end(s sent, interval time.Duration) {
 	if s.took > 0 {
+		if p.trouble = ""; s.err != nil {
+			p.trouble = s.err.Error()
+		}
 		pause := max(time.Duration(float64(p.copied)/copyingShare),
 			time.Duration(float64(s.took)/packingShare))
 		if p.snapshot = p.began.Add(pause); pause < interval {

@@ -36,6 +36,9 @@ func TestPacing(t *testing.T) {
 			}
 			p.end(done, interval)
 		}
+		if p.trouble != "" != (c.err != nil) {
+			t.Errorf("%s: in the end, the trouble is %q", c.name, p.trouble)
+		}
 		if updates < 59 || updates > 61 || snapshots != c.want {
 			t.Errorf("%s: %d updates and %d snapshots in a minute, want 60 and %d", c.name,
 				updates, snapshots, c.want)

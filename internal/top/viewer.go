@@ -133,7 +133,7 @@ func (v *Viewer) progress(e record.Progress) {
 	}
 	v.pacing.begin(now, v.interval)
 	v.last = statusOf(s)
-	u := &update{Status: v.last}
+	u := &update{Status: v.last, Trouble: v.pacing.trouble}
 	var complete func() (*wpp.Snapshot, error)
 	if v.pacing.isSnapshotDue(now) {
 		complete = e.Snapshot()
@@ -176,7 +176,7 @@ func (v *Viewer) send(u *update, complete func() (*wpp.Snapshot, error)) (s sent
 		if snapshot, s.err = complete(); s.err == nil {
 			u.Snapshot, s.err = pack(snapshot)
 		}
-		if s.err != nil {
+		if u.Trouble = ""; s.err != nil {
 			u.Trouble = s.err.Error()
 		}
 		s.took = time.Since(began)
