@@ -30,9 +30,7 @@ func checkCommand() *cobra.Command {
 				requirement.OfProcess(pid, func(q requirement.Requirement) { r.Add(q) })
 				if p, err := target.Open(pid); err == nil {
 					defer p.Close()
-					r.Add(requirement.Requirement{Name: "CPU time", Find: func() (string, error) {
-						return checkreport.CPUTime(p, oneLine), nil
-					}})
+					r.Add(checkreport.OfProcess(p, defaultOverhead, oneLine)...)
 				}
 			}
 			write := r.WriteText

@@ -7,25 +7,66 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/samples"
+	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
+	"wpptrace/loader/requirement"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
 	"wpptrace/query/profile"
 	"wpptrace/query/report"
 )
 
-// CPUTime says where the CPU time of a process goes, and what would show more of it. Nothing that
-// it finds is in the way of a recording. It samples the process, for a second. explain is what an
-// error is printed as.
-func CPUTime(p *target.Process, explain func(error) string) string {
+// OfProcess are what a process is found to do: where its CPU time goes, and how it can be recorded.
+// It is sampled, for a second, and a recording of it is planned; nothing is attached. percent is the
+// budget that a recording has by default, explain what an error is printed as.
+func OfProcess(p *target.Process, percent float64,
+	explain func(error) string) []requirement.Requirement {
 	const enough = time.Second
-	sampled, err := record.SampleFor(p, enough)
-	if err != nil {
-		return "not known: " + explain(err)
+	s, notSampled, err := record.SurveyOf(p, enough)
+	time := cpuTime(p, s.CPUTime, enough)
+	if notSampled != nil {
+		time = "not known: " + explain(notSampled)
+	}
+	return []requirement.Requirement{
+		{Name: "CPU time", Find: func() (string, error) { return time, nil }},
+		{Name: "plan", Find: func() (string, error) {
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s, planned in %.1f s", planreport.Summary(s.Plan),
+				s.Took.Seconds()), nil
+		}, Fix: "see wpptrace plan"},
+		{Name: "windows", Find: func() (string, error) { return windows(s, percent), nil }},
+	}
+}
+
+// windows says how much a recording would see with a budget.
+func windows(s *record.Survey, percent float64) string {
+	if s.Plan == nil {
+		return "none"
+	}
+	n, all, known := s.Windows(percent/100, record.DefaultMaxStall)
+	switch {
+	case !known:
+		return "not known: there are too few samples"
+	case all:
+		return fmt.Sprintf("not needed: to trace all of it takes less than %v%% of its CPU time",
+			percent)
+	}
+	return fmt.Sprintf("some %.0f a minute at --overhead %v, each of which holds it up for %v at "+
+		"most", n, percent, record.DefaultMaxStall)
+}
+
+// cpuTime says where the CPU time of a process went while it was sampled, and what would show more
+// of it. Nothing that it finds is in the way of a recording.
+func cpuTime(p *target.Process, sampled *samples.Profile, long time.Duration) string {
+	if sampled == nil {
+		return ""
 	}
 	r := profile.CPUTimeOf(sampled, &wpp.Snapshot{})
 	if r.Samples == 0 {
-		return fmt.Sprintf("it has used none in %v: see what it waits for", enough)
+		return fmt.Sprintf("it has used none in %v: see what it waits for", long)
 	}
 	text := report.TimeText(r)
 	switch largest := r.Parts[0]; {

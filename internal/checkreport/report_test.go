@@ -2,7 +2,9 @@ package checkreport
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -35,12 +37,14 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestCPUTime: of a process that computes, the report says where its CPU time goes; of one that
-// sleeps, that there is none.
-func TestCPUTime(t *testing.T) {
+// TestOfProcess: of a process that computes, the report says where its CPU time goes, what would be
+// traced, and in how many windows; of one that sleeps, that there is no CPU time.
+func TestOfProcess(t *testing.T) {
 	for program, want := range map[string]string{
-		"while :; do x=$(((x * 31 + 7) % 1000)); done": " bash",
-		"read x": "it has used none in 1s",
+		"while :; do x=$(((x * 31 + 7) % 1000)); done": `(?s)^CPU time .* bash.*` +
+			`plan \d+ of \d+ routines, \d+ probes .*, planned in \d.*` +
+			`windows some \d+ a minute at --overhead 5, each of which holds it up for 20ms at most`,
+		"read x": `(?s)^CPU time it has used none in 1s.*plan .*windows (not needed|not known)`,
 	} {
 		cmd := exec.Command("bash", "-c", program)
 		in, err := cmd.StdinPipe()
@@ -58,8 +62,13 @@ func TestCPUTime(t *testing.T) {
 		}
 		defer p.Close()
 		time.Sleep(100 * time.Millisecond) // it begins
-		if text := CPUTime(p, error.Error); !strings.Contains(text, want) {
-			t.Errorf("%s: %s", program, text)
+		var text strings.Builder
+		for _, q := range OfProcess(p, 5, error.Error) {
+			found, err := q.Find()
+			fmt.Fprintln(&text, q.Name, found, err)
+		}
+		if !regexp.MustCompile(want).MatchString(text.String()) {
+			t.Errorf("%s: %s", program, &text)
 		}
 	}
 }

@@ -111,6 +111,9 @@ func Forecast(e record.Forecast, percent float64) []string {
 	if line := presently(e); line != "" {
 		lines = append(lines, line)
 	}
+	if percent > 0 { // hot probes go in apart from the others
+		return lines
+	}
 	// usualWait is for each probe
 	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond
 	takes := time.Duration(min(e.Load, 1) * float64(e.Probes) * float64(usualWait))

@@ -232,7 +232,6 @@ func (r *Recorder) attach() error {
 	if r.windows == nil { // probes will slow it down all the time
 		r.sampling.stop()
 	}
-	const hardly = 0.1 // of a CPU
 	if r.windows != nil && o.Child == nil && !o.Stands && now.wants >= hardly {
 		defer r.sampling.resume()
 		return r.divide()
@@ -263,6 +262,10 @@ func (r *Recorder) divide() error {
 	r.windows.charge()
 	return nil
 }
+
+// hardly is the load, of a CPU, below which a process hardly works: what it does next is not to be
+// missed, and its probes may stand.
+const hardly = 0.1
 
 // longestDivision is how long the first window waits until it is known which sites are hot,
 // betweenGroups how long the process runs freely between two groups of them.

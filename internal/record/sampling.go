@@ -73,26 +73,6 @@ func beginSampling(o *Options, handle func(Event)) *sampling {
 	return newSampling(s, o.Log)
 }
 
-// SampleFor samples a process for a time, and says where its CPU time went meanwhile; no file is an
-// image of any snapshot. Nothing is attached. An error that is sample.ErrNotAllowed says that
-// nobody like us may sample here.
-func SampleFor(p *target.Process, d time.Duration) (*samples.Profile, error) {
-	sampler, err := sample.Start(p, sample.Options{})
-	if err != nil {
-		return nil, err
-	}
-	s := newSampling(sampler, slog.New(slog.DiscardHandler))
-	defer s.close()
-	for end := time.Now().Add(d); time.Now().Before(end) && !p.Wait(min(d, samplePause)); {
-		s.take()
-	}
-	s.take()
-	if s.err != nil {
-		return nil, s.err
-	}
-	return s.sum(nil, nil), nil
-}
-
 func newSampling(s *sample.Sampler, log *slog.Logger) *sampling {
 	return &sampling{sampler: s, log: log, files: map[target.FileID]*sampledFile{},
 		began: time.Now(), next: time.Now().Add(samplePause)}
