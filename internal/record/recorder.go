@@ -24,6 +24,7 @@ import (
 	"wpptrace/internal/remedy"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/privilege"
 	"wpptrace/loader/requirement"
 	"wpptrace/loader/target"
@@ -122,6 +123,7 @@ func (r *Recorder) unmatched() []string {
 // load plans, and has the kernel take the BPF program.
 func (r *Recorder) load() (err error) {
 	o, p := &r.options, r.options.Process
+	defer r.giveWay()()
 	if r.program, err = o.Shared.Load(p, r.exe, o.Selection, o.ForkOfTraced); err != nil {
 		return err
 	}
@@ -157,6 +159,20 @@ func (r *Recorder) load() (err error) {
 		return errors.Join(err, r.abandon())
 	}
 	return nil
+}
+
+// giveWay has us scheduled behind a process that is at work, which what takes CPUs holds up, while
+// it is sampled: there is time until then. Afterwards somebody waits for us.
+func (r *Recorder) giveWay() (end func()) {
+	if r.sampling == nil || r.options.Child != nil || r.options.Stands {
+		return func() {}
+	}
+	restore := guard.LowerPriority()
+	late := time.AfterFunc(time.Until(r.sampling.began.Add(sampleTime)), restore)
+	return func() {
+		late.Stop()
+		restore()
+	}
 }
 
 // abandon closes the files that the recording has opened since begin, and drops the temporary ones.

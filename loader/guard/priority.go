@@ -6,14 +6,25 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/cap"
+
+	"wpptrace/loader/privilege"
 )
 
-// raised counts who wants this process to be scheduled before others.
-var raised struct {
+// priority counts who wants this process to be scheduled before others, and who wants it to be
+// scheduled behind them.
+var priority struct {
 	sync.Mutex
-	times  int
-	before int // the nice value that its threads have else
+	raised, lowered int
+	before          int // the nice value that its threads have else
 }
+
+const (
+	first = -20 // the nice value of what is scheduled before others
+	last  = 19  // the largest there is
+	// what is added to have a quarter of a CPU that another wants
+	behind = 5
+)
 
 // RaisePriority has this process scheduled before others, with all its threads, for a goroutine
 // that waits goes on in whichever the runtime takes, until restore is called, where we have the
@@ -21,24 +32,58 @@ var raised struct {
 // that goes into a busy one waits for its locks, and on a crowded machine thirty thousand of them
 // for the scheduler each time. It may be called again before restore, by any goroutine. Cost: some
 // system calls a thread.
-func RaisePriority() (restore func()) {
-	raised.Lock()
-	defer raised.Unlock()
-	if raised.times++; raised.times == 1 {
-		const most = 20
-		raised.before = 0
-		if v, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil { // 20 less the nice value
-			raised.before = most - v
-		}
-		setNice(-most)
+func RaisePriority() (restore func()) { return changePriority(&priority.raised) }
+
+// LowerPriority has this process scheduled behind others, as RaisePriority has it scheduled before
+// them, which comes first. What takes long, and can wait, is not to hold up a process that is at
+// work. Without the privilege nothing is done, for it could not be undone.
+func LowerPriority() (restore func()) {
+	if !privilege.Has(cap.SYS_NICE) {
+		return func() {}
 	}
-	return sync.OnceFunc(func() {
-		raised.Lock()
-		defer raised.Unlock()
-		if raised.times--; raised.times == 0 {
-			setNice(raised.before) // which is lower, and nobody is denied
+	return changePriority(&priority.lowered)
+}
+
+func changePriority(who *int) (restore func()) {
+	priority.Lock()
+	defer priority.Unlock()
+	if priority.raised+priority.lowered == 0 {
+		priority.before = ownNice()
+	}
+	change := func(by int) {
+		was := wantedNice()
+		*who += by
+		if nice := wantedNice(); nice != was {
+			setNice(nice)
 		}
+	}
+	change(1)
+	return sync.OnceFunc(func() {
+		priority.Lock()
+		defer priority.Unlock()
+		change(-1)
 	})
+}
+
+// wantedNice is the nice value by who wants what.
+func wantedNice() int {
+	switch {
+	case priority.raised > 0:
+		return first
+	case priority.lowered > 0:
+		return min(priority.before+behind, last)
+	}
+	return priority.before
+}
+
+// ownNice is the nice value of the calling thread.
+func ownNice() int {
+	const most = 20
+	v, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // 20 less the nice value
+	if err != nil {
+		return 0
+	}
+	return most - v
 }
 
 // setNice sets the nice value of all threads, as far as that is allowed. Those that begin later

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -39,5 +40,31 @@ func TestRaisePriority(t *testing.T) {
 	restore()
 	if after := nice(); after != before {
 		t.Errorf("nice %d before, %d after", before, after)
+	}
+}
+
+// A priority that is lowered meanwhile comes behind one that is raised, and is as it was in the end.
+func TestLowerPriority(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := ownNice()
+	var steps []int
+	note := func() { steps = append(steps, ownNice()) }
+	restore := LowerPriority()
+	note()
+	calm := RaisePriority()
+	note()
+	restore()
+	note()
+	restore = LowerPriority()
+	note()
+	calm()
+	note()
+	restore()
+	note()
+	lower := min(before+5, 19)
+	want := []int{lower, -20, -20, -20, lower, before}
+	if !slices.Equal(steps, want) {
+		t.Errorf("nice %d, want %d", steps, want)
 	}
 }
