@@ -343,6 +343,9 @@ func (r *Recorder) Begin(fromStart bool) error {
 	}
 	r.began = time.Now()
 	r.windows.charge() // for what the probes cost before they report; it is no part of a window
+	if r.windows != nil {
+		r.windows.schedule.Begin()
+	}
 	if !r.session.Attached() {
 		return nil // the first window comes later
 	}

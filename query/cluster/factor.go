@@ -91,9 +91,12 @@ func (f Factor) Times(g Factor) Factor {
 	return p
 }
 
-// Interval is where the true factor lies, with Level. It means nothing where that is not known.
+// Interval is where the true factor lies, with Level: anywhere above 0, where nothing is known.
 func (f Factor) Interval() (lo, hi float64) {
-	if f.variance == 0 {
+	switch {
+	case !f.IsKnown():
+		return 0, math.Inf(1)
+	case f.variance == 0:
 		return f.Value, f.Value
 	}
 	times := math.Exp(min(f.wide(), mostLog))

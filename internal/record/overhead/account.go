@@ -39,7 +39,12 @@ type account struct {
 	all       tracedUse
 	inWindows tracedUse // of all
 	inChanges tracedUse // of all: while probes go in or out
+
+	before, changesBefore tracedUse // all and inChanges, before the recording began
 }
+
+// begin notes that the recording begins.
+func (a *account) begin() { a.before, a.changesBefore = a.all, a.inChanges }
 
 // add takes account of what has been used since the last reading, as part of some use too; nil: of
 // none.
@@ -117,11 +122,12 @@ func (a *account) sampled(windows uint64, k KernelShare, c *Controls) Sampled {
 		share(min(e.own+usualDoubts*e.doubt, e.cpu))}
 }
 
-// rest is what was used in no window: while no probe stood, and with what of the rest was the
-// process's own, in ns.
+// rest is what the recording has used in no window: while no probe stood, and with what of the rest
+// was the process's own, in ns.
 func (a *account) rest() (free tracedUse, own float64) {
-	free = a.free()
-	return free, free.own() + min(a.inChanges.own(), free.usual(a.inChanges.long))
+	free = a.free().minus(a.before.minus(a.changesBefore))
+	changes := a.inChanges.minus(a.changesBefore)
+	return free, free.own() + min(changes.own(), free.usual(changes.long))
 }
 
 // usual is how much a process uses of its own in some time, if it does as meanwhile.

@@ -2,6 +2,7 @@ package overhead
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -37,14 +38,14 @@ type control struct {
 }
 
 const (
-	slotTime = 25 * time.Millisecond
+	slotTime = 16 * time.Millisecond
 	// at least, and up to twice as much, between two slots: so that they come at no time of their
 	// own after a window
 	slotPause  = 100 * time.Millisecond
 	slotShare  = 0.15                 // of the cost of hits: what counting may cost,
 	firstSpent = 5 * time.Millisecond // and what it may cost besides, at first
 	// of the CPU time in a slot: what its hits may cost
-	costShare = 0.2
+	costShare = 0.3
 	// where no site costs as little: of the rarest alone, in a short slot
 	costliest = 0.5
 	shortSlot = 5 * time.Millisecond
@@ -56,7 +57,8 @@ const (
 	colderHit = 1.2
 
 	mostControls = 64
-	mostInSlot   = 24  // sites: each of them goes in and comes out
+	mostInSlot   = 24  // sites: each of them goes in and comes out,
+	mostUnknown  = 4   // and of these how often they are hit may not be as expected
 	leastOfSite  = 10  // hits in windows: with fewer, nothing would follow from counting it
 	mostSlots    = 128 // that are kept of a site: neighbors are put together
 )
@@ -147,17 +149,20 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 	most := costShare / float64(max(hit, 1)) // hits for each ns
 	left, rate := most, c.hitRate()
 	list := c.inTurn(most)
-	rarest, seldom := -1, 0.0
+	rarest, seldom, unknown := -1, 0.0, 0
 	for _, x := range list {
-		expected := x.rate()
-		if len(x.slots) == 0 {
+		expected, isNew := x.rate(), len(x.slots) == 0
+		if isNew {
 			expected = rate * float64(c.within[x.site]) / float64(max(c.all, 1))
 		}
-		if expected <= left && len(sites) < mostInSlot {
+		if expected <= left && len(sites) < mostInSlot && !(isNew && unknown == mostUnknown) {
+			if isNew {
+				unknown++
+			}
 			left -= expected
 			sites = append(sites, x.site)
 		}
-		mayBe := len(x.slots) == 0 || expected <= costliest/costShare*most
+		mayBe := isNew || expected <= costliest/costShare*most
 		if mayBe && (rarest < 0 || expected < seldom) {
 			rarest, seldom = x.site, expected
 		}
@@ -173,7 +178,7 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 // is one, by which slots are compared; then those that have been counted, but in few slots; then
 // others.
 func (c *Controls) inTurn(mostHits float64) []*control {
-	const few, clockShare, leastHits = 4, 0.4, 50
+	const few, clockShare, leastHits = 4, 0.35, 50
 	list := slices.Clone(c.list)
 	slices.SortStableFunc(list, func(a, b *control) int {
 		turn := func(x *control) int {
@@ -200,17 +205,23 @@ func (c *Controls) inTurn(mostHits float64) []*control {
 }
 
 // hitRate is how often all sites are hit in a ns of the program's own time, as far as that is
-// known: by the site that says least. What a server does once for all that wait is rarer in windows
-// than outside, by far, and says too much.
+// known: by those that were counted, the more the more they are hit. What a server does once for
+// all that wait is rarer in windows than outside, by far, and what it does from time to time more
+// frequent.
 func (c *Controls) hitRate() float64 {
 	const enough = 30 // hits
-	rate := mostHitRate
+	var sum, weights float64
 	for _, x := range c.list {
 		if hits, _, _ := x.sums(); hits >= enough {
-			rate = min(rate, x.rate()*float64(c.all)/float64(c.within[x.site]))
+			within := float64(c.within[x.site])
+			sum += within * math.Log(x.rate()*float64(c.all)/within)
+			weights += within
 		}
 	}
-	return rate
+	if weights == 0 {
+		return mostHitRate
+	}
+	return min(math.Exp(sum/weights), mostHitRate)
 }
 
 // sums are those of the slots of a control.

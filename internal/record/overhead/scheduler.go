@@ -62,6 +62,10 @@ const (
 	usualOut    = 8 * time.Microsecond // what a probe takes to come out
 )
 
+// Begin notes that the recording begins: what was used before is no part of it. It has been
+// charged.
+func (s *Scheduler) Begin() { s.account.begin() }
+
 // IsOpen reports whether a window is open.
 func (s *Scheduler) IsOpen() bool { return !s.opened.IsZero() }
 
@@ -342,6 +346,6 @@ func (s *Scheduler) Counted(sites []int, hits []uint64, used, cost time.Duration
 	change attach.Changes) {
 	s.ChargeCold(change)
 	s.turn()
-	lost := min(change.Took, time.Duration(change.Probes)*probeCost)
+	lost := min(change.Took, 2*time.Duration(change.Probes)*coldCost) // some are hot
 	s.controls.add(sites, hits, used, time.Duration(colderHit*float64(cost)), lost)
 }
