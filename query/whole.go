@@ -41,7 +41,9 @@ type Whole struct {
 	together []float64           // hits of all controls, by cluster
 	// what ran in no window for each of what ran in one, of all together,
 	others cluster.Factor
-	byTime bool // by the CPU time in windows: of each routine, too
+	// that is of each routine, too: by the CPU time in windows, or as far as is known all that was
+	// counted runs as often in windows as outside
+	ofEach bool
 }
 
 type symbolCounts []uint64
@@ -133,9 +135,18 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 			w.together[k] += n
 		}
 	}
-	if len(scales) > 0 {
-		w.others = cluster.Spread(scales, weights).Times(best.Doubt())
+	if len(scales) == 0 {
+		return
 	}
+	w.others = cluster.Spread(scales, weights).Times(best.Doubt())
+	i := 0
+	for r := range c.Sites { // as they were counted
+		if x := w.controls[c.Sites[r].Routine]; x != nil {
+			scales[i] = scales[i].Times(ratio(x.windows, w.together).Doubt())
+			i++
+		}
+	}
+	w.ofEach = cluster.Agree(scales)
 }
 
 // calibration is in doubt as far as counting has slowed the program down: how much that is nobody
@@ -184,20 +195,21 @@ func (w *Whole) takeTime(f *wpp.Figures) {
 	}
 	const ends = 1.96 // standard deviations
 	w.others = cluster.Doubtful(math.Sqrt(lo*hi), math.Log(hi/lo)/2/ends)
-	w.together, w.byTime = w.cost, true
+	w.together, w.ofEach = w.cost, true
 }
 
 // total estimates what there was in all of something that ran in windows, by cluster so much of it,
 // in these routines; none: in all. Where routines were counted, it goes by one of these, or by one
-// that runs in windows whenever it does: others may do so less often than outside. A server that is
-// slowed down does once for all clients that wait what it else does for some.
+// that runs in windows whenever it does, unless all that were counted agree: others may do so less
+// often than outside. A server that is slowed down does once for all clients that wait what it else
+// does for some.
 func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 	in := sum64(parts)
 	if in == 0 {
 		return t, false
 	}
 	var best cluster.Factor
-	if w.others.IsKnown() && (w.byTime || len(routines) == 0) {
+	if w.others.IsKnown() && (w.ofEach || len(routines) == 0) {
 		best = w.others.Times(ratio(parts, w.together).Doubt()).Times(cluster.Certain(in))
 	}
 	for _, r := range slices.Sorted(maps.Keys(w.controls)) {

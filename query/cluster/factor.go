@@ -245,6 +245,32 @@ func Spread(others []Factor, weights []float64) Factor {
 	return f
 }
 
+// Agree reports whether some factors, at least four, may be one and the same, for all that is known
+// of each: Cochran's test of homogeneity (The Combination of Estimates from Different Experiments,
+// Biometrics 10, 1954), at two standard deviations.
+func Agree(list []Factor) bool {
+	const least = 4
+	var sum, weights float64
+	n := 0
+	for _, f := range list {
+		if f.IsKnown() && f.variance > 0 {
+			n++
+			sum, weights = sum+math.Log(f.Value)/f.variance, weights+1/f.variance
+		}
+	}
+	if n < least {
+		return false
+	}
+	q := 0.0
+	for _, f := range list {
+		if f.IsKnown() && f.variance > 0 {
+			q += square(math.Log(f.Value)-sum/weights) / f.variance
+		}
+	}
+	degrees := float64(n - 1)
+	return q <= degrees+2*math.Sqrt(2*degrees)
+}
+
 // Mean is the mean of which Spread says how far one more is from it: less in doubt, for it is of
 // all of them.
 func Mean(others []Factor, weights []float64) Factor {

@@ -133,6 +133,33 @@ func TestSpreadHolds(t *testing.T) {
 	}
 }
 
+// TestAgree: factors that differ by chance agree nearly always, and those of a server that does in
+// windows four times as much at once as outside do not.
+func TestAgree(t *testing.T) {
+	const runs = 1000
+	r := rand.New(rand.NewPCG(6, 6))
+	same, others := 0, 0
+	for range runs {
+		var list []Factor
+		for range 8 {
+			list = append(list, Doubtful(5*math.Exp(0.1*r.NormFloat64()), 0.1))
+		}
+		if Agree(list) {
+			same++
+		}
+		list[0].Value *= 4
+		if Agree(list) {
+			others++
+		}
+	}
+	if same < runs*93/100 || others > 0 {
+		t.Errorf("%d that do agree, and %d that do not", same, others)
+	}
+	if Agree([]Factor{Certain(1), Doubtful(1, 0.1), Doubtful(1, 0.1), Doubtful(1, 0.1), {}}) {
+		t.Error("three agree")
+	}
+}
+
 // TestFactorsNotKnown: what nothing is known of has no interval.
 func TestFactorsNotKnown(t *testing.T) {
 	for _, c := range []struct {

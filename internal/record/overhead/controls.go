@@ -35,6 +35,7 @@ type Controls struct {
 type control struct {
 	site  int
 	slots []counted.Slot
+	hint  float64 // its rate, where counting cost too much for more; 0: none
 }
 
 const (
@@ -151,7 +152,7 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 	list := c.inTurn(most)
 	rarest, seldom, unknown := -1, 0.0, 0
 	for _, x := range list {
-		expected, isNew := x.rate(), len(x.slots) == 0
+		expected, isNew := x.rate(), len(x.slots) == 0 && x.hint == 0
 		if isNew {
 			expected = rate * float64(c.within[x.site]) / float64(max(c.all, 1))
 		}
@@ -212,7 +213,7 @@ func (c *Controls) hitRate() float64 {
 	const enough = 30 // hits
 	var sum, weights float64
 	for _, x := range c.list {
-		if hits, _, _ := x.sums(); hits >= enough {
+		if hits, _, _ := x.sums(); hits >= enough || x.hint > 0 {
 			within := float64(c.within[x.site])
 			sum += within * math.Log(x.rate()*float64(c.all)/within)
 			weights += within
@@ -234,6 +235,9 @@ func (x *control) sums() (hits uint64, own, cost time.Duration) {
 
 // rate is how often it is hit in a ns of the program's own time; 0: that is not known.
 func (x *control) rate() float64 {
+	if len(x.slots) == 0 {
+		return x.hint
+	}
 	hits, own, _ := x.sums()
 	return float64(hits) / float64(max(own, 1))
 }
@@ -245,11 +249,12 @@ func (c *Controls) add(sites []int, hits []uint64, used, cost, change time.Durat
 	c.spent += cost + change
 	c.next = time.Now().Add(slotPause + rand.N(slotPause))
 	own := used - cost
-	if own <= 0 {
-		return
-	}
 	for i, site := range sites {
 		x := c.by[site]
+		if own < used/2 { // which is in doubt then
+			x.hint = float64(hits[i]) / float64(max(own, used/8, 1))
+			continue
+		}
 		x.slots = append(x.slots, counted.Slot{Number: c.slots, Hits: hits[i], Own: own,
 			Cost: cost})
 		if len(x.slots) > mostSlots {
