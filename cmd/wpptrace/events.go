@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
@@ -13,6 +14,8 @@ import (
 	"wpptrace/internal/statusline"
 	"wpptrace/internal/text"
 	"wpptrace/query/names"
+	"wpptrace/query/profile"
+	"wpptrace/query/report"
 )
 
 // A printer prints what happens during a recording, on stderr, and what is asked for at its end.
@@ -54,6 +57,8 @@ func (p *printer) process() string { return fmt.Sprintf("process %d (%s)", p.pid
 // handle prints an event of a recording.
 func (p *printer) handle(event record.Event) {
 	switch e := event.(type) {
+	case record.Refused:
+		p.say("CPU time: %s", report.TimeText(profile.CPUTimeOf(e.CPUTime, &wpp.Snapshot{})))
 	case record.HotSelected:
 		p.say("%d of %d routines of %s are traced: %d that were seen in %s of its CPU time, and "+
 			"routines that these call; -F . traces all", e.Traced, e.All, e.Image, e.Sampled,

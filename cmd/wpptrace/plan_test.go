@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,30 @@ import (
 	"wpptrace/internal/testenv"
 )
 
+// goRemedy is what helps with a program of Go.
+const goRemedy = ": perf record -g -p PID or go tool pprof show where its CPU time goes; --lib " +
+	"traces C libraries that it calls\n"
+
+// TestGoProgramIsRefused: of one that is at work it is printed where its CPU time goes.
+func TestGoProgramIsRefused(t *testing.T) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		testenv.Missing(t, err)
+	}
+	cmd := exec.Command("gofmt", "-l", filepath.Join(strings.TrimSpace(string(root)), "src"))
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // some seconds' work
+	if err := cmd.Start(); err != nil {
+		testenv.Missing(t, err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	_, errs, status := wpptrace("-p", strconv.Itoa(cmd.Process.Pid), "-o",
+		filepath.Join(t.TempDir(), "x.wpp"))
+	if want := `^wpptrace: CPU time: [0-9.]+% gofmt.*\nwpptrace: .*it is a Go program.*` +
+		regexp.QuoteMeta(goRemedy) + "$"; status != 1 || !regexp.MustCompile(want).MatchString(errs) {
+		t.Errorf("status %d: %s", status, errs)
+	}
+}
+
 // A program that is all Go has no unwind information; the error says so.
 func TestPlanOfGoProgram(t *testing.T) {
 	path, err := exec.LookPath("gofmt")
@@ -19,7 +44,7 @@ func TestPlanOfGoProgram(t *testing.T) {
 	}
 	_, errs, status := wpptrace("plan", path)
 	if want := "wpptrace: recover routines of gofmt: no unwind information (.eh_frame): it is a " +
-		"Go program, and what is written in Go cannot be traced\n"; status != 1 || errs != want {
+		"Go program, and what is written in Go cannot be traced" + goRemedy; status != 1 || errs != want {
 		t.Errorf("status %d, %q; want %q", status, errs, want)
 	}
 }
@@ -37,7 +62,7 @@ func TestCheckOfGoProgram(t *testing.T) {
 	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
 	out, _, status := wpptrace("check", "-p", strconv.Itoa(cmd.Process.Pid))
 	if status != 1 || !strings.Contains(out, "missing  unwind data      no unwind information "+
-		"(.eh_frame): it is a Go program, and what is written in Go cannot be traced\n") {
+		"(.eh_frame): it is a Go program, and what is written in Go cannot be traced"+goRemedy) {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 }

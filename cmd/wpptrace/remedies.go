@@ -37,7 +37,9 @@ var remedies = [remedy.Kinds]string{
 	remedy.Windows:        "--overhead has them taken out; --follow-fork records these, too",
 	remedy.RootOrNoFollow: "run wpptrace as root, or leave out --follow-fork",
 	remedy.RootOrNoHold:   "run wpptrace as root, or leave out --lib and --on-overflow stop",
-	remedy.RecordLater:    "start it by wpptrace, or trace it with -p once it runs",
+	remedy.OtherProfiler: "perf record -g -p PID or go tool pprof show where its CPU time goes; " +
+		"--lib traces C libraries that it calls",
+	remedy.RecordLater: "start it by wpptrace, or trace it with -p once it runs",
 }
 
 const listAll = "wpptrace plan -v lists them; --lib traces those of shared libraries"

@@ -17,6 +17,7 @@ import (
 type Event interface{ event() }
 
 func (NotSampled) event()       {}
+func (Refused) event()          {}
 func (HotSelected) event()      {}
 func (Planned) event()          {}
 func (Forecast) event()         {}
@@ -47,6 +48,11 @@ type Planned struct {
 	Program *traced.Program
 	// Removal is how long it takes on this kernel to take the probes out.
 	Removal time.Duration
+}
+
+// Refused says where the CPU time of a process goes that cannot be recorded: the error says why.
+type Refused struct {
+	CPUTime *samples.Profile // no file is an image of any snapshot
 }
 
 // HotSelected says that of a large image those routines are traced that samples were in, and

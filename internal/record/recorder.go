@@ -94,6 +94,7 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 		r.options.Selection.Chooser = &hotRoutines{r.options.Process, r.sampling, handle}
 	}
 	if err := r.load(); err != nil {
+		r.refuse(err)
 		r.sampling.close()
 		r.exe.Close()
 		return nil, replaced(p, run, err)
@@ -118,6 +119,18 @@ func (r *Recorder) unmatched() []string {
 		return slices.ContainsFunc(r.program.Image.Needed,
 			func(name string) bool { return traced.MatchesLibrary(glob, name) })
 	})
+}
+
+// refuse says where the CPU time of a process goes of which another tool can show more than that.
+func (r *Recorder) refuse(err error) {
+	var marked *remedy.Error
+	if r.sampling == nil || !errors.As(err, &marked) || marked.Kind != remedy.OtherProfiler {
+		return
+	}
+	r.options.Process.Wait(time.Until(r.sampling.began.Add(sampleTime)))
+	if r.sampling.take(); r.sampling.counts.Total() > 0 {
+		r.handle(Refused{r.sampling.sum(nil, nil)})
+	}
 }
 
 // load plans, and has the kernel take the BPF program.

@@ -6,22 +6,27 @@ import (
 	"strings"
 	"time"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/internal/record"
 	"wpptrace/internal/text"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/figures"
 	"wpptrace/loader/target"
 	"wpptrace/query"
+	"wpptrace/query/profile"
 	"wpptrace/query/report"
 )
 
-// WhyNothing says why nothing of a plan may have run in a process. selected says that routines were
-// selected by name.
-func WhyNothing(p *plan.Plan, process *target.Process, selected bool) string {
+// WhyNothing says why nothing of the plan of a recording may have run in its process. selected says
+// that routines were selected by name.
+func WhyNothing(r *record.Result, process *target.Process, selected bool) string {
+	p := r.Program.Plan
 	switch {
 	case process.Alive() && process.Stopped():
 		return fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has "+
 			"it", process.PID)
+	case isSampled(r.Snapshot):
+		return "the report begins with where its CPU time went"
 	case selected:
 		return "it may sleep, or run what -F and -N leave out"
 	case slices.ContainsFunc(p.Routines,
@@ -32,12 +37,21 @@ func WhyNothing(p *plan.Plan, process *target.Process, selected bool) string {
 	return "it may sleep, or run in shared libraries, which --lib traces"
 }
 
+// isSampled reports whether a snapshot says where the CPU time went.
+func isSampled(s *wpp.Snapshot) bool {
+	time, err := profile.CPUTime(s)
+	return err == nil && time != nil && time.Samples > 0
+}
+
 // Elsewhere says that a process has spent most of its CPU time on external code, where that is
 // beyond doubt; "": it is not. libraries says that some are traced.
 func Elsewhere(r *record.Result, libraries bool) string {
 	needed, leftOut := r.Program.Image.Needed, figures.LeftOutOfProgram(r.Program.Plan)
 	if r.Windows > 0 || len(needed) == 0 && leftOut == 0 {
 		return ""
+	}
+	if isSampled(r.Snapshot) {
+		return "" // the report begins with where it went
 	}
 	ran, elsewhere := r.WentElsewhere()
 	if !elsewhere {

@@ -35,6 +35,7 @@ const (
 	Windows        // trace in windows, or follow
 	RootOrNoFollow // be root, or do without following
 	RootOrNoHold   // be root, or have nothing that stops the process
+	OtherProfiler  // see where its CPU time goes by a profiler
 	RecordLater    // start the process by the tool, or record it when it runs
 
 	Kinds // how many there are, and 1

@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"wpptrace/compress/wpp"
@@ -124,6 +125,9 @@ func TimeText(r *profile.TimeReport) string {
 	return fmt.Sprintf("%s (%s%s)", strings.Join(list, ", "), text.Count(r.Samples, "sample"), cpus)
 }
 
+// interpreters are by the names of their programs and libraries.
+var interpreters = regexp.MustCompile(`^(lib)?(python|perl|ruby|php|lua|tcl)[-0-9.]*(\.so|$)`)
+
 func partName(kind profile.TimeKind, name string) string {
 	switch kind {
 	case profile.TracedTime:
@@ -131,6 +135,9 @@ func partName(kind profile.TimeKind, name string) string {
 	case profile.ImageTime:
 		return "other code of " + name
 	case profile.FileTime:
+		if interpreters.MatchString(name) {
+			return name + " (interpreter)"
+		}
 		return name
 	case profile.KernelTime:
 		return "kernel"

@@ -56,3 +56,38 @@ func TestNext(t *testing.T) {
 		t.Errorf("without samples: %q", got)
 	}
 }
+
+// TestNextOfJIT: code of a just-in-time compiler is named by what its runtime is asked for, once.
+func TestNextOfJIT(t *testing.T) {
+	const cannot = " its JIT code, which cannot be traced: 60.0% of the CPU time"
+	for _, c := range []struct {
+		file  string
+		inJIT uint64 // samples of 100
+		names map[string]uint64
+		want  []string
+	}{
+		{"libjvm.so", 60, nil, []string{
+			"jcmd 4711 Compiler.perfmap has the next recording name" + cannot}},
+		{"node", 60, nil, []string{
+			"node --perf-basic-prof, as it is started, has a recording name" + cannot}},
+		{"libother.so", 60, nil, []string{"/tmp/perf-PID.map, which most just-in-time compilers " +
+			"write where they are asked to, names" + cannot}},
+		{"libjvm.so", 60, map[string]uint64{"work": 60}, nil},
+		{"libjvm.so", 5, nil, nil},
+	} {
+		s := querytest.Compressor()
+		s.Figures.PID = 4711
+		p := &samples.Profile{Kernel: 99 - c.inJIT,
+			Files: []samples.File{
+				{Path: "/usr/lib/" + c.file, Image: samples.NoImage, Samples: 1}},
+			JIT: []samples.Memory{{Samples: c.inJIT, Names: c.names}}}
+		s.Sections = append(s.Sections, p.Section())
+		flat, err := profile.Flat(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Next(s, flat, "x.wpp", false); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.file, got, c.want)
+		}
+	}
+}

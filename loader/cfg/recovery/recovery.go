@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"wpptrace/internal/remedy"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/draft"
 	"wpptrace/loader/cfg/soundness"
@@ -21,8 +22,8 @@ var baseSteps = 20_000_000
 // NoUnwind says what to do about an image that has no unwind information.
 func NoUnwind(im *image.Image) error {
 	if im.IsGo() {
-		return errors.New("no unwind information (.eh_frame): it is a Go program, and what is " +
-			"written in Go cannot be traced")
+		return remedy.Errorf(remedy.OtherProfiler, "no unwind information (.eh_frame): it is a Go "+
+			"program, and what is written in Go cannot be traced")
 	}
 	return errors.New("no unwind information (.eh_frame): compile it with " +
 		"-fasynchronous-unwind-tables")
