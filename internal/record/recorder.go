@@ -280,6 +280,7 @@ func (r *Recorder) divide() error {
 	if err := r.session.Ready(r.exe); err != nil {
 		return err
 	}
+	defer guard.RaisePriority()() // hot sites are to be found soon
 	d := r.windows.division
 	d.Begin(r.sampling.routines(r.program.Plan, r.images.ids))
 	for began := time.Now(); !d.IsSettled() && time.Since(began) < longestDivision; {

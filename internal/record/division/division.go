@@ -9,7 +9,6 @@ import (
 
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
-	"wpptrace/loader/guard"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
@@ -149,7 +148,6 @@ func (d *Division) next() error {
 		d.again = nil
 		return d.place(sites)
 	}
-	defer guard.RaisePriority()() // hot sites are to be found soon
 	sites := slices.Clone(d.untried[:min(trySize, len(d.untried))])
 	slices.Sort(sites)
 	d.untried = d.untried[len(sites):]
@@ -258,7 +256,7 @@ func (d *Division) Cool(own time.Duration) error {
 // cooled lists the sites that turn cold, in order.
 func (d *Division) cooled(own time.Duration) (sites []int) {
 	const (
-		enoughHits = 2000
+		enoughHits = 1000
 		enough     = 8 * time.Millisecond // of its own time
 		manyTimes  = 8
 		few        = 16 // are not worth a change
