@@ -148,7 +148,7 @@ type server struct {
 	said   strings.Builder
 }
 
-func startServer(t *testing.T, ctx context.Context, path string) *server {
+func startServer(t testing.TB, ctx context.Context, path string) *server {
 	t.Helper()
 	s := &server{cmd: exec.CommandContext(ctx, path)}
 	s.cmd.Env = zoo.Env()

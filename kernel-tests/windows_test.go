@@ -20,6 +20,25 @@ import (
 // called all the time, most of them seldom, one with another or without, from loops and from
 // branches. It never ends, or after so many cycles.
 func cyclic(random *rand.Rand) string {
+	return cyclicRoutines(random) + `
+int main(int argc, char **argv)
+{
+	if (write(1, "\n", 1) != 1)
+		return 1;
+	for (long left = argc > 1 ? atol(argv[1]) : -1; left; left--) {
+		unsigned x = 12345;
+		for (unsigned i = 0; i < sizeof(order); i++) {
+			x = x * 1103515245 + 12345;
+			all[order[i]](x >> 16 & 63);
+		}
+	}
+	return 0;
+}
+`
+}
+
+// cyclicRoutines are the routines, all, and which of them are called in a cycle, order.
+func cyclicRoutines(random *rand.Rand) string {
 	const routines, calls = 150, 400
 	var c strings.Builder
 	c.WriteString("#include <stdlib.h>\n#include <unistd.h>\nstatic volatile unsigned sink;\n")
@@ -53,21 +72,7 @@ func cyclic(random *rand.Rand) string {
 		}
 		fmt.Fprintf(&c, "%d, ", at)
 	}
-	c.WriteString(`};
-int main(int argc, char **argv)
-{
-	if (write(1, "\n", 1) != 1)
-		return 1;
-	for (long left = argc > 1 ? atol(argv[1]) : -1; left; left--) {
-		unsigned x = 12345;
-		for (unsigned i = 0; i < sizeof(order); i++) {
-			x = x * 1103515245 + 12345;
-			all[order[i]](x >> 16 & 63);
-		}
-	}
-	return 0;
-}
-`)
+	c.WriteString("};\n")
 	return c.String()
 }
 
