@@ -102,7 +102,7 @@ func (g Groups) RemoveCold(list ...*Cold) error {
 	for _, c := range list {
 		places = append(places, c.places...)
 	}
-	err := g.session.prime(places)
+	err := g.prime(places)
 	err = errors.Join(err, g.session.images.takeOut(places))
 	for _, at := range places {
 		at.mapped.cold = slices.DeleteFunc(at.mapped.cold,
@@ -168,7 +168,8 @@ func (x *images) prime(by *guard.Guard) error {
 
 // prime has the probes of some places come out at once. While it waits for that they are hit as
 // before.
-func (s *Session) prime(list []place) error {
+func (g Groups) prime(list []place) error {
+	s := g.session
 	if len(list) == 0 || s.guard == nil || s.GuardDead() {
 		return nil
 	}

@@ -291,7 +291,7 @@ func (s *Session) takeOut(list []place) error {
 		return nil
 	}
 	defer guard.RaisePriority()()
-	notPrimed := s.prime(list)
+	notPrimed := s.Groups().prime(list)
 	// Probes go one after the other: what the rest of them would report has no meaning.
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)
