@@ -197,9 +197,8 @@ func (t *table) rows(width, height int, focused, intervals bool) []row {
 		r := row{line(percent(e.share), e.interval, [2]string{number(e.numbers[0]),
 			number(e.numbers[1])}, e.inAll, rest(e.fit(name), e.second)), plain}
 		if first+i == at {
-			r.style = chosen
-			if !focused {
-				r.style = faintChosen
+			if r.style = faintChosen; focused {
+				r.style, r.text = chosen, ">"+strings.TrimPrefix(r.text, " ")
 			}
 		}
 		list = append(list, r)
