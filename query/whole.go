@@ -109,7 +109,7 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 		var list []cluster.Slot
 		for _, slot := range c.Sites[i].Slots {
 			list = append(list, cluster.Slot{Number: slot.Number, Hits: float64(slot.Hits),
-				Time: float64(slot.Own)})
+				Time: float64(slot.Own())})
 		}
 		things = append(things, list)
 	}
@@ -152,10 +152,10 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 // calibration is in doubt as far as counting has slowed the program down: how much that is nobody
 // knows better than that.
 func calibration(list []slots.Slot) cluster.Factor {
-	const off = 0.15 // of the cost of a hit
+	const off = 0.2 // of the cost of a hit
 	var own, cost float64
 	for _, s := range list {
-		own, cost = own+float64(s.Own), cost+float64(s.Cost)
+		own, cost = own+float64(s.Own()), cost+float64(s.Cost)
 	}
 	return cluster.Doubtful(1, off*cost/max(own, 1))
 }

@@ -22,7 +22,7 @@ func counts(s *wpp.Snapshot, own time.Duration, hits map[rune]uint64) *slots.Cou
 		site := slots.Site{Routine: routine, Addr: s.Routines[routine].Entry}
 		for i := range 8 {
 			site.Slots = append(site.Slots, slots.Slot{Number: i + 1, Hits: n + uint64(i%2),
-				Own: 10 * time.Millisecond})
+				Used: 10 * time.Millisecond})
 		}
 		c.Sites = append(c.Sites, site)
 	}

@@ -1,6 +1,10 @@
 package cluster
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // A Factor is a ratio of two sums, one over the other, by which a number is multiplied to estimate
 // another. How sure it is follows from the clusters that the sums are of. Errors of factors that
@@ -21,18 +25,18 @@ func Doubtful(value, off float64) Factor {
 }
 
 // RatioOf is the sum of the parts over that of the wholes, which need not contain them: both are
-// counts. Of clusters in which few are counted it is in doubt, however alike they are. It takes
-// time linear in the windows.
+// counts, or a whole is a time, which may seem to be below 0 in a cluster. Of clusters in which
+// few are counted it is in doubt, however alike they are. It takes time linear in the windows.
 func RatioOf(windows []Window) Factor {
 	var part, whole, parts, wholes float64 // parts, wholes: of squares
 	n := 0
 	for _, w := range windows {
-		if w.Whole > 0 || w.Part > 0 {
+		if w.Whole != 0 || w.Part > 0 {
 			part, whole, n = part+w.Part, whole+w.Whole, n+1
 			parts, wholes = parts+w.Part*w.Part, wholes+w.Whole*w.Whole
 		}
 	}
-	if whole == 0 || part == 0 {
+	if whole <= 0 || part <= 0 {
 		return Factor{}
 	}
 	f := Factor{Value: part / whole}
@@ -41,10 +45,10 @@ func RatioOf(windows []Window) Factor {
 	}
 	var sum, squares float64 // of the changes of the ratio where a window is left out
 	for _, w := range windows {
-		if whole == w.Whole && w.Whole > 0 {
+		if whole <= w.Whole {
 			return f // all that is known is of this one
 		}
-		if w.Whole > 0 || w.Part > 0 {
+		if w.Whole != 0 || w.Part > 0 {
 			change := (w.Whole - w.Part/f.Value) / (whole - w.Whole)
 			sum, squares = sum+change, squares+change*change
 		}
@@ -123,12 +127,13 @@ type Slot struct {
 	Time   float64
 }
 
-// Rates are how often several things happened in a time, each counted in some slots. Slots differ,
-// for all things alike, in what else the program did, and in how well their times are known. So the
-// thing that was counted in most slots is the clock: the time of a slot in which it was counted,
-// too, is how often it happened there. How much slots differ by that clock is taken from all things
-// together, for one that was counted in few shows little of it; one whose slots differ by more has
-// its own doubt. The result has an element for each.
+// Rates are how often several things happened in a time, each counted in some slots. Slots
+// differ, for all things alike, in what else the program did, and in how well their times are
+// known. So the thing that happened often enough in most slots is the clock: the time of a slot
+// in which it was counted, too, is how often it happened there. How much slots differ by that
+// clock is taken from all things together, the median, for one that was counted in few shows
+// little of it; one whose slots differ by more has its own doubt. The result has an element for
+// each.
 func Rates(things [][]Slot) []Factor {
 	rates := make([]Factor, len(things))
 	if len(things) == 0 {
@@ -136,7 +141,7 @@ func Rates(things [][]Slot) []Factor {
 	}
 	clock := 0
 	for i, slots := range things {
-		if len(slots) > len(things[clock]) {
+		if tells(slots) > tells(things[clock]) {
 			clock = i
 		}
 	}
@@ -158,7 +163,7 @@ func Rates(things [][]Slot) []Factor {
 			list[i] = append(list[i], Window{Part: s.Hits, Whole: s.Time})
 		}
 		if i != clock {
-			d.add(list[i])
+			d.add(list[i], tells(slots)-1)
 		}
 	}
 	for i := range list {
@@ -168,6 +173,15 @@ func Rates(things [][]Slot) []Factor {
 	return rates
 }
 
+// tells is in about how many slots a thing happened so often that it says how long they were.
+func tells(slots []Slot) (n float64) {
+	const often = 20
+	for _, s := range slots {
+		n += s.Hits / (s.Hits + often)
+	}
+	return n
+}
+
 func windowsOf(slots []Slot) (list []Window) {
 	for _, s := range slots {
 		list = append(list, Window{Part: s.Hits, Whole: s.Time})
@@ -175,33 +189,55 @@ func windowsOf(slots []Slot) (list []Window) {
 	return list
 }
 
-// deviations are how far slots are from the mean of their thing, relative to it, beyond what chance
-// makes of so many hits.
-type deviations struct{ squares, degrees float64 }
+// deviations are, of each of some things, how far its slots are from its mean, relative to that,
+// beyond what chance makes of so many hits.
+type deviations struct{ list []deviation }
 
-func (d *deviations) add(slots []Window) {
+type deviation struct{ square, degrees float64 } // on average of the degrees
+
+// add adds a thing that says so much of them.
+func (d *deviations) add(slots []Window, says float64) {
 	hits, time := sums(slots)
-	if hits == 0 || len(slots) < Least {
+	if hits == 0 || time <= 0 || says <= 0 {
 		return
 	}
-	mean := time / float64(len(slots))
+	mean, squares, degrees := time/float64(len(slots)), 0.0, float64(len(slots)-1)
 	for _, s := range slots {
 		if expected := hits / time * s.Whole; expected > 0 {
-			d.squares += (square(s.Part/expected-1) - 1/expected) * s.Whole / mean
+			squares += (square(s.Part/expected-1) - 1/expected) * s.Whole / mean
 		}
 	}
-	d.degrees += float64(len(slots) - 1)
+	// the median of chi-squared by its degrees (Wilson and Hilferty 1931)
+	median := math.Pow(1-2/(9*degrees), 3)
+	d.list = append(d.list, deviation{max(0, squares) / degrees / median, says})
+}
+
+// usual is the median: some things come all at once, now and then, and say nothing of others. 0
+// degrees: nothing is known.
+func (d *deviations) usual() (x deviation) {
+	all := 0.0
+	for _, y := range d.list {
+		all += y.degrees
+	}
+	slices.SortFunc(d.list, func(a, b deviation) int { return cmp.Compare(a.square, b.square) })
+	below := 0.0
+	for _, y := range d.list {
+		if below += y.degrees; below >= all/2 {
+			return deviation{y.square, all / 2}
+		}
+	}
+	return x
 }
 
 func (d *deviations) rate(slots []Window) (f Factor) {
 	hits, time := sums(slots)
-	if hits == 0 || time == 0 {
+	if hits == 0 || time <= 0 {
 		return f
 	}
 	f.Value = hits / time
-	if d.degrees >= 1 {
-		f.variance = max(0, d.squares/d.degrees)/float64(len(slots)) + 1/hits
-		f.freedom = d.degrees
+	if x := d.usual(); x.degrees >= 1 {
+		f.variance = x.square/float64(len(slots)) + 1/hits
+		f.freedom = x.degrees
 	}
 	if own := RatioOf(slots); own.IsKnown() && (own.variance > f.variance || !f.IsKnown()) {
 		f.variance, f.freedom = own.variance, own.freedom

@@ -133,6 +133,26 @@ func TestSpreadHolds(t *testing.T) {
 	}
 }
 
+// TestClock: what was counted in many slots and hardly came is not what the others are measured by.
+func TestClock(t *testing.T) {
+	var never, often, other []Slot
+	for i := range 12 {
+		never = append(never, Slot{i, float64(i / 11), 1e6})
+		if i > 2 {
+			often = append(often, Slot{i, float64(1000 + i), 1e6})
+		}
+		if i > 6 {
+			other = append(other, Slot{i, float64(500 + i%3), 1e6})
+		}
+	}
+	rates := Rates([][]Slot{never, often, other})
+	for i, want := range []float64{1e-3, 5e-4} {
+		if lo, hi := rates[i+1].Interval(); lo > 1.02*want || hi < want || hi > 1.2*lo {
+			t.Errorf("%v-%v, want %v", lo, hi, want)
+		}
+	}
+}
+
 // TestAgree: factors that differ by chance agree nearly always, and those of a server that does in
 // windows four times as much at once as outside do not.
 func TestAgree(t *testing.T) {

@@ -84,8 +84,8 @@ type CountedSection_Site struct {
 	// Slots: lists of the same length.
 	Number        []uint32 `protobuf:"varint,3,rep,packed,name=number,proto3" json:"number,omitempty"` // those of different sites with the same number are of one time
 	Hits          []uint64 `protobuf:"varint,4,rep,packed,name=hits,proto3" json:"hits,omitempty"`
-	SlotOwnNs     []uint64 `protobuf:"varint,5,rep,packed,name=slot_own_ns,json=slotOwnNs,proto3" json:"slot_own_ns,omitempty"`    // CPU time of its own, of the program in the slot
-	SlotCostNs    []uint64 `protobuf:"varint,6,rep,packed,name=slot_cost_ns,json=slotCostNs,proto3" json:"slot_cost_ns,omitempty"` // that the counting took besides, by calibration
+	SlotUsedNs    []uint64 `protobuf:"varint,5,rep,packed,name=slot_used_ns,json=slotUsedNs,proto3" json:"slot_used_ns,omitempty"` // CPU time of the program, with what counting took of it
+	SlotCostNs    []uint64 `protobuf:"varint,6,rep,packed,name=slot_cost_ns,json=slotCostNs,proto3" json:"slot_cost_ns,omitempty"` // that counting took, by calibration
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -148,9 +148,9 @@ func (x *CountedSection_Site) GetHits() []uint64 {
 	return nil
 }
 
-func (x *CountedSection_Site) GetSlotOwnNs() []uint64 {
+func (x *CountedSection_Site) GetSlotUsedNs() []uint64 {
 	if x != nil {
-		return x.SlotOwnNs
+		return x.SlotUsedNs
 	}
 	return nil
 }
@@ -166,16 +166,17 @@ var File_counted_proto protoreflect.FileDescriptor
 
 const file_counted_proto_rawDesc = "" +
 	"\n" +
-	"\rcounted.proto\x12\x10wpptrace.counted\"\x87\x02\n" +
+	"\rcounted.proto\x12\x10wpptrace.counted\"\x89\x02\n" +
 	"\x0eCountedSection\x12\x15\n" +
 	"\x06own_ns\x18\x01 \x01(\x04R\x05ownNs\x129\n" +
-	"\x04site\x18\x02 \x03(\v2%.wpptrace.counted.CountedSection.SiteR\x04site\x1a\xa2\x01\n" +
+	"\x04site\x18\x02 \x03(\v2%.wpptrace.counted.CountedSection.SiteR\x04site\x1a\xa4\x01\n" +
 	"\x04Site\x12\x18\n" +
 	"\aroutine\x18\x01 \x01(\rR\aroutine\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\x04R\x04addr\x12\x16\n" +
 	"\x06number\x18\x03 \x03(\rR\x06number\x12\x12\n" +
-	"\x04hits\x18\x04 \x03(\x04R\x04hits\x12\x1e\n" +
-	"\vslot_own_ns\x18\x05 \x03(\x04R\tslotOwnNs\x12 \n" +
+	"\x04hits\x18\x04 \x03(\x04R\x04hits\x12 \n" +
+	"\fslot_used_ns\x18\x05 \x03(\x04R\n" +
+	"slotUsedNs\x12 \n" +
 	"\fslot_cost_ns\x18\x06 \x03(\x04R\n" +
 	"slotCostNsB\x1fZ\x1dwpptrace/compress/wpp/countedb\x06proto3"
 

@@ -30,9 +30,13 @@ type Site struct {
 type Slot struct {
 	Number int // slots of different sites with the same number are of the same time
 	Hits   uint64
-	Own    time.Duration // CPU time of its own that the program used
-	Cost   time.Duration // that counting took besides, by calibration
+	Used   time.Duration // CPU time of the program, with what counting took of it
+	Cost   time.Duration // that counting took, by calibration
 }
+
+// Own is the CPU time of the program without what counting took. Where times are known by the clock
+// tick it may be below 0: a sum of many is what it seems.
+func (s Slot) Own() time.Duration { return s.Used - s.Cost }
 
 // Section returns the section that Of reads. It takes time linear in the counts.
 func (c *Counts) Section() *wpp.Section {
@@ -43,7 +47,7 @@ func (c *Counts) Section() *wpp.Section {
 		for _, s := range from.Slots {
 			to.Number = append(to.Number, uint32(s.Number))
 			to.Hits = append(to.Hits, s.Hits)
-			to.SlotOwnNs = append(to.SlotOwnNs, uint64(s.Own))
+			to.SlotUsedNs = append(to.SlotUsedNs, uint64(s.Used))
 			to.SlotCostNs = append(to.SlotCostNs, uint64(s.Cost))
 		}
 		m.Site = append(m.Site, to)
@@ -86,13 +90,13 @@ func decode(section *wpp.Section, s *wpp.Snapshot) (*Counts, error) {
 		switch {
 		case int64(from.Routine) >= int64(len(s.Routines)):
 			return nil, fmt.Errorf("routine %d is none of %d", from.Routine, len(s.Routines))
-		case len(from.Hits) != n || len(from.SlotOwnNs) != n || len(from.SlotCostNs) != n:
+		case len(from.Hits) != n || len(from.SlotUsedNs) != n || len(from.SlotCostNs) != n:
 			return nil, fmt.Errorf("slots of routine %d are incomplete", from.Routine)
 		}
 		site := Site{Routine: int(from.Routine), Addr: from.Addr}
 		for k := range from.Number {
 			slot := Slot{Number: int(from.Number[k]), Hits: from.Hits[k]}
-			if slot.Own, err = durationOf(from.SlotOwnNs[k]); err != nil {
+			if slot.Used, err = durationOf(from.SlotUsedNs[k]); err != nil {
 				return nil, err
 			}
 			if slot.Cost, err = durationOf(from.SlotCostNs[k]); err != nil {

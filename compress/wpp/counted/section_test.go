@@ -36,7 +36,7 @@ func TestSection(t *testing.T) {
 func FuzzOf(f *testing.F) {
 	for _, m := range []*CountedSection{
 		{OwnNs: 5, Site: []*CountedSection_Site{{Number: []uint32{1}, Hits: []uint64{2},
-			SlotOwnNs: []uint64{3}, SlotCostNs: []uint64{4}}}},
+			SlotUsedNs: []uint64{3}, SlotCostNs: []uint64{4}}}},
 		{OwnNs: math.MaxUint64},
 		{Site: []*CountedSection_Site{{Routine: 7}, {Number: []uint32{1}}}},
 	} {
@@ -59,7 +59,7 @@ func FuzzOf(f *testing.F) {
 				t.Fatalf("%+v", c)
 			}
 			for _, slot := range site.Slots {
-				if slot.Own < 0 || slot.Cost < 0 {
+				if slot.Used < 0 || slot.Cost < 0 {
 					t.Fatalf("%+v", slot)
 				}
 			}

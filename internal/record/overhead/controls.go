@@ -46,7 +46,7 @@ const (
 	slotShare  = 0.15                 // of the cost of hits: what counting may cost,
 	firstSpent = 5 * time.Millisecond // and what it may cost besides, at first
 	// of the CPU time in a slot: what its hits may cost
-	costShare = 0.3
+	costShare = 0.22
 	// where no site costs as little: of the rarest alone, in a short slot
 	costliest = 0.5
 	shortSlot = 5 * time.Millisecond
@@ -54,8 +54,9 @@ const (
 	mostHitRate = 0.2
 
 	// what a hit costs among some sites of a program that does other things, in hits as calibrated,
-	// which are of one site all the time: 1.05 to 1.3 were seen
-	colderHit = 1.2
+	// which are of one site all the time: 1.05 to 1.3 were seen in one that computes, 1.3 to 1.9 in
+	// one that is mostly in the kernel
+	colderHit = 1.35
 
 	mostControls = 64
 	mostInSlot   = 24  // sites: each of them goes in and comes out,
@@ -179,7 +180,7 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 // is one, by which slots are compared; then those that have been counted, but in few slots; then
 // others.
 func (c *Controls) inTurn(mostHits float64) []*control {
-	const few, clockShare, leastHits = 4, 0.35, 50
+	const few, clockShare, leastHits = 4, 0.4, 50
 	list := slices.Clone(c.list)
 	slices.SortStableFunc(list, func(a, b *control) int {
 		turn := func(x *control) int {
@@ -228,7 +229,7 @@ func (c *Controls) hitRate() float64 {
 // sums are those of the slots of a control.
 func (x *control) sums() (hits uint64, own, cost time.Duration) {
 	for _, s := range x.slots {
-		hits, own, cost = hits+s.Hits, own+s.Own, cost+s.Cost
+		hits, own, cost = hits+s.Hits, own+s.Own(), cost+s.Cost
 	}
 	return hits, own, cost
 }
@@ -239,7 +240,7 @@ func (x *control) rate() float64 {
 		return x.hint
 	}
 	hits, own, _ := x.sums()
-	return float64(hits) / float64(max(own, 1))
+	return float64(hits) / float64(max(own, time.Microsecond))
 }
 
 // add notes what came of a slot: how often each of the sites was hit, that all of this has cost so
@@ -251,15 +252,17 @@ func (c *Controls) add(sites []int, hits []uint64, used, cost, change time.Durat
 	own := used - cost
 	for i, site := range sites {
 		x := c.by[site]
-		if own < used/2 { // which is in doubt then
+		// Which is in doubt then. Of others no slot is left out by what came of it: of those that
+		// are left the rate would be another.
+		if len(x.slots) == 0 && own < used/2 {
 			x.hint = float64(hits[i]) / float64(max(own, used/8, 1))
 			continue
 		}
-		x.slots = append(x.slots, counted.Slot{Number: c.slots, Hits: hits[i], Own: own,
+		x.slots = append(x.slots, counted.Slot{Number: c.slots, Hits: hits[i], Used: used,
 			Cost: cost})
 		if len(x.slots) > mostSlots {
 			x.slots = halve(x.slots, func(a, b counted.Slot) counted.Slot {
-				return counted.Slot{Number: a.Number, Hits: a.Hits + b.Hits, Own: a.Own + b.Own,
+				return counted.Slot{Number: a.Number, Hits: a.Hits + b.Hits, Used: a.Used + b.Used,
 					Cost: a.Cost + b.Cost}
 			})
 		}
@@ -324,7 +327,7 @@ func (c *Controls) Counts(own time.Duration) *counted.Counts {
 func clusters(slots []counted.Slot) (list []cluster.Slot) {
 	for _, s := range slots {
 		list = append(list, cluster.Slot{Number: s.Number, Hits: float64(s.Hits),
-			Time: float64(s.Own)})
+			Time: float64(s.Own())})
 	}
 	return list
 }
