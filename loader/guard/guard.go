@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
@@ -37,6 +38,8 @@ func Main() {
 	}
 	err := privilege.TakeAll()
 	if err == nil {
+		// programs are loaded once more when it is confined, and cannot see itself any more
+		privilege.Seeing(func() { _, _ = features.LinuxVersionCode() })
 		err = serve()
 	}
 	if err != nil {
