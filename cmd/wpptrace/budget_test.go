@@ -46,6 +46,9 @@ func TestUsualFlags(t *testing.T) {
 		if got := (usual{o.overhead, o.maxSlowDown, o.onOverflow}); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
+		if inWindows := c.want.overhead > 0; inWindows != (o.ring == ringOfWindows) {
+			t.Errorf("%s: a buffer of %v", name, o.ring)
+		}
 	}
 }
 

@@ -145,7 +145,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 		"going in and coming out, may hold the process up: windows are shorter than --window "+
 		"where it takes that (default %v, or twice the --window that is given)", o.maxStall))
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of "+
-		"two, as 64M")
+		"two; 64M, or 16M where windows are short")
 	f.Var(&o.onOverflow, "on-overflow", "`WHAT` to do when that is full: gap: lose what comes, "+
 		"and say so (the default with -p), or stop: stop the process meanwhile (the default with "+
 		"-- and without --follow-fork)")
@@ -236,6 +236,9 @@ func (o *recordFlags) complete(attaching, windows bool, given func(flag string) 
 		// the budget is the stricter one, in the long run
 		o.maxSlowDown = 0
 	}
+	if o.overhead > 0 && o.window <= shortWindow && !given("ring-size") {
+		o.ring = ringOfWindows
+	}
 	if given("window") && !given("max-stall") {
 		o.maxStall = max(o.maxStall, 2*o.window)
 	}
@@ -243,6 +246,13 @@ func (o *recordFlags) complete(attaching, windows bool, given func(flag string) 
 		o.onOverflow = overflowStop
 	}
 }
+
+// ringOfWindows is the buffer of a recording in windows of at most shortWindow: 8 threads that do
+// nothing but hit probes report 8 MB in that time. The kernel maps it twice.
+const (
+	shortWindow   = 100 * time.Millisecond
+	ringOfWindows = 16 << 20
+)
 
 // Limits of the budget.
 const (

@@ -6,16 +6,21 @@ import (
 )
 
 // During has the collector keep to so many bytes, or to what is wished, until restore is called.
-// That gives back to the system what is garbage then, which takes as long as a collection, and has
-// the collector keep to what it kept to before; but to a quarter more than what is alive where that
-// is more: it would do nothing but collect.
+// That gives back to the system what is garbage then, which takes as long as a collection. The
+// collector keeps to a quarter more than what is alive then, or 64 MB more, where that is more than
+// what it kept to before, or more than half of the bytes is alive: it would do nothing but collect,
+// or take as much again.
 func During(bytes int64) (restore func()) {
+	const room = 64 << 20
 	before := debug.SetMemoryLimit(min(bytes, Wished))
 	return func() {
 		debug.FreeOSMemory()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		alive := int64(m.Sys-m.HeapSys) + int64(m.HeapAlloc)
-		debug.SetMemoryLimit(max(before, min(alive+alive/4, Wished)))
+		if enough := alive + min(room, alive/4); enough > before || alive > bytes/2 {
+			before = min(enough, Wished)
+		}
+		debug.SetMemoryLimit(before)
 	}
 }

@@ -57,23 +57,25 @@ func FuzzSize(f *testing.F) {
 }
 
 // While something is done the collector keeps to less, and then to what it kept to before, unless
-// more than that is alive.
+// much is alive.
 func TestDuring(t *testing.T) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
-	const most = 32 << 20
-	restore := During(most)
-	if got := debug.SetMemoryLimit(-1); got != most {
-		t.Errorf("it keeps to %d, want %d", got, most)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
+	restore := During(256 << 20)
+	if got := debug.SetMemoryLimit(-1); got != 256<<20 {
+		t.Errorf("it keeps to %d, want 256 MB", got)
 	}
 	restore()
-	if got := debug.SetMemoryLimit(-1); got != 64<<20 {
+	if got := debug.SetMemoryLimit(-1); got != 1<<30 {
 		t.Errorf("it keeps to %d then, want what it did before", got)
 	}
-	restore = During(most)
-	alive := make([]byte, 64<<20)
-	restore()
-	if got := debug.SetMemoryLimit(-1); got < 80<<20 || got > 200<<20 {
-		t.Errorf("it keeps to %d where 64 MB are alive", got)
+	for _, before := range []int64{64 << 20, 1 << 30} {
+		debug.SetMemoryLimit(before)
+		restore = During(32 << 20)
+		alive := make([]byte, 64<<20)
+		restore()
+		if got := debug.SetMemoryLimit(-1); got < 80<<20 || got > 160<<20 {
+			t.Errorf("it keeps to %d where 64 MB are alive", got)
+		}
+		runtime.KeepAlive(alive)
 	}
-	runtime.KeepAlive(alive)
 }

@@ -62,12 +62,13 @@ func (h *hotRoutines) samples(f *os.File, im *image.Image) (list []sampledAddres
 	return list
 }
 
-// Addresses are those that samples were at; nil: there are too few samples.
-func (h *hotRoutines) Addresses(f *os.File, im *image.Image) (list []uint64) {
+// Addresses are those that samples were at, with how many; none: there are too few samples.
+func (h *hotRoutines) Addresses(f *os.File, im *image.Image) map[uint64]uint64 {
+	at := map[uint64]uint64{}
 	for _, s := range h.samples(f, im) {
-		list = append(list, s.addr)
+		at[s.addr] += s.samples
 	}
-	return list
+	return at
 }
 
 // Routines are those of a file to trace; nil: all, for it is small, or there are too few samples.

@@ -1,6 +1,8 @@
 package traced
 
 import (
+	"cmp"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -29,14 +31,9 @@ func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Progr
 		if err != nil {
 			return nil, err
 		}
-		if addresses := s.Chooser.Addresses(f, im); addresses != nil {
-			slices.Sort(addresses)
-			return survey.Part(func(r recovery.Candidate) bool {
-				return slices.ContainsFunc(r.Ranges, func(x [2]uint64) bool {
-					i, _ := slices.BinarySearch(addresses, x[0])
-					return i < len(addresses) && addresses[i] < x[1]
-				})
-			})
+		if addresses := s.Chooser.Addresses(f, im); len(addresses) > 0 {
+			hot := hottest(survey, addresses)
+			return survey.Part(func(r recovery.Candidate) bool { return hot[r.Ranges[0][0]] })
 		}
 		return nil, remedy.Errorf(remedy.FewerProbes, "plan %s: %d MB of code are too much to "+
 			"trace at a time, and no samples say which of it runs", name, codeOf(im)>>20)
@@ -79,6 +76,42 @@ func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Progr
 		return c, nil
 	}
 	return nil, checkMatches(unmet, namesOf(im, c), name)
+}
+
+// Of a large image no more than mostHot routines are recovered for the samples that are in them,
+// nor more than mostCode bytes of code: each of them may depend on others, and all are planned
+// before the first answer.
+const mostHot, mostCode = 400, 1 << 20
+
+// hottest are the routines, by their first addresses, that most of some samples are in.
+func hottest(survey *recovery.Survey, samples map[uint64]uint64) map[uint64]bool {
+	type routine struct{ at, size, samples uint64 }
+	var list []routine
+	addresses := slices.Sorted(maps.Keys(samples))
+	survey.Each(func(c recovery.Candidate) {
+		r := routine{at: c.Ranges[0][0]}
+		for _, x := range c.Ranges {
+			r.size += x[1] - x[0]
+			i, _ := slices.BinarySearch(addresses, x[0])
+			for ; i < len(addresses) && addresses[i] < x[1]; i++ {
+				r.samples += samples[addresses[i]]
+			}
+		}
+		if r.samples > 0 {
+			list = append(list, r)
+		}
+	})
+	slices.SortFunc(list, func(a, b routine) int {
+		return cmp.Or(cmp.Compare(b.samples, a.samples), cmp.Compare(a.at, b.at))
+	})
+	hot, size := map[uint64]bool{}, uint64(0)
+	for _, r := range list[:min(len(list), mostHot)] {
+		if size += r.size; size > mostCode && len(hot) > 0 {
+			break
+		}
+		hot[r.at] = true
+	}
+	return hot
 }
 
 // IsLarge reports whether an image has so much code, from 8 MB on, that no more of it is recovered

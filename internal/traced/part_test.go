@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wpptrace/internal/remedy"
+	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan/verify"
 )
@@ -70,5 +71,38 @@ func TestTooLargeProgram(t *testing.T) {
 	var e *remedy.Error
 	if !errors.As(err, &e) || e.Error() != want || e.Kind != remedy.FewerProbes {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Of the routines that samples are in, those with the most are recovered, and no more than can be
+// planned soon.
+func TestHottest(t *testing.T) {
+	im, err := image.OpenFile("/bin/bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer im.Close()
+	survey, err := recovery.Examine(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := map[uint64]uint64{}
+	var most, least uint64 // first addresses of routines with so many samples
+	survey.Each(func(c recovery.Candidate) {
+		n := uint64(len(samples)/2) + 1
+		if n > 2*mostHot {
+			return
+		}
+		if least == 0 {
+			least = c.Ranges[0][0]
+		}
+		most = c.Ranges[0][0]
+		samples[c.Ranges[0][0]], samples[c.Ranges[0][1]-1] = n, 1
+	})
+	samples[0] = 1 << 20 // in no routine
+	hot := hottest(survey, samples)
+	if len(hot) == 0 || len(hot) > mostHot || !hot[most] || hot[least] {
+		t.Errorf("%d routines; the one with the most samples %v, with the least %v", len(hot),
+			hot[most], hot[least])
 	}
 }

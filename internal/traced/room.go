@@ -20,7 +20,7 @@ const (
 
 	// what the heap is kept to where that can be, so that the process stays below 500 MB; and what
 	// of it may be garbage, so that the collector takes little time
-	aimed, aimedGarbage = 420 << 20, 96 << 20
+	aimed, aimedGarbage = 384 << 20, 96 << 20
 
 	// Of all of a program's code, bytes for each byte: the least with which it can be done.
 	perByte    = 40

@@ -50,10 +50,10 @@ type Selection struct {
 // A Chooser chooses the routines of an image to trace. The loading of the image calls its methods,
 // on its own goroutine, and waits for them.
 type Chooser interface {
-	// Addresses are link-time addresses in an image that is large: those of its routines are
-	// recovered that they are in, with what these depend on. nil: all are. The image is read from
-	// the file.
-	Addresses(f *os.File, im *image.Image) []uint64
+	// Addresses are link-time addresses in an image that is large, and how often each was seen to
+	// run: those of its routines are recovered that they are in most often, with what these depend
+	// on. None: it is refused. The image is read from the file.
+	Addresses(f *os.File, im *image.Image) map[uint64]uint64
 	// Routines are those to trace of the routines that were recovered; nil: all.
 	Routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool
 }

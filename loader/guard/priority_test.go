@@ -43,7 +43,8 @@ func TestRaisePriority(t *testing.T) {
 	}
 }
 
-// A priority that is lowered meanwhile comes behind one that is raised, and is as it was in the end.
+// A priority that is lowered meanwhile comes behind one that is raised, and is as it was in the
+// end.
 func TestLowerPriority(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

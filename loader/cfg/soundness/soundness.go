@@ -149,7 +149,6 @@ func (s *soundness) number() {
 		routines = append(routines, d.Made)
 	}
 	s.program = cfg.NewProgram(s.r.File.Image, append(routines, bare...), s.facts)
-	s.program.Outside = s.r.PartsOutside()
 }
 
 func (s *soundness) checkLinkage() {

@@ -643,7 +643,7 @@ func (j *Jump) IsBack(c *Code) bool {
 }
 
 // Take decodes the pieces for which is holds, those that were asked about, and the first
-// instruction of each other one.
+// instruction of each other one. What was taken before must not be used any more.
 func (s *Survey) Take(is func(piece int) bool) {
 	c := s.File.Code
 	s.taken, s.known = make([]bool, len(c.Pieces)), make([]bool, len(c.Pieces))
@@ -655,7 +655,7 @@ func (s *Survey) Take(is func(piece int) bool) {
 		}
 	}
 	c.keepRows(func(piece int) bool { return s.taken[piece] })
-	c.Insns = make([]cfg.Insn, 0, size)
+	c.Insns = slices.Grow(c.Insns[:0], size)
 	var total atomic.Int64
 	for i := range c.Pieces {
 		p := &c.Pieces[i]

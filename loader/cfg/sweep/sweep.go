@@ -170,7 +170,8 @@ func (c *Code) keepRows(is func(piece int) bool) {
 
 // link finds where the jumps and calls of some pieces go.
 func (c *Code) link(is func(piece int) bool) {
-	c.Target, c.PieceOf = make([]int32, len(c.Insns)), make([]int32, len(c.Insns))
+	n := len(c.Insns)
+	c.Target, c.PieceOf = slices.Grow(c.Target[:0], n)[:n], slices.Grow(c.PieceOf[:0], n)[:n]
 	parallel.Each(len(c.Pieces), func(p int) {
 		for i := c.Pieces[p].First; i < c.Pieces[p].Last; i++ {
 			c.Target[i], c.PieceOf[i] = -1, int32(p)
