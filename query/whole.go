@@ -52,6 +52,7 @@ type symbolCounts []uint64
 type controlled struct {
 	windows []float64 // how often that ran in windows, by cluster
 	between cluster.Factor
+	isEntry bool // it runs once whenever the routine is called
 }
 
 // NewWhole estimates; nil: a recording is not in windows, or nothing is known but these. It takes
@@ -119,9 +120,9 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 	var best cluster.Factor
 	for i, rate := range cluster.Rates(things) {
 		site := &c.Sites[i]
-		x := &controlled{windows: w.block(s, site)}
+		x := &controlled{windows: w.block(s, site), isEntry: w.isEntry(s, site)}
 		total := sum64(x.windows)
-		if !rate.IsKnown() || total == 0 {
+		if !rate.IsKnown() || total == 0 && !x.isEntry {
 			continue
 		}
 		if rate = rate.Times(calibration(site.Slots)); rate.Surer(best) {
@@ -129,6 +130,9 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 		}
 		x.between = rate.Times(cluster.Certain(float64(c.Own)))
 		w.controls[site.Routine] = x
+		if total == 0 {
+			continue
+		}
 		scales = append(scales, x.between.Times(cluster.Certain(1/total)))
 		weights = append(weights, total)
 		for k, n := range x.windows {
@@ -141,7 +145,7 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 	w.others = cluster.Spread(scales, weights).Times(best.Doubt())
 	i := 0
 	for r := range c.Sites { // as they were counted
-		if x := w.controls[c.Sites[r].Routine]; x != nil {
+		if x := w.controls[c.Sites[r].Routine]; x != nil && sum64(x.windows) > 0 {
 			scales[i] = scales[i].Times(ratio(x.windows, w.together).Doubt())
 			i++
 		}
@@ -158,6 +162,24 @@ func calibration(list []slots.Slot) cluster.Factor {
 		own, cost = own+float64(s.Own()), cost+float64(s.Cost)
 	}
 	return cluster.Doubtful(1, off*cost/max(own, 1))
+}
+
+// isEntry reports whether a site's block runs once whenever its routine is called, and never else,
+// by all paths that are known.
+func (w *Whole) isEntry(s *wpp.Snapshot, site *slots.Site) bool {
+	r := &s.Routines[site.Routine]
+	if site.Addr != r.Entry {
+		return false
+	}
+	for _, sym := range w.of[site.Routine] {
+		p := &s.Symbols[sym]
+		for i, b := range p.Blocks {
+			if r.Blocks[b].Addr == site.Addr && (i > 0 || p.Start != ops.StartEntry) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // block is how often the block of a site ran, by cluster: from its first instruction on.
@@ -267,6 +289,16 @@ func sum64(list []float64) (sum float64) {
 
 // Calls is how often a routine was called in all; nil: that is not known.
 func (w *Whole) Calls(s *wpp.Snapshot, routine int) *Total {
+	if w == nil {
+		return nil
+	}
+	if x := w.controls[routine]; x != nil && x.isEntry { // whatever windows show
+		in := sum64(x.windows)
+		lo, hi := x.between.Interval()
+		if t := (Total{in + x.between.Value, in + lo, in + hi}); t.Most <= mostWide*t.Least {
+			return &t
+		}
+	}
 	return w.ofRoutine(routine, func(sym uint32) float64 {
 		if s.Symbols[sym].Start == ops.StartEntry {
 			return 1

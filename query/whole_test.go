@@ -45,11 +45,11 @@ func TestTotals(t *testing.T) {
 	}{
 		// 240 of a in windows, 100 every 10 ms outside, for 1 s
 		{"counted", map[rune]uint64{'a': 1000, 'b': 1000}, [2]float64{},
-			map[rune]float64{'a': 100_240, 'b': 100_240, 'c': 50_120}, 1.25, 100_240},
+			map[rune]float64{'a': 100_290, 'b': 100_290, 'c': 50_145}, 1.25, 100_290},
 		{"they disagree", map[rune]uint64{'a': 1000, 'b': 1500}, [2]float64{},
-			map[rune]float64{'a': 100_240, 'b': 150_240}, 1.1, 0},
+			map[rune]float64{'a': 100_290, 'b': 150_290}, 1.1, 0},
 		{"one", map[rune]uint64{'a': 1000}, [2]float64{},
-			map[rune]float64{'a': 100_240, 'b': 100_240, 'c': 50_120}, 1.3, 100_240},
+			map[rune]float64{'a': 100_290, 'b': 100_290, 'c': 50_145}, 1.3, 100_290},
 		{"by time", nil, [2]float64{0.09, 0.11}, map[rune]float64{'a': 2400, 'c': 1200}, 1.4, 2400},
 		{"nothing is known", nil, [2]float64{0, 0.11}, map[rune]float64{'a': 0}, 1, 0},
 		{"by time, and in vain", nil, [2]float64{0.001, 0.11}, map[rune]float64{'a': 0}, 1, 0},
@@ -106,7 +106,8 @@ func checkTotal(t *testing.T, what string, total *Total, want, wide float64) {
 	}
 }
 
-// TestOneWindow: of what one window has seen, no total is known, whatever was counted.
+// TestOneWindow: of what one window has seen, no total is known, but of a routine whose calls were
+// counted.
 func TestOneWindow(t *testing.T) {
 	s := inWindows(strings.Repeat("ab", 100) + "|")
 	s.Sections = append(s.Sections, counts(s, time.Second, map[rune]uint64{'a': 9}).Section())
@@ -115,7 +116,11 @@ func TestOneWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := w.Calls(s, s.Symbols[querytest.Letter(s, 'a')].Routine); x != nil {
+	checkTotal(t, "a", w.Calls(s, s.Symbols[querytest.Letter(s, 'a')].Routine), 1050, 1.2)
+	if x := w.Paths(s.Symbols[querytest.Letter(s, 'a')].Routine); x != nil {
+		t.Errorf("%+v", *x)
+	}
+	if x := w.Calls(s, s.Symbols[querytest.Letter(s, 'b')].Routine); x != nil {
 		t.Errorf("%+v", *x)
 	}
 	if x := w.Cost(); x != nil {

@@ -59,9 +59,11 @@ const (
 	colderHit = 1.35
 
 	mostControls = 64
-	mostInSlot   = 24  // sites: each of them goes in and comes out,
-	mostUnknown  = 4   // and of these how often they are hit may not be as expected
-	leastOfSite  = 10  // hits in windows: with fewer, nothing would follow from counting it
+	mostInSlot   = 24 // sites: each of them goes in and comes out,
+	mostUnknown  = 4  // and of these how often they are hit may not be as expected
+	leastOfSite  = 10 // hits in windows: with fewer, nothing would follow from counting it,
+	// unless it is in the block with which its routine begins: its hits are the calls of that
+	leastOfEntry = 1
 	mostSlots    = 128 // that are kept of a site: neighbors are put together
 )
 
@@ -99,10 +101,13 @@ func (c *Controls) choose() {
 		best[c.plan.Sites[x.site].Routine] = -1
 	}
 	for site, n := range c.within {
-		if n < leastOfSite || c.plan.Sites[site].Stepped {
+		least, r := uint64(leastOfSite), c.plan.Sites[site].Routine
+		if c.plan.Sites[site].Block == c.plan.Routines[r].Entry {
+			least = leastOfEntry
+		}
+		if n < least || c.plan.Sites[site].Stepped {
 			continue
 		}
-		r := c.plan.Sites[site].Routine
 		if other, some := best[r]; !some || other >= 0 && c.better(site, other) {
 			best[r] = site
 		}

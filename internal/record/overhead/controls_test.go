@@ -40,8 +40,9 @@ func TestControlsAreChosen(t *testing.T) {
 		want   []int
 	}{
 		{"nothing is known", []uint64{0, 0, 0, 0, 0, 0}, nil},
-		{"the entry", []uint64{50, 5000, 100, 900, leastOfSite - 1, 200}, []int{2, 0}},
+		{"the entry", []uint64{50, 5000, 100, 900, 0, 200}, []int{2, 0}},
 		{"the first", []uint64{50, 5000, 0, 900, 100, 20}, []int{4, 0, 5}},
+		{"few calls", []uint64{50, leastOfSite - 1, 0, 900, 1, 0}, []int{0, 4}},
 		{"any", []uint64{0, 5000, 0, 900, 0, 0}, []int{1}},
 	} {
 		x := NewControls(p)
