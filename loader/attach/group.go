@@ -103,7 +103,7 @@ func (g Groups) RemoveCold(list ...*Cold) error {
 		places = append(places, c.places...)
 	}
 	err := g.prime(places)
-	err = errors.Join(err, g.session.images.takeOut(places))
+	err = errors.Join(err, g.session.images.takeOut(places, g.session.guard))
 	for _, at := range places {
 		at.mapped.cold = slices.DeleteFunc(at.mapped.cold,
 			func(g *group) bool { return g == at.group })
@@ -206,40 +206,53 @@ func (x *images) probe(at place, by *guard.Guard) error {
 	return nil
 }
 
-// look is how often it is looked whether probes are out.
-const look = 100 * time.Microsecond
+// look is how often it is looked whether probes are out, longestLook for how long: another's may
+// stand there.
+const (
+	look        = 100 * time.Microsecond
+	longestLook = 200 * time.Millisecond
+)
 
-// takeOut takes the probes of groups out. Hits wait meanwhile, as for put. The kernel waits long
-// after the last of them is out, for all that may be in a handler: the process does not.
-func (x *images) takeOut(list []place) error {
-	var placed []*guard.Probes
+// takeOut takes the probes of groups out. Hits wait meanwhile, as for put. The kernel goes on long
+// after the last of them is out, for all that may be in a handler: the process does not wait for
+// that: remove does.
+func (x *images) takeOut(list []place, by *guard.Guard) error {
+	placed := placedIn(list)
+	if len(placed) == 0 {
+		return nil
+	}
+	began := time.Now()
+	err := errors.Join(x.objects.Changing.Set(uint32(1)), guard.BeginRemoval(placed...))
+	for err == nil && slices.ContainsFunc(list, x.stands) {
+		if time.Since(began) > longestLook {
+			err = by.AwaitRemovals()
+			break
+		}
+		time.Sleep(look)
+	}
+	x.changes.add(list, time.Since(began))
+	err = errors.Join(err, x.objects.Changing.Set(uint32(0)))
+	for _, at := range list {
+		at.group.placed = nil
+	}
+	return err
+}
+
+func placedIn(list []place) (placed []*guard.Probes) {
 	for _, at := range list {
 		if at.group.placed != nil {
 			placed = append(placed, at.group.placed)
 		}
 	}
-	if len(placed) == 0 {
+	return placed
+}
+
+// remove takes the probes of groups out, and waits until nobody is in a handler of theirs.
+func (x *images) remove(list []place, by *guard.Guard) error {
+	if len(placedIn(list)) == 0 {
 		return nil
 	}
-	began := time.Now()
-	err := x.objects.Changing.Set(uint32(1))
-	removed := make(chan error, 1)
-	go func() { removed <- guard.Remove(placed...) }()
-	for over := false; !over; {
-		select {
-		case failed := <-removed:
-			err, over = errors.Join(err, failed), true
-			removed <- nil
-		case <-time.After(look):
-			over = !slices.ContainsFunc(list, x.stands)
-		}
-	}
-	x.changes.add(list, time.Since(began))
-	err = errors.Join(err, x.objects.Changing.Set(uint32(0)), <-removed)
-	for _, at := range list {
-		at.group.placed = nil
-	}
-	return err
+	return errors.Join(x.takeOut(list, by), by.AwaitRemovals())
 }
 
 // stands reports whether the probe of a group stands that comes out last.

@@ -309,7 +309,7 @@ func (s *Session) takeOut(list []place) error {
 		// have taken out all.
 		err = errors.Join(err, s.stops.resume())
 	}
-	if err = errors.Join(err, notPrimed, s.images.takeOut(list)); err != nil {
+	if err = errors.Join(err, notPrimed, s.images.remove(list, s.guard)); err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
 	return nil
@@ -336,7 +336,7 @@ func (s *Session) Close() error {
 func (s *Session) unprobe() {
 	s.attached = false
 	_ = s.objects.Holding.Set(uint32(0))
-	_ = s.images.takeOut(s.images.in())
+	_ = s.images.remove(s.images.in(), s.guard)
 }
 
 // unlink undoes attach. What may stop the process goes before what lets it go on.

@@ -233,11 +233,14 @@ func (g *Guard) Probe(mechanism uprobe.Mechanism, file *os.File, program *ebpf.P
 }
 
 // Close takes the probes out. Cost: that of uprobe.Mechanism.Removal.
-func (p *Probes) Close() error { return Remove(p) }
+func (p *Probes) Close() error {
+	return errors.Join(BeginRemoval(p), p.guard.AwaitRemovals())
+}
 
-// Remove takes out probes of one guard together. Cost: that of uprobe.Mechanism.Removal, most of
-// which is waiting that is done for all of them once.
-func Remove(list ...*Probes) error {
+// BeginRemoval begins to take out probes of one guard, all at the same time. They are out after
+// some us each. The kernel goes on for long after that, until nobody can be in a handler of theirs:
+// AwaitRemovals waits for that.
+func BeginRemoval(list ...*Probes) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -246,6 +249,13 @@ func Remove(list ...*Probes) error {
 		q.Remove = append(q.Remove, p.id)
 	}
 	_, err := list[0].guard.ask(q)
+	return err
+}
+
+// AwaitRemovals returns when all probes are gone that have begun to go: no program of theirs runs
+// any more. Its error is of any of them.
+func (g *Guard) AwaitRemovals() error {
+	_, err := g.ask(&request{Settle: true})
 	return err
 }
 

@@ -25,7 +25,8 @@ type request struct {
 	Watch   bool
 	Prime   *priming
 	Probe   *placement   // with the descriptors of a file and of a program
-	Remove  []int        // the numbers of placements
+	Remove  []int        // the numbers of placements, which begin to go
+	Settle  bool         // wait until those that have begun to go are gone
 	Confine *confinement // give up all capabilities but those
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -27,7 +28,11 @@ type server struct {
 	probes map[int]io.Closer
 	last   int            // number of a placement
 	primer *uprobe.Primer // nil: it was not needed yet
-	stops  []*ebpf.Map    // empty: nobody is stopped
+
+	removing sync.WaitGroup // placements that have begun to go
+	mu       sync.Mutex
+	failed   error       // of these
+	stops    []*ebpf.Map // empty: nobody is stopped
 }
 
 // serve runs the guard in the process that Start starts: it answers requests until the process that
@@ -48,7 +53,7 @@ func serve() error {
 func (s *server) undo() error {
 	removed := make(chan error, 1)
 	go func() {
-		removed <- s.remove(slices.Collect(maps.Keys(s.probes))...)
+		removed <- errors.Join(s.remove(slices.Collect(maps.Keys(s.probes))...), s.settle())
 	}()
 	if len(s.stops) == 0 {
 		return <-removed
@@ -93,8 +98,11 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 		r.Placement, r.Took, err = s.place(q.Probe, os.NewFile(uintptr(fds[0]), "probed"), fds[1])
 	case len(q.Remove) > 0:
 		err = s.remove(q.Remove...)
+	case q.Settle:
+		err = s.settle()
 	case q.Confine != nil:
-		if s.primer != nil { // each thread is sent a signal, and answers it
+		s.removing.Wait() // each thread is sent a signal, and answers it
+		if s.primer != nil {
 			s.primer.Rest()
 		}
 		err = privilege.Keep(q.Confine.Keep...)
@@ -132,25 +140,34 @@ func (s *server) place(p *placement, file *os.File, hit int) (id int, took time.
 	return s.last, time.Since(began), nil
 }
 
-// remove takes placements out at the same time: each waits long for the kernel.
-func (s *server) remove(ids ...int) error {
-	removed := make(chan error, len(ids))
+// remove begins to take placements out, all at the same time: each waits long for the kernel when
+// its probes are out.
+func (s *server) remove(ids ...int) (err error) {
 	for _, id := range ids {
 		l := s.probes[id]
 		if l == nil {
-			removed <- fmt.Errorf("no probes have the number %d", id)
+			err = errors.Join(err, fmt.Errorf("no probes have the number %d", id))
 			continue
 		}
 		delete(s.probes, id)
-		go func() {
-			removed <- l.Close()
-		}()
-	}
-	var err error
-	for range ids {
-		err = errors.Join(err, <-removed)
+		s.removing.Go(func() {
+			failed := l.Close()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.failed = errors.Join(s.failed, failed)
+		})
 	}
 	return err
+}
+
+// settle waits until the placements are gone that have begun to go.
+func (s *server) settle() error {
+	s.removing.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	failed := s.failed
+	s.failed = nil
+	return failed
 }
 
 // release continues processes until all probes are removed, and a while longer.
