@@ -370,12 +370,47 @@ func TestQueriesInSmallControlGroup(t *testing.T) {
 	}
 }
 
+const largeCode = `
+asm(".text; .rept 9216; .cfi_startproc; .skip 1023, 0x90; ret; .cfi_endproc; .endr");
+`
+
+// A library for which there is no room is not traced, and a line says so; the program is.
+func TestLargeLibraryInControlGroup(t *testing.T) {
+	library := testenv.CompileC(t, largeCode, "-shared", "-fPIC")
+	program := testenv.CompileC(t, `
+#include <dlfcn.h>
+volatile int sink;
+__attribute__((noinline)) void step(int i) { if (i % 3) sink += i; else sink ^= i; }
+int main(int c, char **v)
+{
+	if (!dlopen(v[1], RTLD_NOW))
+		return 1;
+	for (int i = 0;; i++)
+		step(i);
+}
+`, "-O1")
+	s := testenv.Start(t, exec.Command(program, library))
+	testenv.Eventually(t, func() bool {
+		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.PID()))
+		return err == nil && strings.Contains(string(maps), library)
+	}, "the library is loaded")
+	group := makeGroup(t)
+	w := group.startTracer(t, "-p", strconv.Itoa(s.PID()), "--lib", filepath.Base(library), "-d",
+		"1s", "-o", "x.wpp")
+	w.wait(0)
+	group.isKept(t)
+	if errs := w.errs.String(); strings.Count(errs, " is not traced: ") != 1 || !strings.Contains(
+		errs, " MB: have them allow it more, or run wpptrace outside of them\n") {
+		t.Errorf("printed %q", errs)
+	}
+	s.IsClean()
+}
+
 // A program of 9 MB of code is traced in a control group of 400 MiB, by what is hot. In one of 64
 // MiB it is refused, in one line that says what to do: the kernel would kill wpptrace.
 func TestLargeProgramInControlGroup(t *testing.T) {
 	const room = 400 << 20
-	program := testenv.CompileC(t, `
-asm(".text; .rept 9216; .cfi_startproc; .skip 1023, 0x90; ret; .cfi_endproc; .endr");
+	program := testenv.CompileC(t, largeCode+`
 volatile int sink;
 __attribute__((noinline)) void step(int i) { if (i % 3) sink += i; else sink ^= i; }
 int main(void) { for (int i = 0;; i++) step(i); }

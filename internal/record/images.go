@@ -2,10 +2,12 @@ package record
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path"
 
 	"wpptrace/decoder"
+	"wpptrace/internal/remedy"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
@@ -44,8 +46,9 @@ func (m *images) addLibraries() error {
 	}
 	for _, lib := range list {
 		made, err := m.planLibrary(lib)
+		var lasting *remedy.Error // which somebody has to do something about
 		switch {
-		case err != nil && (!m.session.Attached() || m.session.Mapped() ||
+		case err != nil && !errors.As(err, &lasting) && (!m.session.Attached() || m.session.Mapped() ||
 			!m.libraries.isMapped(lib)):
 			// it comes and goes
 			m.libraries.forget(lib)
