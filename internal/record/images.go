@@ -48,8 +48,8 @@ func (m *images) addLibraries() error {
 		made, err := m.planLibrary(lib)
 		var lasting *remedy.Error // which somebody has to do something about
 		switch {
-		case err != nil && !errors.As(err, &lasting) && (!m.session.Attached() || m.session.Mapped() ||
-			!m.libraries.isMapped(lib)):
+		case err != nil && !errors.As(err, &lasting) && (!m.session.Attached() ||
+			m.session.Mapped() || !m.libraries.isMapped(lib)):
 			// it comes and goes
 			m.libraries.forget(lib)
 			continue
