@@ -142,15 +142,40 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 	if len(scales) == 0 {
 		return
 	}
-	w.others = cluster.Spread(scales, weights).Times(best.Doubt())
-	i := 0
-	for r := range c.Sites { // as they were counted
-		if x := w.controls[c.Sites[r].Routine]; x != nil && sum64(x.windows) > 0 {
-			scales[i] = scales[i].Times(ratio(x.windows, w.together).Doubt())
-			i++
-		}
+	if w.ofEach = w.agree(); w.ofEach || w.covers(s) {
+		w.others = cluster.Spread(scales, weights).Times(best.Doubt())
 	}
-	w.ofEach = cluster.Agree(scales)
+}
+
+// covers reports whether the routines that were counted make up much of what ran in windows: what a
+// server does once for all that wait says nothing of the rest.
+func (w *Whole) covers(s *wpp.Snapshot) bool {
+	const enough = 0.1
+	counted, costs := 0.0, symbolCosts(s, NaturalMetric(s))
+	for r := range w.controls {
+		counted += sum64(w.sum(r, func(sym uint32) float64 { return float64(costs[sym]) }))
+	}
+	return counted >= enough*sum64(w.cost)
+}
+
+// agree reports whether all that was counted runs in windows as often as outside, as far as is known:
+// of several things that run together one counts, for they are as wrong as each other.
+func (w *Whole) agree() bool {
+	var different []*controlled
+	var scales []cluster.Factor
+	for _, r := range slices.Sorted(maps.Keys(w.controls)) {
+		x := w.controls[r]
+		total := sum64(x.windows)
+		if total < leastTogether || slices.ContainsFunc(different, func(y *controlled) bool {
+			return goTogether(x.windows, y.windows, ratio(x.windows, y.windows))
+		}) {
+			continue
+		}
+		different = append(different, x)
+		scales = append(scales, x.between.Times(cluster.Certain(1/total)).
+			Times(ratio(x.windows, w.together).Doubt()))
+	}
+	return cluster.Agree(scales)
 }
 
 // calibration is in doubt as far as counting has slowed the program down: how much that is nobody
@@ -238,7 +263,7 @@ func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 		x := w.controls[r]
 		by := ratio(parts, x.windows)
 		if !slices.Contains(routines, r) {
-			if !w.goTogether(parts, x.windows, by) {
+			if !goTogether(parts, x.windows, by) {
 				continue
 			}
 			by = by.Times(cluster.Doubtful(1, together))
@@ -258,10 +283,13 @@ func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 // together is how far apart things may be between windows that go together in them.
 const together = 0.05
 
+// leastTogether is how often things have to run in windows for it to be known what they run with.
+const leastTogether = 30
+
 // goTogether reports whether one of two things runs in windows nearly whenever the other does, or
 // so many times: far more so than chance would have it. Then it does outside.
-func (w *Whole) goTogether(parts, wholes []float64, by cluster.Factor) bool {
-	const share, leastWindows, least = 0.1, 5, 30 // share of what chance makes of the ratio
+func goTogether(parts, wholes []float64, by cluster.Factor) bool {
+	const share, leastWindows = 0.1, 5 // share of what chance makes of the ratio
 	in := 0
 	for k := range parts {
 		if parts[k] > 0 && wholes[k] > 0 {
@@ -269,7 +297,7 @@ func (w *Whole) goTogether(parts, wholes []float64, by cluster.Factor) bool {
 		}
 	}
 	a, b := sum64(parts), sum64(wholes)
-	return in >= leastWindows && min(a, b) >= least && !by.Varies(share*(1/a+1/b))
+	return in >= leastWindows && min(a, b) >= leastTogether && !by.Varies(share*(1/a+1/b))
 }
 
 func ratio(parts, wholes []float64) cluster.Factor {

@@ -36,6 +36,7 @@ type control struct {
 	site  int
 	slots []counted.Slot
 	hint  float64 // its rate, where counting cost too much for more; 0: none
+	tried bool    // it has been in a slot
 }
 
 const (
@@ -49,7 +50,7 @@ const (
 	costShare = 0.22
 	// where no site costs as little: of the rarest alone, in a short slot
 	costliest = 0.5
-	shortSlot = 5 * time.Millisecond
+	shortSlot = 4 * time.Millisecond
 	// hits for each ns of the program's own time, of all sites: more were never seen
 	mostHitRate = 0.2
 
@@ -153,6 +154,9 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 	if c == nil || float64(c.spent) > slotShare*float64(hits)+float64(firstSpent) {
 		return nil, 0
 	}
+	if site := c.unknown(); site >= 0 {
+		return []int{site}, shortSlot
+	}
 	most := costShare / float64(max(hit, 1)) // hits for each ns
 	left, rate := most, c.hitRate()
 	list := c.inTurn(most)
@@ -179,6 +183,28 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 	}
 	slices.Sort(sites)
 	return sites, slotTime
+}
+
+// unknown is the site that is hit most of those that have not been counted, as long as too little is
+// known of the sites that make up the hits; -1: enough is. Those of what a server does once for all
+// that wait are hit little, and say nothing of them.
+func (c *Controls) unknown() (site int) {
+	const enough = 0.3
+	var known, all, most uint64
+	site = -1
+	for _, x := range c.list {
+		n := c.within[x.site]
+		all += n
+		if x.rate() > 0 || x.tried {
+			known += n
+		} else if n > most {
+			site, most = x.site, n
+		}
+	}
+	if float64(known) >= enough*float64(all) {
+		return -1
+	}
+	return site
 }
 
 // inTurn are the controls in the order in which they are to be counted: first the clock, if there
@@ -257,6 +283,7 @@ func (c *Controls) add(sites []int, hits []uint64, used, cost, change time.Durat
 	own := used - cost
 	for i, site := range sites {
 		x := c.by[site]
+		x.tried = true
 		// Which is in doubt then. Of others no slot is left out by what came of it: of those that
 		// are left the rate would be another.
 		if len(x.slots) == 0 && own < used/2 {
@@ -287,22 +314,25 @@ func (c *Controls) ownTime() cluster.Factor {
 	for _, x := range c.list {
 		things = append(things, clusters(x.slots))
 	}
+	const enough = 0.1 // of the hits of all controls
 	var cost, own time.Duration
+	covered, all := 0.0, 0.0
 	for i, rate := range cluster.Rates(things) {
 		x := c.list[i]
 		n := float64(c.within[x.site])
+		all += n
 		if !rate.IsKnown() || n == 0 {
 			continue
 		}
 		_, o, k := x.sums()
-		cost, own = cost+k, own+o
+		cost, own, covered = cost+k, own+o, covered+n
 		times = append(times, cluster.Certain(n/rate.Value))
 		if !common.IsKnown() || rate.Surer(common) {
 			common = rate
 		}
 		weights = append(weights, n)
 	}
-	if own == 0 {
+	if own <= 0 || covered < enough*all {
 		return cluster.Factor{}
 	}
 	return cluster.Mean(times, weights).Times(common.Doubt()).
