@@ -158,8 +158,8 @@ func (w *Whole) covers(s *wpp.Snapshot) bool {
 	return counted >= enough*sum64(w.cost)
 }
 
-// agree reports whether all that was counted runs in windows as often as outside, as far as is known:
-// of several things that run together one counts, for they are as wrong as each other.
+// agree reports whether all that was counted runs in windows as often as outside, as far as is
+// known: of several things that run together one counts, for they are as wrong as each other.
 func (w *Whole) agree() bool {
 	var different []*controlled
 	var scales []cluster.Factor

@@ -185,9 +185,9 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 	return sites, slotTime
 }
 
-// unknown is the site that is hit most of those that have not been counted, as long as too little is
-// known of the sites that make up the hits; -1: enough is. Those of what a server does once for all
-// that wait are hit little, and say nothing of them.
+// unknown is the site that is hit most of those that have not been counted, as long as too little
+// is known of the sites that make up the hits; -1: enough is. Those of what a server does once for
+// all that wait are hit little, and say nothing of them.
 func (c *Controls) unknown() (site int) {
 	const enough = 0.3
 	var known, all, most uint64

@@ -84,7 +84,8 @@ func TestControlsTakeTurns(t *testing.T) {
 			hits, cost = append(hits, uint64(n)), cost+time.Duration(n)*hit
 			counted[site]++
 		}
-		first := slices.Equal(sites, []int{0}) && counted[0] == 1 && long == shortSlot // nobody knew
+		// of which nobody knew
+		first := slices.Equal(sites, []int{0}) && counted[0] == 1 && long == shortSlot
 		if len(sites) == 0 || !first && expected > costliest/float64(hit) {
 			t.Fatalf("%v are counted together", sites)
 		}
