@@ -31,7 +31,8 @@ func TestGoProgramIsRefused(t *testing.T) {
 	_, errs, status := wpptrace("-p", strconv.Itoa(cmd.Process.Pid), "-o",
 		filepath.Join(t.TempDir(), "x.wpp"))
 	if want := `^wpptrace: CPU time: [0-9.]+% gofmt.*\nwpptrace: .*it is a Go program.*` +
-		regexp.QuoteMeta(goRemedy) + "$"; status != 1 || !regexp.MustCompile(want).MatchString(errs) {
+		regexp.QuoteMeta(goRemedy) + "$"; status != 1 ||
+		!regexp.MustCompile(want).MatchString(errs) {
 		t.Errorf("status %d: %s", status, errs)
 	}
 }
@@ -44,7 +45,8 @@ func TestPlanOfGoProgram(t *testing.T) {
 	}
 	_, errs, status := wpptrace("plan", path)
 	if want := "wpptrace: recover routines of gofmt: no unwind information (.eh_frame): it is a " +
-		"Go program, and what is written in Go cannot be traced" + goRemedy; status != 1 || errs != want {
+		"Go program, and what is written in Go cannot be traced" + goRemedy; status != 1 ||
+		errs != want {
 		t.Errorf("status %d, %q; want %q", status, errs, want)
 	}
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // OfProcess are what a process is found to do: where its CPU time goes, and how it can be recorded.
-// It is sampled, for a second, and a recording of it is planned; nothing is attached. percent is the
-// budget that a recording has by default, explain what an error is printed as.
+// It is sampled, for a second, and a recording of it is planned; nothing is attached. percent is
+// the budget that a recording has by default, explain what an error is printed as.
 func OfProcess(p *target.Process, percent float64,
 	explain func(error) string) []requirement.Requirement {
 	const enough = time.Second

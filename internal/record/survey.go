@@ -71,7 +71,8 @@ func SurveyOf(p *target.Process, d time.Duration) (s *Survey, notSampled, err er
 // Windows is how many windows a minute a budget allows the process at its present load, each of
 // which holds it up for so long; all says that it allows its probes to stand all the time, known
 // that either is known: few samples say nothing.
-func (s *Survey) Windows(budget float64, window time.Duration) (perMinute float64, all, known bool) {
+func (s *Survey) Windows(budget float64,
+	window time.Duration) (perMinute float64, all, known bool) {
 	const few = 50
 	switch {
 	case s.Load < hardly:
