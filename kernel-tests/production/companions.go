@@ -227,11 +227,22 @@ func (b *bpftrace) perAnswer() (map[int]float64, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	if len(b.list) < 2 {
+	list := settled(b.list)
+	if len(list) < 2 {
 		return nil, fmt.Errorf("bpftrace has counted for %d s: %w: %s", len(b.list), errShort,
 			&b.errs)
 	}
-	return between(b.list[0], b.list[len(b.list)-1]), nil
+	return between(list[0], list[len(list)-1]), nil
+}
+
+// settled are counts from when all routines are counted: one after the other gets its probe.
+func settled(list []entryCounts) []entryCounts {
+	for i := range list {
+		if len(list[i].counts) == len(list[len(list)-1].counts) {
+			return list[min(i+1, len(list)-1):]
+		}
+	}
+	return nil
 }
 
 var errShort = errors.New("too short to compare")

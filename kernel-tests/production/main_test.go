@@ -224,6 +224,9 @@ func TestReadCounts(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(list, want) {
 		t.Fatalf("%+v, %v", list, err)
 	}
+	if got := settled(append(list, list[1])); len(got) != 1 { // the last routine comes late
+		t.Errorf("%+v", got)
+	}
 	if got := between(list[0], list[1]); !reflect.DeepEqual(got,
 		map[int]float64{0: 1, 1: 0, 2: 0.5}) {
 		t.Error(got)
