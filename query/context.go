@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/saturating"
+	"wpptrace/query/internal/forest"
 	"wpptrace/query/internal/stream"
 	"wpptrace/query/names"
 )
@@ -52,14 +53,14 @@ func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (c *Context, er
 	for sym := range s.Symbols {
 		x.named[sym] = isNamed(&s.Symbols[sym])
 	}
-	forests := newForests(s, threads)
+	f := newForest(s, threads)
 	c = &Context{Name: name}
-	for sym, n := range forests.count() {
+	for sym, n := range f.Counts() {
 		if x.named[sym] {
 			c.Count = saturating.Add(c.Count, n)
 		}
 	}
-	readBoundaries(forests, k, x)
+	f.Read(k, x)
 	for _, t := range threads {
 		x.readEnds(t.Grammar)
 	}
@@ -93,30 +94,28 @@ type neighbours struct {
 	tooMany       bool
 }
 
-func (x *neighbours) begin(weight uint64) { x.length, x.weight = 0, weight }
+func (x *neighbours) Begin(weight uint64) { x.length, x.weight = 0, weight }
 
-func (x *neighbours) push(line []terminal, inside int) {
+func (x *neighbours) Push(line []forest.Terminal, inside int) {
 	if x.length = min(x.length+1, x.k+1); x.length <= x.k || inside > x.k {
 		return
 	}
 	window := line[len(line)-x.k-1:]
-	if x.named[window[0].symbol] {
+	if x.named[window[0].Symbol] {
 		x.add(&x.after, window[1:], x.weight)
 	}
-	if x.named[window[x.k].symbol] {
+	if x.named[window[x.k].Symbol] {
 		x.add(&x.before, window[:x.k], x.weight)
 	}
 }
 
 // add counts a context, unless there are too many.
-func (x *neighbours) add(to *sequences, context []terminal, weight uint64) {
+func (x *neighbours) add(to *sequences, context []forest.Terminal, weight uint64) {
 	if !x.tooMany {
 		to.add(context, weight)
 		x.tooMany = len(x.before)+len(x.after) > x.most
 	}
 }
-
-func (x *neighbours) settle(uint64, []terminal) {}
 
 // readEnds reads what has fewer than k symbols before it, because its thread begins there, or
 // behind it, because that ends.
@@ -127,7 +126,7 @@ func (x *neighbours) readEnds(g *wpp.Grammar) {
 			to, found = g.Length(0), &x.after
 			from = to - min(to, uint64(x.k))
 		}
-		var met []terminal
+		var met []forest.Terminal
 		for sym := range stream.Range(g, from, to, backward) {
 			if x.named[sym] && len(met) > 0 {
 				part := slices.Clone(met)
@@ -136,7 +135,7 @@ func (x *neighbours) readEnds(g *wpp.Grammar) {
 				}
 				x.add(found, part, 1)
 			}
-			met = append(met, terminal{symbol: sym})
+			met = append(met, forest.Terminal{Symbol: sym})
 		}
 	}
 }
@@ -144,13 +143,13 @@ func (x *neighbours) readEnds(g *wpp.Grammar) {
 // Sequences are counted by their symbols.
 type sequences map[string]uint64
 
-func (s *sequences) add(terminals []terminal, weight uint64) {
+func (s *sequences) add(terminals []forest.Terminal, weight uint64) {
 	if *s == nil {
 		*s = make(sequences)
 	}
 	var key []byte
 	for _, c := range terminals {
-		key = binary.LittleEndian.AppendUint32(key, c.symbol)
+		key = binary.LittleEndian.AppendUint32(key, c.Symbol)
 	}
 	(*s)[string(key)] = saturating.Add((*s)[string(key)], weight)
 }

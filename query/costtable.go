@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/internal/forest"
 	"wpptrace/query/names"
 )
 
@@ -198,6 +199,14 @@ func (c *costs) in(before, path uint32) uint32 {
 	return path
 }
 
+// apartness says which symbols are told apart by what ran before them; nil: none are.
+func (c *costs) apartness() *forest.Apart {
+	if c.varies == nil {
+		return nil
+	}
+	return &forest.Apart{Varies: c.varies, In: c.in}
+}
+
 // plain makes a sequence one of the snapshot's symbols, and returns what ran before it where it is
 // only of executions behind that.
 func (c *costs) plain(sequence []uint32) (before []uint32) {
@@ -249,65 +258,4 @@ func (n *pathNames) of(name string) []uint32 {
 		n.known[name] = paths
 	}
 	return paths
-}
-
-// inContext is a grammar in which costs that depend on what ran before are distinguished. Where a
-// path comes behind another is known at the lowest rule that derives both, and that is where its
-// symbol stands: the interior node that such a cost is kept at. So a rule that begins with a path
-// that varies derives all but it, and what uses the rule has it before the rule. That makes the
-// right-hand sides at most twice as many, and what queries sum up of rules and symbols stays exact.
-type inContext struct {
-	*wpp.Grammar
-	costs  *costs
-	before uint32      // what ran before the grammar
-	ends   [][2]uint32 // rule -> the first and the last symbol of what it derives
-	body   []uint32
-}
-
-// nothing ran before a thread's first symbol.
-const nothing = endOfRule
-
-// newInContext takes time linear in the right-hand sides.
-func newInContext(g *wpp.Grammar, c *costs, before uint32) *inContext {
-	x := &inContext{Grammar: g, costs: c, before: before, ends: make([][2]uint32, g.Rules())}
-	for _, r := range slices.Backward(g.Order()) {
-		if body := g.Body(r); len(body) > 0 {
-			x.ends[r] = [2]uint32{x.endsOf(body[0])[0], x.endsOf(body[len(body)-1])[1]}
-		}
-	}
-	return x
-}
-
-func (x *inContext) endsOf(v uint32) [2]uint32 {
-	if wpp.IsRule(v) {
-		return x.ends[wpp.RuleOf(v)]
-	}
-	return [2]uint32{v, v}
-}
-
-// Body is that of a rule, until it is called again.
-func (x *inContext) Body(rule int) []uint32 {
-	x.body = x.body[:0]
-	before := x.before
-	for i, v := range x.Grammar.Body(rule) {
-		ends := x.endsOf(v)
-		varies := x.costs.varies[ends[0]]
-		if varies && (i > 0 || rule == 0) {
-			x.body = append(x.body, x.costs.in(before, ends[0]))
-		}
-		if !varies || wpp.IsRule(v) && x.Grammar.Length(wpp.RuleOf(v)) > 1 {
-			x.body = append(x.body, v)
-		}
-		before = ends[1]
-	}
-	return x.body
-}
-
-// Length is that of what a rule derives.
-func (x *inContext) Length(rule int) uint64 {
-	n := x.Grammar.Length(rule)
-	if rule > 0 && n < 1<<64-1 && x.costs.varies[x.ends[rule][0]] {
-		n--
-	}
-	return n
 }

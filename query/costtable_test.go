@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -189,8 +190,8 @@ func sortSubpaths(list []Subpath) {
 		list[i].Cumulative = 0
 	}
 	slices.SortFunc(list, func(a, b Subpath) int {
-		return slices.Compare(slices.Concat(a.Symbols, []uint32{nothing}, a.Before),
-			slices.Concat(b.Symbols, []uint32{nothing}, b.Before))
+		return slices.Compare(slices.Concat(a.Symbols, []uint32{math.MaxUint32}, a.Before),
+			slices.Concat(b.Symbols, []uint32{math.MaxUint32}, b.Before))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"wpptrace/internal/saturating"
 	"wpptrace/internal/text"
 	"wpptrace/query/cluster"
+	"wpptrace/query/internal/forest"
 	"wpptrace/query/names"
 )
 
@@ -175,21 +176,21 @@ func sameRoutines(a, b *wpp.Snapshot) error {
 
 // An operand is one of the snapshots, in the common alphabet.
 type operand struct {
-	forests *forests
+	forest  *forest.Forest
 	total   uint64
 	hot     []Subpath  // in the common alphabet, by rising symbols
 	windows *clustered // nil: all was traced, or it is not known in which windows
 }
 
 func newOperand(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*operand, error) {
-	f := newForests(s, allThreads(s))
+	f := newForest(s, allThreads(s))
 	q = q.completed(s)
 	report, err := findHot(f, costsOf(s, q), q)
 	if err != nil {
 		return nil, fmt.Errorf("find hot subpaths: %w", err)
 	}
-	f.rename(x.of[i], len(x.cost))
-	d := &operand{forests: f, total: report.Total, hot: report.Subpaths}
+	f.Rename(x.of[i], len(x.cost))
+	d := &operand{forest: f, total: report.Total, hot: report.Subpaths}
 	for _, p := range d.hot {
 		for k, sym := range p.Symbols {
 			p.Symbols[k] = x.of[i][sym]
@@ -222,14 +223,14 @@ func ofBoth(segments bool, do func(i int)) {
 	first.Wait()
 }
 
-// countAll is countAll, but that it has single paths counted already, and what is hot here.
+// countAll counts sequences, but that it has single paths counted already, and what is hot here.
 func (d *operand) countAll(sequences [][]uint32) []uint64 {
 	counts := make([]uint64, len(sequences))
 	var other [][]uint32
 	var of []int // other -> index in sequences
 	for i, s := range sequences {
 		if len(s) == 1 {
-			counts[i] = d.forests.count()[s[0]]
+			counts[i] = d.forest.Counts()[s[0]]
 		} else if at, ok := slices.BinarySearchFunc(d.hot, s,
 			func(p Subpath, s []uint32) int { return slices.Compare(p.Symbols, s) }); ok {
 			counts[i] = d.hot[at].Count
@@ -237,7 +238,7 @@ func (d *operand) countAll(sequences [][]uint32) []uint64 {
 			other, of = append(other, s), append(of, i)
 		}
 	}
-	for k, n := range countAll(d.forests, other) {
+	for k, n := range d.forest.CountAll(other) {
 		counts[of[k]] = n
 	}
 	return counts
@@ -261,7 +262,7 @@ var (
 // weighRoutines is a weigher of routines, given by their paths.
 func (d *operand) weighRoutines(routines [][]uint32, cost []uint64) []Subpath {
 	list := make([]Subpath, len(routines))
-	counts := d.forests.count()
+	counts := d.forest.Counts()
 	for i, paths := range routines {
 		p := &list[i]
 		for _, sym := range paths {
@@ -279,7 +280,7 @@ func (d *operand) weigh(sequences [][]uint32, cost []uint64) []Subpath {
 		list[i] = Subpath{Symbols: sequences[i], Count: n,
 			Cost: saturating.Mul(n, costOf(sequences[i], cost))}
 	}
-	coverEach(d.forests, list, cost, d.total)
+	coverEach(d.forest, list, cost, d.total)
 	return list
 }
 
@@ -349,7 +350,7 @@ func (r *DiffReport) compare(x *alphabet, operands [2]*operand, kind partKind,
 		cost = slices.Repeat([]uint64{1}, len(x.cost))
 	}
 	var both [2][]Subpath
-	ofBoth(operands[0].forests.whole == nil || operands[1].forests.whole == nil,
+	ofBoth(!operands[0].forest.AtOnce() || !operands[1].forest.AtOnce(),
 		func(i int) { both[i] = kind.weigh(operands[i], parts, cost) })
 	for i, symbols := range parts {
 		a, b := &both[0][i], &both[1][i]

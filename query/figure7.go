@@ -6,6 +6,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/saturating"
+	"wpptrace/query/internal/forest"
 )
 
 // A figure7 finds hot subpaths as Larus does (1999, figure 7): it visits each rule once, after
@@ -26,19 +27,14 @@ import (
 //   - The same subpath may be reported at several rules. Here it is found once, and its count is
 //     the exact one.
 type figure7 struct {
-	forest    *forest // being read
-	all       *forests
+	forest    *forest.Forest
 	isMark    []bool
 	cost      []uint64
 	minLength int
 	maxLength int
 	minCost   uint64
 
-	prefix []limited // by rule; nil symbols when no rule is left to read them
-	suffix [][]uint32
-	unread []int
-
-	rule    uint32 // being visited
+	derived uint64 // the rule being visited
 	front   limited
 	seen    int      // symbols from the rule's beginning on, up to where front ends for good
 	subpath []uint32 // what was met since the last hot subpath, at most maxLength
@@ -48,6 +44,12 @@ type figure7 struct {
 	found    [][]uint32
 }
 
+// Edges are what other rules need to know of a rule.
+type edges struct {
+	prefix limited
+	suffix []uint32 // the subpath that its end leaves
+}
+
 // A limited string is the first symbols of a rule's expansion.
 type limited struct {
 	symbols []uint32
@@ -55,9 +57,9 @@ type limited struct {
 	covers  bool // it is the whole expansion
 }
 
-func newFigure7(f *forests, c *costs, r *HotReport) *figure7 {
+func newFigure7(f *forest.Forest, c *costs, r *HotReport) *figure7 {
 	return &figure7{
-		all:       f,
+		forest:    f,
 		isMark:    c.isMark,
 		cost:      c.of,
 		minLength: r.Query.MinLength,
@@ -70,25 +72,8 @@ func newFigure7(f *forests, c *costs, r *HotReport) *figure7 {
 // run takes time in proportion to the right-hand sides times MaxLength, besides that of counting
 // what it finds. Prefixes and suffixes are let go of when the last rule has read them.
 func (x *figure7) run() []Subpath {
-	var prefix []limited // of segments' start rules
-	var suffix [][]uint32
-	for f := range x.all.each() {
-		rules := len(f.begin)
-		x.forest, x.prefix, x.suffix, x.unread = f, make([]limited, rules), make([][]uint32,
-			rules), make([]int, rules)
-		if f.joins {
-			copy(x.prefix[1:], prefix)
-			copy(x.suffix[1:], suffix)
-			prefix, suffix = nil, nil
-		}
-		for _, rule := range f.upwards {
-			x.visit(rule)
-		}
-		if f.isSegment {
-			prefix, suffix = append(prefix, x.prefix[0]), append(suffix, x.suffix[0])
-		}
-	}
-	counts := countAll(x.all, x.found)
+	forest.Upwards(x.forest, x.visit)
+	counts := x.forest.CountAll(x.found)
 	subpaths := make([]Subpath, len(x.found))
 	for i, symbols := range x.found {
 		n := counts[i]
@@ -98,32 +83,30 @@ func (x *figure7) run() []Subpath {
 	return subpaths
 }
 
-func (x *figure7) visit(rule uint32) {
-	x.rule, x.front, x.seen = rule, limited{covers: true}, 0
+func (x *figure7) visit(r *forest.Rule[edges]) edges {
+	x.derived, x.front, x.seen = r.Derived, limited{covers: true}, 0
 	x.clear()
-	for _, v := range x.forest.rightSide(rule) {
+	for _, v := range r.Body {
 		if !wpp.IsRule(v) {
 			x.append(v)
 			continue
 		}
-		child := uint32(wpp.RuleOf(v))
-		for _, sym := range x.prefix[child].symbols {
+		used := r.Take(v)
+		for _, sym := range used.prefix.symbols {
 			x.append(sym)
 		}
-		if !x.prefix[child].covers {
+		if !used.prefix.covers {
 			x.close()
 			x.clear()
-			for _, sym := range x.suffix[child] {
+			for _, sym := range used.suffix {
 				x.lengthen(sym)
 			}
 		}
-		if x.unread[child]--; x.unread[child] == 0 {
-			x.prefix[child].symbols, x.suffix[child] = nil, nil
-		}
 	}
-	if x.unread[rule] = int(x.forest.used[rule]); x.unread[rule] > 0 || x.forest.isSegment {
-		x.prefix[rule], x.suffix[rule] = x.front, slices.Clone(x.subpath)
+	if r.IsTop {
+		return edges{}
 	}
+	return edges{x.front, slices.Clone(x.subpath)}
 }
 
 // close ends the prefix of the rule where it is.
@@ -146,8 +129,7 @@ func (x *figure7) append(sym uint32) {
 		x.front.covers = false
 	}
 	x.lengthen(sym)
-	if len(x.subpath) < x.minLength || saturating.Mul(x.expense,
-		x.forest.derived[x.rule]) < x.minCost {
+	if len(x.subpath) < x.minLength || saturating.Mul(x.expense, x.derived) < x.minCost {
 		return
 	}
 	x.report()

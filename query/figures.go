@@ -91,10 +91,10 @@ func HotByLength(s *wpp.Snapshot) (list []HotCount, err error) {
 	if err != nil {
 		return nil, err
 	}
-	forests := newForests(s, threads)
+	f := newForest(s, threads)
 	for _, cost := range []uint64{10_000, 100_000} {
 		q := (HotQuery{MinLength: shortest, MaxLength: longest, MinCost: cost}).completed(s)
-		r, err := findHot(forests, costsOf(s, q), q)
+		r, err := findHot(f, costsOf(s, q), q)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ func NewFrequencies(s *wpp.Snapshot, tids ...int) (f *Frequencies, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Frequencies{newForests(s, threads).count()}, nil
+	return &Frequencies{newForest(s, threads).Counts()}, nil
 }
 
 // Symbol returns how often a symbol, a path or a mark, occurs.

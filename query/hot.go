@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/saturating"
+	"wpptrace/query/internal/forest"
 )
 
 // A Metric is what an execution of a path costs.
@@ -172,7 +173,7 @@ func Hot(s *wpp.Snapshot, q HotQuery) (report *HotReport, err error) {
 	if c.err != nil {
 		return nil, fmt.Errorf("find hot subpaths: %w", c.err)
 	}
-	f := newForestsAt(s, threads, c)
+	f := forest.New(len(c.of), grammarsOf(threads), c.apartness())
 	report, err = findHot(f, c, q)
 	if err != nil {
 		return nil, fmt.Errorf("find hot subpaths: %w", err)
@@ -212,14 +213,14 @@ func (q HotQuery) completed(s *wpp.Snapshot) HotQuery {
 }
 
 // findHot finds the subpaths, in no order, and not what they cover.
-func findHot(f *forests, c *costs, q HotQuery) (*HotReport, error) {
+func findHot(f *forest.Forest, c *costs, q HotQuery) (*HotReport, error) {
 	report := &HotReport{Query: q}
 	report.measure(f, c)
 	var err error
 	switch {
 	case q.Kind == Larus:
 		report.Subpaths = newFigure7(f, c, report).run()
-	case f.whole != nil:
+	case f.AtOnce():
 		report.Subpaths, err = newHotSearch(f, c, report).run()
 	default:
 		report.Subpaths, err = newSegmentSearch(f, c, report).run()
@@ -236,8 +237,8 @@ func symbolCosts(s *wpp.Snapshot, m Metric) []uint64 {
 	return cost
 }
 
-func (r *HotReport) measure(f *forests, c *costs) {
-	for v, n := range f.count() {
+func (r *HotReport) measure(f *forest.Forest, c *costs) {
+	for v, n := range f.Counts() {
 		if c.isMark[v] {
 			continue
 		}
@@ -268,7 +269,7 @@ func shareOf(total uint64, share float64) uint64 {
 	return min(total, cost.Uint64())
 }
 
-func (r *HotReport) rank(f *forests, cost []uint64) {
+func (r *HotReport) rank(f *forest.Forest, cost []uint64) {
 	coverEach(f, r.Subpaths, cost, r.Total)
 	slices.SortFunc(r.Subpaths, byCovered)
 	if r.Query.Top > 0 {
@@ -278,7 +279,7 @@ func (r *HotReport) rank(f *forests, cost []uint64) {
 	for i := range r.Subpaths {
 		ranked[i] = r.Subpaths[i].Symbols
 	}
-	for i, covered := range coverage(f, ranked, cost) {
+	for i, covered := range f.Covered(ranked, cost) {
 		r.Subpaths[i].Cumulative = covered
 	}
 }

@@ -182,7 +182,7 @@ func TestDearestWindowEqualsBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := costliestWindow(newForests(s, threads), width, cost); got != want {
+		if got := costliestWindow(newForest(s, threads), width, cost); got != want {
 			t.Fatalf("costliest window of %d costs %d, want %d", width, got, want)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"wpptrace/internal/saturating"
+	"wpptrace/query/internal/forest"
 )
 
 // A hotSearch finds the minimal hot subpaths, or the maximal ones. It goes from each length to the
@@ -15,7 +16,7 @@ import (
 // node in a trie of the sequences met. For the maximal ones it goes on where a sequence is hot, and
 // see maximality.
 type hotSearch struct {
-	walker    *walker // nil: the search reads segments
+	walker    *forest.Walker // nil: the search reads segments
 	isMark    []bool
 	cost      []uint64 // of an execution of each symbol
 	costly    []costlySymbol
@@ -45,7 +46,7 @@ type trieNode struct{ parent, symbol uint32 }
 type candidate struct {
 	node    uint32
 	cost    uint64 // of one execution
-	bundles []bundle
+	bundles []forest.Bundle
 }
 
 // A branch is one of the symbols that follow a candidate.
@@ -53,10 +54,10 @@ type branch struct {
 	symbol uint32
 	count  uint64
 	steps  int
-	kept   []bundle
+	kept   []forest.Bundle
 }
 
-func newHotSearch(f *forests, c *costs, r *HotReport) *hotSearch {
+func newHotSearch(f *forest.Forest, c *costs, r *HotReport) *hotSearch {
 	x := &hotSearch{
 		isMark:    c.isMark,
 		cost:      c.of,
@@ -68,11 +69,11 @@ func newHotSearch(f *forests, c *costs, r *HotReport) *hotSearch {
 	if r.Query.Kind == Maximal {
 		x.maximal = newMaximality()
 	}
-	x.costly = x.costlySymbols(f.count())
-	if f.whole != nil {
-		x.walker = newWalker(f.whole)
+	x.costly = x.costlySymbols(f.Counts())
+	if f.AtOnce() {
+		x.walker = f.Walker()
 	}
-	if f.whole != nil && r.Query.Metric != Executions {
+	if f.AtOnce() && r.Query.Metric != Executions {
 		x.costliest = costliestWindow(f, x.maxLength, x.cost)
 	} else if len(x.costly) > 0 {
 		// a bound that takes no reading, and is as good where all paths cost the same
@@ -83,7 +84,7 @@ func newHotSearch(f *forests, c *costs, r *HotReport) *hotSearch {
 
 func (x *hotSearch) run() ([]Subpath, error) {
 	root := candidate{node: math.MaxUint32}
-	next := x.fork(root, x.walker.singles(nil), 1, nil)
+	next := x.fork(root, x.walker.Singles(nil), 1, nil)
 	x.maximal.nextLength()
 	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
 		x.level, next = next, x.level[:0]
@@ -93,7 +94,7 @@ func (x *hotSearch) run() ([]Subpath, error) {
 			if shorter := x.maximal.goesOnAs(c.node); shorter != nil {
 				next = x.forkAs(shorter, c, length, next)
 			} else {
-				next = x.fork(c, x.walker.follow(c.bundles), length, next)
+				next = x.fork(c, x.walker.Follow(c.bundles), length, next)
 			}
 			x.maximal.setChildren(c.node, begin, len(x.trie))
 			if err := x.tooLarge(length); err != nil {
@@ -123,7 +124,8 @@ func (x *hotSearch) tooLarge(length int) error {
 
 // fork sorts the steps that follow a candidate by their symbols, and appends what may become hot of
 // that to next.
-func (x *hotSearch) fork(c candidate, steps []step, length int, next []candidate) []candidate {
+func (x *hotSearch) fork(c candidate, steps []forest.Step, length int,
+	next []candidate) []candidate {
 	x.count(steps)
 	for i := range x.branches {
 		b := &x.branches[i]
@@ -135,14 +137,14 @@ func (x *hotSearch) fork(c candidate, steps []step, length int, next []candidate
 			continue
 		}
 		if x.maximal.goesOnAs(longer.node) == nil {
-			b.kept = make([]bundle, 0, b.steps)
+			b.kept = make([]forest.Bundle, 0, b.steps)
 			longer.bundles = b.kept[:b.steps]
 		}
 		next = append(next, longer)
 	}
 	for _, st := range steps {
-		if b := &x.branches[x.branchOf[st.symbol]-1]; b.kept != nil {
-			b.kept = append(b.kept, st.to)
+		if b := &x.branches[x.branchOf[st.Symbol]-1]; b.kept != nil {
+			b.kept = append(b.kept, st.To)
 		}
 	}
 	for _, b := range x.branches {
@@ -180,18 +182,18 @@ func (x *hotSearch) grow(c candidate, symbol uint32, count uint64,
 }
 
 // count makes the branches of steps.
-func (x *hotSearch) count(steps []step) {
+func (x *hotSearch) count(steps []forest.Step) {
 	x.branches = x.branches[:0]
 	for _, st := range steps {
-		i := x.branchOf[st.symbol]
+		i := x.branchOf[st.Symbol]
 		if i == 0 {
-			x.branches = append(x.branches, branch{symbol: st.symbol})
+			x.branches = append(x.branches, branch{symbol: st.Symbol})
 			i = uint32(len(x.branches))
-			x.branchOf[st.symbol] = i
+			x.branchOf[st.Symbol] = i
 		}
 		b := &x.branches[i-1]
 		b.steps++
-		b.count = saturating.Add(b.count, st.to.count)
+		b.count = saturating.Add(b.count, st.To.Count)
 	}
 }
 
@@ -249,4 +251,32 @@ func (x *hotSearch) report(last trieNode, count, cost uint64) {
 	x.size += len(symbols)
 	x.found = append(x.found, Subpath{Symbols: symbols, Count: count,
 		Cost: saturating.Mul(count, cost)})
+}
+
+// costliestWindow returns the most that width symbols in a row, or fewer, cost anywhere. It takes
+// time and memory in proportion to the right-hand sides times width.
+func costliestWindow(f *forest.Forest, width int, cost []uint64) uint64 {
+	w := &window{width: width, cost: cost}
+	f.Read(width-1, w)
+	return w.costliest
+}
+
+type window struct {
+	width     int
+	cost      []uint64
+	length    int
+	sum       uint64
+	costliest uint64
+}
+
+func (w *window) Begin(uint64) { w.length, w.sum = 0, 0 }
+
+func (w *window) Push(line []forest.Terminal, _ int) {
+	last := len(line) - 1
+	w.sum += w.cost[line[last].Symbol]
+	if w.length++; w.length > w.width {
+		w.length = w.width
+		w.sum -= w.cost[line[last-w.width].Symbol]
+	}
+	w.costliest = max(w.costliest, w.sum)
 }

@@ -9,8 +9,8 @@ import "math"
 type maximality struct {
 	nodes []extension // by node of the search's trie
 	// sequences one symbol shorter than those being added: beginning and last symbol -> node
-	shorter  map[edge]uint32
-	children map[edge]uint32 // those being added
+	shorter  map[trieNode]uint32
+	children map[trieNode]uint32 // those being added
 }
 
 // An extension is what is known of a sequence.
@@ -29,7 +29,7 @@ const (
 )
 
 func newMaximality() *maximality {
-	return &maximality{shorter: map[edge]uint32{}, children: map[edge]uint32{}}
+	return &maximality{shorter: map[trieNode]uint32{}, children: map[trieNode]uint32{}}
 }
 
 // add takes notice of the last node of the trie. Time is constant.
@@ -41,7 +41,7 @@ func (m *maximality) add(trie []trieNode, count, cost uint64, hot bool) {
 	last := trie[node]
 	e := extension{count: count, cost: cost, hot: hot, suffix: m.suffixOf(last)}
 	m.nodes = append(m.nodes, e)
-	m.children[edge{last.parent, last.symbol}] = node
+	m.children[last] = node
 	for _, n := range [...]uint32{last.parent, e.suffix} {
 		if n < noNode && m.nodes[n].count == count {
 			m.nodes[n].longer = true
@@ -77,7 +77,7 @@ func (m *maximality) suffixOf(last trieNode) uint32 {
 		return rootNode
 	}
 	suffix := m.nodes[last.parent].suffix
-	if n, ok := m.shorter[edge{suffix, last.symbol}]; ok && suffix != noNode {
+	if n, ok := m.shorter[trieNode{suffix, last.symbol}]; ok && suffix != noNode {
 		return n
 	}
 	return noNode

@@ -17,6 +17,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/wpptest"
+	"wpptrace/query/internal/forest"
 	"wpptrace/query/internal/stream"
 	"wpptrace/query/names"
 	"wpptrace/query/querytest"
@@ -29,39 +30,11 @@ func lowerLimit(t testing.TB, limit *int, to int) {
 	t.Cleanup(func() { *limit = before })
 }
 
-// TestFewAtOnceInLittleMemory: a recorder that was allowed 64 MiB was killed as it reported, of
-// thousands of threads too, none of them in segments.
-func TestFewAtOnceInLittleMemory(t *testing.T) {
+// TestAnswersInLittleMemory: where there is no room for all threads at once, they are read one by
+// one, with the same answers.
+func TestAnswersInLittleMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
-	two := []string{"abcabc", "abcabc"}
-	segmented := func(streams []string) *wpp.Snapshot {
-		return wpptest.InSegments(querytest.Letters(streams...),
-			func(int) []int { return []int{3} })
-	}
-	for _, c := range []struct {
-		limit     int64
-		name      string
-		s         *wpp.Snapshot
-		wantWhole bool
-	}{
-		{math.MaxInt64, "two threads", querytest.Letters(two...), true},
-		{1 << 30, "two threads", querytest.Letters(two...), true},
-		{128, "two threads", querytest.Letters(two...), false},
-		{128, "a thread", querytest.Letters(two[:1]...), true}, // less is not possible
-		{1 << 30, "segments", segmented(two), true},
-		{128, "segments", segmented(two[:1]), false},
-	} {
-		debug.SetMemoryLimit(c.limit)
-		threads, err := Threads(c.s, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := newForests(c.s, threads).whole != nil; got != c.wantWhole {
-			t.Errorf("memory %d, %s: at once %v, want %v", c.limit, c.name, got, c.wantWhole)
-		}
-		debug.SetMemoryLimit(before)
-	}
 	s, q, name := querytest.Letters("abcabcbb", "abcabcbb", "bbab"), HotQuery{MinLength: 1,
 		MaxLength: 4, MinShare: .01}, "a"
 	want, err := answers(s, q, name, 2)
@@ -75,9 +48,9 @@ func TestFewAtOnceInLittleMemory(t *testing.T) {
 	}
 }
 
-// oneByOne has the forests of segments read one after the other.
+// oneByOne has segments read one after the other.
 func oneByOne(t testing.TB) {
-	lowerLimit(t, &mostAtOnce, 0)
+	lowerLimit(t, &forest.MostAtOnce, 0)
 }
 
 // answers are those to all questions of this package but the ones about the
@@ -172,10 +145,10 @@ func TestSegmentsReadEitherWay(t *testing.T) {
 			return []any{hot, grammar.String(), stat}
 		}
 		want := ask()
-		before := mostAtOnce
-		mostAtOnce = 0
+		before := forest.MostAtOnce
+		forest.MostAtOnce = 0
 		got := ask()
-		mostAtOnce = before
+		forest.MostAtOnce = before
 		if diff := gocmp.Diff(want, got); diff != "" {
 			rt.Fatalf("at once -, one by one +:\n%s", diff)
 		}
@@ -273,10 +246,10 @@ func TestSegmentsOfTraces(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, most := range []int{math.MaxInt, 0} {
-				before := mostAtOnce
-				mostAtOnce = most
+				before := forest.MostAtOnce
+				forest.MostAtOnce = most
 				got, err := answers(cut, q, name, 1)
-				mostAtOnce = before
+				forest.MostAtOnce = before
 				if err != nil {
 					t.Fatal(err)
 				}

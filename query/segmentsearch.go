@@ -7,15 +7,17 @@ import (
 	"slices"
 
 	"wpptrace/internal/saturating"
+	"wpptrace/query/internal/forest"
+	"wpptrace/query/internal/matcher"
 )
 
 // Levels find what a search does where the grammars do not fit into memory: from each length to the
-// next by reading all forests, once or twice. What follows a candidate is counted first in a sieve,
-// by a hash, where most of it fails; the rest is counted exactly (as Park, Chen and Yu do for sets
-// of items). So memory is bounded whatever the stream.
+// next by reading the whole forest, once or twice. What follows a candidate is counted first in a
+// sieve, by a hash, where most of it fails; the rest is counted exactly (as Park, Chen and Yu do
+// for sets of items). So memory is bounded whatever the stream.
 type segmentSearch struct {
 	search *hotSearch
-	all    *forests
+	forest *forest.Forest
 	// cost of a sequence of the length that is counted -> the least count that makes it hot, or hot
 	// later
 	need map[uint64]uint64
@@ -23,6 +25,9 @@ type segmentSearch struct {
 	sieve []uint32 // by hash: counts of the length that is counted, up to 2^32-1
 	shift int      // of a hash
 }
+
+// An edge leads from a candidate, by its index, to what a symbol makes of it.
+type edge struct{ candidate, symbol uint32 }
 
 // mostFollowers bounds the sequences of a length that are counted exactly, and the candidates. It
 // is a variable for tests.
@@ -32,18 +37,15 @@ var mostFollowers = 1 << 20
 // MiB.
 const mostSieveBits = 22
 
-func newSegmentSearch(f *forests, c *costs, r *HotReport) *segmentSearch {
-	sieveBits := 1
-	for _, t := range f.threads {
-		sieveBits = min(max(sieveBits, bits.Len(uint(t.Grammar.BodySymbols()))), mostSieveBits)
-	}
-	return &segmentSearch{search: newHotSearch(f, c, r), all: f,
+func newSegmentSearch(f *forest.Forest, c *costs, r *HotReport) *segmentSearch {
+	sieveBits := min(max(1, bits.Len(uint(f.Largest()))), mostSieveBits)
+	return &segmentSearch{search: newHotSearch(f, c, r), forest: f,
 		sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
 }
 
 func (x *segmentSearch) run() ([]Subpath, error) {
 	var next []candidate
-	for sym, n := range x.all.count() {
+	for sym, n := range x.forest.Counts() {
 		if n > 0 {
 			next = x.take(candidate{node: rootNode}, uint32(sym), n, 1, next)
 		}
@@ -59,7 +61,7 @@ func (x *segmentSearch) run() ([]Subpath, error) {
 			return nil, err
 		}
 		for _, e := range sortedEdges(counts) {
-			next = x.take(x.search.level[e.state], e.symbol, counts[e], length, next)
+			next = x.take(x.search.level[e.candidate], e.symbol, counts[e], length, next)
 			if err := x.search.tooLarge(length); err != nil {
 				return nil, err
 			}
@@ -81,7 +83,7 @@ func sortedEdges(counts map[edge]uint64) []edge {
 		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b edge) int {
-		return slices.Compare([]uint32{a.state, a.symbol}, []uint32{b.state, b.symbol})
+		return slices.Compare([]uint32{a.candidate, a.symbol}, []uint32{b.candidate, b.symbol})
 	})
 	return list
 }
@@ -115,7 +117,7 @@ func (x *segmentSearch) followers(length int) (map[edge]uint64, error) {
 	f := &followers{search: x, length: length, candidate: x.recognizer(length - 1)}
 	clear(x.sieve)
 	x.need = make(map[uint64]uint64)
-	readBoundaries(x.all, length-1, f)
+	x.forest.Read(length-1, f)
 	costliest := uint64(0)
 	for _, c := range x.search.level {
 		costliest = max(costliest, saturating.Add(c.cost, x.search.costly[0].cost))
@@ -124,7 +126,7 @@ func (x *segmentSearch) followers(length int) (map[edge]uint64, error) {
 		return nil, nil
 	}
 	f.counts = make(map[edge]uint64)
-	readBoundaries(x.all, length-1, f)
+	x.forest.Read(length-1, f)
 	if f.tooMany {
 		return nil, x.tooMany(length)
 	}
@@ -132,10 +134,10 @@ func (x *segmentSearch) followers(length int) (map[edge]uint64, error) {
 }
 
 // recognizer returns what finds, symbol by symbol, which candidate the last symbols are, or
-// noPattern.
+// matcher.None.
 func (x *segmentSearch) recognizer(length int) func(symbol uint32, first bool) uint32 {
 	if length == 1 {
-		single := slices.Repeat([]uint32{noPattern}, len(x.search.cost))
+		single := slices.Repeat([]uint32{matcher.None}, len(x.search.cost))
 		for i, c := range x.search.level {
 			single[x.search.trie[c.node].symbol] = uint32(i)
 		}
@@ -145,16 +147,16 @@ func (x *segmentSearch) recognizer(length int) func(symbol uint32, first bool) u
 	for i, c := range x.search.level {
 		patterns[i] = x.symbolsTo(c.node)
 	}
-	m, state := newMatcher(patterns, len(x.search.cost)), uint32(0)
+	m, state := matcher.New(patterns, len(x.search.cost)), uint32(0)
 	return func(symbol uint32, first bool) uint32 {
 		if first {
 			state = 0
 		}
-		state = m.next(state, symbol)
-		if hit := m.match[state]; hit != 0 {
-			return m.rank[hit]
+		state = m.Next(state, symbol)
+		if hit := m.Longest(state); hit != 0 {
+			return m.Rank(hit)
 		}
-		return noPattern
+		return matcher.None
 	}
 }
 
@@ -201,18 +203,19 @@ type followers struct {
 	before uint32 // candidate that the symbols before are
 }
 
-func (f *followers) begin(weight uint64) { f.weight, f.pushed, f.before = weight, 0, noPattern }
+func (f *followers) Begin(weight uint64) { f.weight, f.pushed, f.before = weight, 0, matcher.None }
 
-func (f *followers) push(line []terminal, inside int) {
-	symbol := line[len(line)-1].symbol
+func (f *followers) Push(line []forest.Terminal, inside int) {
+	symbol := line[len(line)-1].Symbol
 	before := f.before
 	f.before = f.candidate(symbol, f.pushed == 0)
 	f.pushed++
-	if before == noPattern || inside >= f.length || f.search.search.isMark[symbol] {
+	if before == matcher.None || inside >= f.length || f.search.search.isMark[symbol] {
 		return
 	}
 	e := edge{before, symbol}
-	at := &f.search.sieve[(uint64(e.state)<<32|uint64(e.symbol))*0x9E3779B97F4A7C15>>f.search.shift]
+	hash := (uint64(before)<<32 | uint64(symbol)) * 0x9E3779B97F4A7C15 >> f.search.shift
+	at := &f.search.sieve[hash]
 	if f.counts == nil {
 		*at = uint32(min(uint64(*at)+min(f.weight, math.MaxUint32), math.MaxUint32))
 		return
@@ -225,5 +228,3 @@ func (f *followers) push(line []terminal, inside int) {
 	f.counts[e] = saturating.Add(f.counts[e], f.weight)
 	f.tooMany = len(f.counts) > mostFollowers
 }
-
-func (f *followers) settle(uint64, []terminal) {}

@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/saturating"
+	"wpptrace/query/internal/forest"
 )
 
 // A Stat is the figures of a snapshot: those of Larus's table 1, the cost of the tracing, and what
@@ -97,7 +98,7 @@ type Stat struct {
 // paths take his three. Marks take nothing: he has none.
 func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 	defer wpp.Recover(&err)
-	f := newForests(s, allThreads(s))
+	f := newForest(s, allThreads(s))
 	figures := &s.Figures
 	x = Stat{
 		Command:           append([]string{}, figures.Command...),
@@ -234,12 +235,12 @@ func timestamp(t time.Time) string {
 func CountInstructions(s *wpp.Snapshot) (n uint64, err error) {
 	defer wpp.Recover(&err)
 	var x Stat
-	x.countPaths(s, newForests(s, allThreads(s)))
+	x.countPaths(s, newForest(s, allThreads(s)))
 	return x.Instructions, nil
 }
 
-func (x *Stat) countPaths(s *wpp.Snapshot, f *forests) {
-	for v, n := range f.count() {
+func (x *Stat) countPaths(s *wpp.Snapshot, f *forest.Forest) {
+	for v, n := range f.Counts() {
 		if n == 0 || s.Symbols[v].IsMark {
 			continue
 		}
@@ -266,14 +267,14 @@ func (x *Stat) countRoutines(s *wpp.Snapshot) {
 
 // traceBytes is the size of all threads' operations. Which routines are entered and left follows
 // from the paths and the marks, as package ops has it.
-func traceBytes(s *wpp.Snapshot, f *forests) uint64 {
+func traceBytes(s *wpp.Snapshot, f *forest.Forest) uint64 {
 	var sum uint64
 	add := func(n, size uint64) { sum = saturating.Add(sum, saturating.Mul(n, size)) }
 	hasResumed := false
 	for i := range s.Threads {
 		add(1, operationBytes(uint64(s.Threads[i].TID)))
 	}
-	for sym, n := range f.count() {
+	for sym, n := range f.Counts() {
 		switch p := &s.Symbols[sym]; {
 		case p.IsMark && p.Mark == ops.Unwind:
 			add(n, p.N)
@@ -306,25 +307,23 @@ type resumed struct {
 	entered map[int]uint64
 }
 
-func countResumed(s *wpp.Snapshot, f *forests) map[int]uint64 {
+func countResumed(s *wpp.Snapshot, f *forest.Forest) map[int]uint64 {
 	r := &resumed{symbols: s.Symbols, entered: make(map[int]uint64)}
-	readBoundaries(f, 1, r)
+	f.Read(1, r)
 	return r.entered
 }
 
-func (r *resumed) begin(weight uint64) { r.length, r.weight = 0, weight }
+func (r *resumed) Begin(weight uint64) { r.length, r.weight = 0, weight }
 
-func (r *resumed) push(line []terminal, inside int) {
+func (r *resumed) Push(line []forest.Terminal, inside int) {
 	if r.length = min(2, r.length+1); r.length < 2 || inside >= 2 {
 		return
 	}
-	mark, p := &r.symbols[line[len(line)-2].symbol], &r.symbols[line[len(line)-1].symbol]
+	mark, p := &r.symbols[line[len(line)-2].Symbol], &r.symbols[line[len(line)-1].Symbol]
 	if mark.IsMark && mark.Mark == ops.Resume && !p.IsMark && p.Start != ops.StartEntry {
 		r.entered[p.Routine] = saturating.Add(r.entered[p.Routine], r.weight)
 	}
 }
-
-func (r *resumed) settle(uint64, []terminal) {}
 
 func operationBytes(operand uint64) uint64 {
 	switch {

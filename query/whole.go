@@ -93,11 +93,11 @@ func (w *Whole) count(s *wpp.Snapshot) {
 	for part := range slices.Chunk(w.clusters.clusters, max(1, size)) {
 		sum, cost := make(symbolCounts, len(s.Symbols)), 0.0
 		for _, f := range part {
-			for sym, n := range f.count() {
+			for sym, n := range f.Counts() {
 				sum[sym] += n
 				cost += float64(n) * float64(costs[sym])
 			}
-			f.counts = nil
+			f.DropCounts()
 		}
 		w.counts, w.cost = append(w.counts, sum), append(w.cost, cost)
 	}
@@ -375,7 +375,7 @@ func (w *Whole) setTotals(s *wpp.Snapshot, subpaths []Subpath) {
 	for part := range slices.Chunk(w.clusters.clusters, max(1, size)) {
 		sums := make([]uint64, len(patterns))
 		for _, f := range part {
-			for i, n := range countAll(f, patterns) {
+			for i, n := range f.CountAll(patterns) {
 				sums[i] += n
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/windows"
 	"wpptrace/query/cluster"
+	"wpptrace/query/internal/forest"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // A clustered snapshot is one that was cut where windows end.
 type clustered struct {
 	windows  int
-	clusters []*forests
+	clusters []*forest.Forest
 }
 
 // clusterOf cuts what a snapshot's threads ran into windows. It fails where it is not known what
@@ -87,7 +88,7 @@ func gather(s *wpp.Snapshot, stretches [][][]uint32, numbers [][]uint64,
 	next := make([]int, len(stretches))
 	for part := range slices.Chunk(all, max(1, size)) {
 		last := part[len(part)-1]
-		var grammars []rules
+		var grammars []*wpp.Grammar
 		for i := range stretches {
 			var body []uint32
 			for ; next[i] < len(stretches[i]) && numbers[i][next[i]] <= last; next[i]++ {
@@ -102,8 +103,7 @@ func gather(s *wpp.Snapshot, stretches [][][]uint32, numbers [][]uint64,
 			}
 			grammars = append(grammars, g)
 		}
-		c.clusters = append(c.clusters, &forests{symbols: len(s.Symbols),
-			whole: newForest(len(s.Symbols), grammars)})
+		c.clusters = append(c.clusters, forest.New(len(s.Symbols), grammars, nil))
 	}
 	return c, nil
 }
@@ -174,10 +174,10 @@ func cutUp(s *wpp.Snapshot, g *wpp.Grammar) (list [][]uint32, err error) {
 	return list, nil
 }
 
-// rename is as that of forests.
+// rename is Forest.Rename of each cluster.
 func (c *clustered) rename(to []uint32, symbols int) {
 	for _, f := range c.clusters {
-		f.rename(to, symbols)
+		f.Rename(to, symbols)
 	}
 }
 
@@ -185,9 +185,9 @@ func (c *clustered) rename(to []uint32, symbols int) {
 func (c *clustered) shares(weigh weigher, parts [][]uint32, cost []uint64) []cluster.Share {
 	seen := make([][]cluster.Window, len(parts))
 	for _, f := range c.clusters {
-		d := operand{forests: f}
+		d := operand{forest: f}
 		var whole float64
-		for sym, n := range f.count() {
+		for sym, n := range f.Counts() {
 			whole += float64(n) * float64(cost[sym])
 		}
 		for i, p := range weigh(&d, parts, cost) {

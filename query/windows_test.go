@@ -52,7 +52,7 @@ func TestClustersEqualBruteForce(t *testing.T) {
 		for _, text := range texts {
 			sequence := unspell(s, text)
 			for i, f := range c.clusters {
-				d := operand{forests: f}
+				d := operand{forest: f}
 				want := 0
 				for k := range parts[i] {
 					if strings.HasPrefix(parts[i][k:], text) {
@@ -81,7 +81,7 @@ func TestClustersOfThreads(t *testing.T) {
 	}
 	var got []string
 	for _, f := range c.clusters {
-		counts := f.count()
+		counts := f.Counts()
 		got = append(got, strings.Repeat("a", int(counts[querytest.Letter(s, 'a')]))+
 			strings.Repeat("b", int(counts[querytest.Letter(s, 'b')])))
 	}
