@@ -19,7 +19,7 @@ import (
 // up to mostBlocks: to plan all others, and to put probes into them, takes longer than whoever
 // waits for an answer has, and more of the budget than they are worth.
 const (
-	fewBlocks    = 80_000
+	fewBlocks    = 10_000
 	mostBlocks   = 4000
 	leastSamples = 10
 	sampleTime   = 1200 * time.Millisecond
@@ -107,11 +107,12 @@ type selection struct {
 
 // withCallees are routines with samples, and those that they call directly, that these call, and so
 // on, as long as all have at most so many blocks: first those of routines with the most samples.
-// As many blocks again may be in small callees: routines that run for a moment each time may be
-// called often, and not be seen by samples.
+// Half as many blocks may be in small routines that tables of the program point to, which are called
+// by way of these, and as many in small callees of all: routines that run for a moment each time
+// may be called often, and not be seen by samples.
 func withCallees(c *cfg.Program, samples map[*cfg.Routine]uint64,
 	most int) map[*cfg.Routine]bool {
-	const small = 40 // blocks
+	const small, tiny = 40, 16 // blocks
 	s := &selection{program: c, set: map[*cfg.Routine]bool{}}
 	for _, routine := range slices.SortedFunc(maps.Keys(samples), func(a, b *cfg.Routine) int {
 		return cmp.Or(cmp.Compare(samples[b], samples[a]), cmp.Compare(a.ID, b.ID))
@@ -119,8 +120,9 @@ func withCallees(c *cfg.Program, samples map[*cfg.Routine]uint64,
 		s.add(routine, math.MaxInt, math.MaxInt)
 	}
 	s.addCallees(math.MaxInt, most)
+	s.addPointedTo(tiny, s.blocks+most/2)
 	s.closed = 0 // what was too large then
-	s.addCallees(small, s.blocks+most)
+	s.addCallees(small, s.blocks+most/2)
 	return s.set
 }
 
@@ -143,5 +145,21 @@ func (s *selection) addCallees(largest, most int) {
 				s.add(callee, largest, most)
 			}
 		}
+	}
+}
+
+// addPointedTo adds routines that words of the program's data point to, those with the most of them
+// first.
+func (s *selection) addPointedTo(largest, most int) {
+	pointers := map[*cfg.Routine]int{}
+	for _, r := range s.program.Image.Relocations() {
+		if routine := s.program.Containing(r.To); routine != nil && routine.Addr == r.To {
+			pointers[routine]++
+		}
+	}
+	for _, routine := range slices.SortedFunc(maps.Keys(pointers), func(a, b *cfg.Routine) int {
+		return cmp.Or(cmp.Compare(pointers[b], pointers[a]), cmp.Compare(a.ID, b.ID))
+	}) {
+		s.add(routine, largest, most)
 	}
 }

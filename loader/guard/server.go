@@ -25,7 +25,7 @@ const connFD = 3
 // A server is the guard's side: the probes and stopped processes that it has to undo.
 type server struct {
 	conn   *net.UnixConn
-	probes map[int]io.Closer
+	probes map[int]placed
 	last   int            // number of a placement
 	primer *uprobe.Primer // nil: it was not needed yet
 
@@ -33,6 +33,12 @@ type server struct {
 	mu       sync.Mutex
 	failed   error       // of these
 	stops    []*ebpf.Map // empty: nobody is stopped
+}
+
+// A placed placement is to be undone.
+type placed struct {
+	probes io.Closer
+	pid    int
 }
 
 // serve runs the guard in the process that Start starts: it answers requests until the process that
@@ -43,7 +49,7 @@ func serve() error {
 	if err != nil {
 		return fmt.Errorf("open the connection to wpptrace: %w", err)
 	}
-	s := &server{conn: conn, probes: map[int]io.Closer{}}
+	s := &server{conn: conn, probes: map[int]placed{}}
 	err = s.answerAll()
 	return errors.Join(err, s.undo())
 }
@@ -130,13 +136,18 @@ func (s *server) place(p *placement, file *os.File, hit int) (id int, took time.
 		return 0, 0, err
 	}
 	defer program.Close()
-	began := time.Now()
-	l, err := p.Mechanism.Put(file, program, p.Offsets, p.Cookies, p.PID)
+	var began time.Time
+	var l io.Closer
+	err = inPlaceOf(p.PID, func() (err error) {
+		began = time.Now()
+		l, err = p.Mechanism.Put(file, program, p.Offsets, p.Cookies, p.PID)
+		return err
+	})
 	if err != nil {
 		return 0, 0, err
 	}
 	s.last++
-	s.probes[s.last] = l
+	s.probes[s.last] = placed{l, p.PID}
 	return s.last, time.Since(began), nil
 }
 
@@ -144,14 +155,14 @@ func (s *server) place(p *placement, file *os.File, hit int) (id int, took time.
 // its probes are out.
 func (s *server) remove(ids ...int) (err error) {
 	for _, id := range ids {
-		l := s.probes[id]
-		if l == nil {
+		l, ok := s.probes[id]
+		if !ok {
 			err = errors.Join(err, fmt.Errorf("no probes have the number %d", id))
 			continue
 		}
 		delete(s.probes, id)
 		s.removing.Go(func() {
-			failed := l.Close()
+			failed := inPlaceOf(l.pid, l.probes.Close)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.failed = errors.Join(s.failed, failed)

@@ -59,20 +59,20 @@ type coldGroup struct {
 }
 
 // trySize is how many sites are tried together: as many as go in within a few milliseconds.
-const trySize = 2000
+const trySize = 400
 
 // Cold sites are in groups of leastGroup or, where there are many sites, in mostGroups: where some
 // turn hot, the rest of their group is to move.
 const (
-	leastGroup = 128
+	leastGroup = 64
 	mostGroups = 200
 )
 
 // mostHot is how many sites go in with a window at most, and mostLeft how many more whose turn to
 // be tried has not come.
 const (
-	mostHot  = 1500
-	mostLeft = 400
+	mostHot  = 400
+	mostLeft = 200
 )
 
 // A group is tried until the process has used tryTime of CPU time, or has hit enough of its sites
@@ -144,8 +144,8 @@ func (d *Division) Keep() error {
 // have been tried, those go in again that had been in a group with some that are hot.
 func (d *Division) next() error {
 	if len(d.untried) == 0 {
-		sites := d.again
-		d.again = nil
+		sites := d.again[:min(trySize, len(d.again))]
+		d.again = d.again[len(sites):]
 		return d.place(sites)
 	}
 	sites := slices.Clone(d.untried[:min(trySize, len(d.untried))])

@@ -59,7 +59,7 @@ type Limits struct {
 
 const (
 	leastWindow = 4 * time.Millisecond
-	usualOut    = 8 * time.Microsecond // what a probe takes to come out
+	usualOut    = 20 * time.Microsecond // what a probe takes to come out
 )
 
 // Begin notes that the recording begins: what was used before is no part of it. It has been
@@ -191,7 +191,8 @@ func (s *Scheduler) ChargeChange(c Change, load float64, change attach.Changes) 
 // ChargeCold charges the budget with cold probes that have gone in, or come out: the process gets
 // on meanwhile, slowly.
 func (s *Scheduler) ChargeCold(change attach.Changes) {
-	lost := min(float64(change.Took), float64(change.Probes)*float64(coldCost))
+	const pace = 0.5 // of a process that comes to none of them
+	lost := min((1-pace)*float64(change.Took), float64(change.Probes)*float64(coldCost))
 	s.budget.account(use{Probes: time.Duration(min(s.load, 1) * lost)})
 }
 
