@@ -10,7 +10,8 @@ import (
 )
 
 // TestWithCallees: routines with samples are traced with those that they call, the calls of the
-// most sampled first, as long as there is room; small ones have as much again.
+// most sampled first, as long as there is room; small ones, and those that data points to, have half
+// as much again.
 func TestWithCallees(t *testing.T) {
 	path := testenv.CompileC(t, `
 int x;
@@ -24,6 +25,8 @@ __attribute__((noinline)) void large(void) { TEN(0) TEN(10) TEN(20) TEN(30) }
 __attribute__((noinline)) void busy(void) { middle(); x--; }
 __attribute__((noinline)) void calm(void) { other(); large(); x--; }
 __attribute__((noinline)) void unseen(void) { busy(); calm(); x--; }
+static void callback(void) { x += 5; }
+void (*const table[])(void) = { callback };
 int main(void) { unseen(); return x; }
 `, "-O1", "-fno-optimize-sibling-calls")
 	im, err := image.OpenFile(path)
@@ -51,9 +54,8 @@ int main(void) { unseen(); return x; }
 		want []string
 	}{
 		{0, []string{"busy", "calm"}},
-		{size("middle"), []string{"busy", "calm", "middle"}},
-		{size("busy", "calm", "middle"), []string{"busy", "calm", "middle", "other", "leaf"}},
-		{1000, []string{"busy", "calm", "middle", "other", "large", "leaf"}},
+		{2 * size("middle"), []string{"busy", "calm", "callback", "middle"}},
+		{1000, []string{"busy", "calm", "middle", "other", "large", "leaf", "callback"}},
 	} {
 		got := withCallees(program, samples, c.most)
 		for _, name := range c.want {

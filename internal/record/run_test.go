@@ -152,7 +152,7 @@ func TestWindowEvents(t *testing.T) {
 	}
 	checkSamples(t, result.Snapshot)
 	got := strings.Join(names(events), " ")
-	want := regexp.MustCompile("^Planned Forecast Attached Began WindowOpened " +
+	want := regexp.MustCompile("^HotSelected Planned Forecast Attached Began WindowOpened " +
 		"WindowClosed WindowsBegin WindowOpened WindowClosed WindowOpened WindowClosed.* Ended$")
 	if !want.MatchString(got) {
 		t.Errorf("%s", got)

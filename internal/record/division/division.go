@@ -27,8 +27,9 @@ type Division struct {
 	untried []int // sites that are to be tried before the first window
 	again   []int // sites that are to be put in: others of their group were hot
 
-	last    reading // when cold sites were last looked at
-	isFresh bool    // some have become cold since
+	last    reading // when cold sites were last looked at, or became cold
+	isFresh bool    // some have become cold lately
+	looked  bool    // it has been looked at them since
 
 	sites []siteHeat
 	own   time.Duration // of the process in windows, when hot sites were last looked at
@@ -144,6 +145,9 @@ func (d *Division) Keep() error {
 // have been tried, those go in again that had been in a group with some that are hot.
 func (d *Division) next() error {
 	if len(d.untried) == 0 {
+		if d.isFresh && !d.looked { // hot ones are not to gather
+			return nil
+		}
 		sites := d.again[:min(trySize, len(d.again))]
 		d.again = d.again[len(sites):]
 		return d.place(sites)
@@ -214,6 +218,7 @@ func (d *Division) heat() error {
 		d.last = now
 		return nil
 	}
+	d.looked = true
 	left, err := d.takeOut(d.last, now)
 	if err != nil || left == nil && ran < enough {
 		return err
@@ -366,7 +371,7 @@ func (d *Division) place(sites []int) error {
 	for _, site := range sites {
 		d.sites[site].wasCold = true
 	}
-	d.isFresh = true
+	d.isFresh, d.looked = true, false
 	d.last, err = d.read()
 	return err
 }
