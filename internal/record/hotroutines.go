@@ -107,9 +107,9 @@ type selection struct {
 
 // withCallees are routines with samples, and those that they call directly, that these call, and so
 // on, as long as all have at most so many blocks: first those of routines with the most samples.
-// Half as many blocks may be in small routines that tables of the program point to, which are called
-// by way of these, and as many in small callees of all: routines that run for a moment each time
-// may be called often, and not be seen by samples.
+// Half as many blocks may be in small routines that tables of the program point to, which are
+// called by way of these, and as many in small callees of all: routines that run for a moment each
+// time may be called often, and not be seen by samples.
 func withCallees(c *cfg.Program, samples map[*cfg.Routine]uint64,
 	most int) map[*cfg.Routine]bool {
 	const small, tiny = 40, 16 // blocks

@@ -10,8 +10,8 @@ import (
 )
 
 // TestWithCallees: routines with samples are traced with those that they call, the calls of the
-// most sampled first, as long as there is room; small ones, and those that data points to, have half
-// as much again.
+// most sampled first, as long as there is room; small ones, and those that data points to, have
+// half as much again.
 func TestWithCallees(t *testing.T) {
 	path := testenv.CompileC(t, `
 int x;
