@@ -77,7 +77,9 @@ volatile const __u32 last_part;
 /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning. */
 __u64 enabled_at;
 __u32 enabled;
-/* Probes go in or out. */
+/* Probes go in or out: 1, or CHANGING_ON and the number of the CPU on which they do: who comes to one
+ * there does not wait, for it would keep them from that. */
+#define CHANGING_ON 2
 __u32 changing;
 /* The target has called exec. */
 __u32 replaced;
@@ -266,7 +268,7 @@ static __noinline int count_unreported(struct registers *regs)
 	count(METRIC_UNREPORTED);
 	if (hits)
 		__sync_fetch_and_add(hits, 1);
-	if (changing) {
+	if (changing && changing != CHANGING_ON + bpf_get_smp_processor_id()) {
 		until = bpf_ktime_get_ns() + WAIT;
 		loop(LOOKS, wait_for_change, &until);
 	}

@@ -37,15 +37,17 @@ func OfProcess(p *target.Process, percent float64,
 			return fmt.Sprintf("%s, planned in %.1f s", planreport.Summary(s.Plan),
 				s.Took.Seconds()), nil
 		}, Fix: "see wpptrace plan"},
-		{Name: "windows", Find: func() (string, error) { return windows(s, percent), nil }},
+		{Name: "windows", Find: func() (string, error) {
+			if err != nil {
+				return "none", nil
+			}
+			return windows(s, percent), nil
+		}},
 	}
 }
 
 // windows says how much a recording would see with a budget.
 func windows(s *record.Survey, percent float64) string {
-	if s.Plan == nil {
-		return "none"
-	}
 	n, all, known := s.Windows(percent/100, record.DefaultMaxStall)
 	switch {
 	case !known:

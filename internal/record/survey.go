@@ -84,6 +84,6 @@ func (s *Survey) Windows(budget float64,
 	if more <= budget {
 		return 0, true, true
 	}
-	cost := window.Minutes() * more / (1 + more)
+	cost := window.Minutes() * more / (1 + more) * max(1, s.Load)
 	return budget * s.Load / cost, false, true
 }

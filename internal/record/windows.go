@@ -200,6 +200,7 @@ func (w *windows) count() error {
 		return err
 	})
 	if errors.Is(err, attach.ErrBreakpoint) { // another's, which will be gone the next time
+		w.schedule.NotCounted()
 		return nil
 	}
 	if err != nil {

@@ -45,7 +45,7 @@ func (x *images) stray(sites []int) (list []place) {
 func (g Groups) countAt(list []place, sites []int, settle, wait func() error) (hits []uint64,
 	err error) {
 	s := g.session
-	defer func() { err = errors.Join(err, g.prime(list), s.images.takeOut(list, s.guard)) }()
+	defer func() { err = errors.Join(err, s.images.takeOut(list, s.guard)) }()
 	if err := s.images.put(list, s.guard); err != nil {
 		return nil, err
 	}

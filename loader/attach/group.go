@@ -102,8 +102,7 @@ func (g Groups) RemoveCold(list ...*Cold) error {
 	for _, c := range list {
 		places = append(places, c.places...)
 	}
-	err := g.prime(places)
-	err = errors.Join(err, g.session.images.takeOut(places, g.session.guard))
+	err := g.session.images.takeOut(places, g.session.guard)
 	for _, at := range places {
 		at.mapped.cold = slices.DeleteFunc(at.mapped.cold,
 			func(g *group) bool { return g == at.group })
@@ -135,14 +134,13 @@ func (x *images) newCold(sites []int) *Cold {
 // put puts the probes of groups in. Hits wait meanwhile, each for a moment: those that stand
 // already would hinder the rest.
 func (x *images) put(list []place, by *guard.Guard) (err error) {
-	if err := x.prime(by); err != nil {
+	x.prime(by)
+	cpu := guard.CPUOf(x.process.PID)
+	if err := x.setChanging(cpu); err != nil {
 		return err
 	}
-	if err := x.objects.Changing.Set(uint32(1)); err != nil {
-		return fmt.Errorf("have hits wait: %w", err)
-	}
 	for _, at := range list {
-		if err = x.probe(at, by); err != nil {
+		if err = x.probe(at, by, cpu); err != nil {
 			break
 		}
 		if at.group.placed != nil {
@@ -155,26 +153,23 @@ func (x *images) put(list []place, by *guard.Guard) (err error) {
 // staysPrimed is for how long probes that went in may come out at once: a window, as a rule.
 const staysPrimed = 50 * time.Millisecond
 
-// prime has probes go in and come out at once from now on, where kernels have a way to that.
-func (x *images) prime(by *guard.Guard) error {
-	if x.mechanism.SupportsWindows() != nil {
-		return nil
+// prime has probes go in and come out at once from now on, where that can be had: they change
+// without it, too. While it waits for the kernel those that stand are hit as before.
+func (x *images) prime(by *guard.Guard) {
+	if x.mechanism.SupportsWindows() == nil {
+		_ = by.Prime(x.mechanism, staysPrimed)
 	}
-	if err := by.Prime(x.mechanism, staysPrimed); err != nil {
-		return fmt.Errorf("have probes change at once: %w", probeError(err))
-	}
-	return nil
 }
 
-// prime has the probes of some places come out at once. While it waits for that they are hit as
-// before.
-func (g Groups) prime(list []place) error {
-	s := g.session
-	if len(list) == 0 || s.guard == nil || s.GuardDead() {
-		return nil
+// setChanging has hits wait for probes that change on a CPU; those on it do not.
+func (x *images) setChanging(cpu int) error {
+	const changing, changingOn = 1, 2 // as wpptrace.bpf.c has it
+	v := uint32(changing)
+	if cpu != guard.AnyCPU {
+		v = uint32(changingOn + cpu)
 	}
-	if err := s.images.prime(s.guard); err != nil && !errors.Is(err, guard.ErrGone) {
-		return err
+	if err := x.objects.Changing.Set(v); err != nil {
+		return fmt.Errorf("have hits wait: %w", err)
 	}
 	return nil
 }
@@ -182,7 +177,7 @@ func (g Groups) prime(list []place) error {
 // probe puts the probes of a group in, in random order: the process is held up where the first of
 // them are, and what it does when all are in must not depend on the place of that in the program.
 // Where the image is not mapped, the kernel does so when it is.
-func (x *images) probe(at place, by *guard.Guard) error {
+func (x *images) probe(at place, by *guard.Guard, cpu int) error {
 	m, g := at.mapped, at.group
 	n := len(g.sites)
 	if !g.isOut() {
@@ -200,7 +195,7 @@ func (x *images) probe(at place, by *guard.Guard) error {
 	m.bringTablesIn(x.process)
 	var err error
 	if g.placed, err = by.Probe(x.mechanism, m.file, x.objects.Hit, offsets, cookies,
-		x.process.PID); err != nil {
+		x.process.PID, cpu); err != nil {
 		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
 	}
 	return nil
@@ -221,17 +216,19 @@ func (x *images) takeOut(list []place, by *guard.Guard) error {
 	if len(placed) == 0 {
 		return nil
 	}
+	x.prime(by)
+	cpu := guard.CPUOf(x.process.PID)
 	began := time.Now()
-	err := errors.Join(x.objects.Changing.Set(uint32(1)), guard.BeginRemoval(placed...))
-	for err == nil && slices.ContainsFunc(list, x.stands) {
-		if time.Since(began) > longestLook {
-			err = by.AwaitRemovals()
-			break
-		}
+	err := errors.Join(x.setChanging(cpu), guard.BeginRemoval(cpu, placed...))
+	stand := func() bool { return slices.ContainsFunc(list, x.stands) }
+	for err == nil && stand() && time.Since(began) < longestLook {
 		time.Sleep(look)
 	}
 	x.changes.add(list, time.Since(began))
 	err = errors.Join(err, x.objects.Changing.Set(uint32(0)))
+	if err == nil && stand() {
+		err = by.AwaitRemovals()
+	}
 	for _, at := range list {
 		at.group.placed = nil
 	}

@@ -289,7 +289,8 @@ func (x *images) clearCopies(g *guard.Guard, first, most int) (n int, err error)
 		for i := range sites {
 			offsets[i], _ = m.image.FileOffset(sites[i].Addr) // as when they were put in
 		}
-		second, err := g.Probe(x.mechanism, m.file, x.objects.EmptyProbe, offsets, nil, g.PID())
+		second, err := g.Probe(x.mechanism, m.file, x.objects.EmptyProbe, offsets, nil, g.PID(),
+			guard.AnyCPU)
 		if err == nil {
 			err = second.Close()
 		}

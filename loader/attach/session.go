@@ -291,7 +291,9 @@ func (s *Session) takeOut(list []place) error {
 		return nil
 	}
 	defer guard.RaisePriority()()
-	notPrimed := s.Groups().prime(list)
+	if len(placedIn(list)) > 0 && !s.GuardDead() {
+		s.images.prime(s.guard) // while they report
+	}
 	// Probes go one after the other: what the rest of them would report has no meaning.
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)
@@ -309,7 +311,7 @@ func (s *Session) takeOut(list []place) error {
 		// have taken out all.
 		err = errors.Join(err, s.stops.resume())
 	}
-	if err = errors.Join(err, notPrimed, s.images.remove(list, s.guard)); err != nil {
+	if err = errors.Join(err, s.images.remove(list, s.guard)); err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
 	return nil

@@ -30,7 +30,8 @@ func ExampleStart() {
 		log.Fatal(err)
 	}
 	defer w.Close()
-	probes, err := g.Probe(uprobe.Detect(), executable, hit, []uint64{0x1139}, []uint64{1}, p.PID)
+	probes, err := g.Probe(uprobe.Detect(), executable, hit, []uint64{0x1139}, []uint64{1}, p.PID,
+		guard.AnyCPU)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -25,7 +25,8 @@ type request struct {
 	Watch   bool
 	Prime   *priming
 	Probe   *placement   // with the descriptors of a file and of a program
-	Remove  []int        // the numbers of placements, which begin to go
+	Remove  []int        // the numbers of placements, which begin to go,
+	CPU     int          // on that, or AnyCPU
 	Settle  bool         // wait until those that have begun to go are gone
 	Confine *confinement // give up all capabilities but those
 }
@@ -41,6 +42,7 @@ type placement struct {
 	Mechanism        uprobe.Mechanism
 	Offsets, Cookies []uint64
 	PID              int
+	CPU              int // on which it is to be made, or AnyCPU
 }
 
 type confinement struct{ Keep []cap.Value }

@@ -50,7 +50,7 @@ func TestMessages(t *testing.T) {
 		{"short", request{Remove: []int{7}}, nil},
 		{"with descriptors", request{Watch: true}, []*os.File{file, file, file}},
 		{"long", request{Probe: &placement{uprobe.Events,
-			slices.Repeat([]uint64{math.MaxUint64}, 1<<18), make([]uint64, 1<<18), 12}},
+			slices.Repeat([]uint64{math.MaxUint64}, 1<<18), make([]uint64, 1<<18), 12, AnyCPU}},
 			[]*os.File{file}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,7 +25,7 @@ const connFD = 3
 // A server is the guard's side: the probes and stopped processes that it has to undo.
 type server struct {
 	conn   *net.UnixConn
-	probes map[int]placed
+	probes map[int]io.Closer
 	last   int            // number of a placement
 	primer *uprobe.Primer // nil: it was not needed yet
 
@@ -33,12 +33,6 @@ type server struct {
 	mu       sync.Mutex
 	failed   error       // of these
 	stops    []*ebpf.Map // empty: nobody is stopped
-}
-
-// A placed placement is to be undone.
-type placed struct {
-	probes io.Closer
-	pid    int
 }
 
 // serve runs the guard in the process that Start starts: it answers requests until the process that
@@ -49,7 +43,7 @@ func serve() error {
 	if err != nil {
 		return fmt.Errorf("open the connection to wpptrace: %w", err)
 	}
-	s := &server{conn: conn, probes: map[int]placed{}}
+	s := &server{conn: conn, probes: map[int]io.Closer{}}
 	err = s.answerAll()
 	return errors.Join(err, s.undo())
 }
@@ -59,7 +53,7 @@ func serve() error {
 func (s *server) undo() error {
 	removed := make(chan error, 1)
 	go func() {
-		removed <- errors.Join(s.remove(slices.Collect(maps.Keys(s.probes))...), s.settle())
+		removed <- errors.Join(s.remove(AnyCPU, slices.Collect(maps.Keys(s.probes))...), s.settle())
 	}()
 	if len(s.stops) == 0 {
 		return <-removed
@@ -103,7 +97,7 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 	case q.Probe != nil && len(fds) == 2:
 		r.Placement, r.Took, err = s.place(q.Probe, os.NewFile(uintptr(fds[0]), "probed"), fds[1])
 	case len(q.Remove) > 0:
-		err = s.remove(q.Remove...)
+		err = s.remove(q.CPU, q.Remove...)
 	case q.Settle:
 		err = s.settle()
 	case q.Confine != nil:
@@ -138,7 +132,7 @@ func (s *server) place(p *placement, file *os.File, hit int) (id int, took time.
 	defer program.Close()
 	var began time.Time
 	var l io.Closer
-	err = inPlaceOf(p.PID, func() (err error) {
+	err = inPlaceOf(p.CPU, func() (err error) {
 		began = time.Now()
 		l, err = p.Mechanism.Put(file, program, p.Offsets, p.Cookies, p.PID)
 		return err
@@ -147,13 +141,13 @@ func (s *server) place(p *placement, file *os.File, hit int) (id int, took time.
 		return 0, 0, err
 	}
 	s.last++
-	s.probes[s.last] = placed{l, p.PID}
+	s.probes[s.last] = l
 	return s.last, time.Since(began), nil
 }
 
 // remove begins to take placements out, all at the same time: each waits long for the kernel when
 // its probes are out.
-func (s *server) remove(ids ...int) (err error) {
+func (s *server) remove(cpu int, ids ...int) (err error) {
 	for _, id := range ids {
 		l, ok := s.probes[id]
 		if !ok {
@@ -162,7 +156,7 @@ func (s *server) remove(ids ...int) (err error) {
 		}
 		delete(s.probes, id)
 		s.removing.Go(func() {
-			failed := inPlaceOf(l.pid, l.probes.Close)
+			failed := inPlaceOf(cpu, l.Close)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.failed = errors.Join(s.failed, failed)

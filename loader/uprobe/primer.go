@@ -41,7 +41,7 @@ func (m Mechanism) NewPrimer() (_ *Primer, err error) {
 	if err := m.SupportsWindows(); err != nil {
 		return nil, err
 	}
-	fd, err := unix.MemfdCreate("wpptrace", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("wpptrace", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if err != nil {
 		return nil, fmt.Errorf("make a file that nobody runs: %w", err)
 	}

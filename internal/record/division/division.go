@@ -30,6 +30,7 @@ type Division struct {
 	last    reading // when cold sites were last looked at, or became cold
 	isFresh bool    // some have become cold lately
 	looked  bool    // it has been looked at them since
+	placed  time.Time
 
 	sites []siteHeat
 	own   time.Duration // of the process in windows, when hot sites were last looked at
@@ -145,21 +146,20 @@ func (d *Division) Keep() error {
 // have been tried, those go in again that had been in a group with some that are hot.
 func (d *Division) next() error {
 	if len(d.untried) == 0 {
-		if d.isFresh && !d.looked { // hot ones are not to gather
+		const asleep = 100 * time.Millisecond                        // then there is nothing to look at
+		if d.isFresh && !d.looked && time.Since(d.placed) < asleep { // hot ones are not to gather
 			return nil
 		}
-		sites := d.again[:min(trySize, len(d.again))]
-		d.again = d.again[len(sites):]
-		return d.place(sites)
+		sites := take(&d.again)
+		_, err := d.place(sites)
+		return err
 	}
-	sites := slices.Clone(d.untried[:min(trySize, len(d.untried))])
-	slices.Sort(sites)
-	d.untried = d.untried[len(sites):]
+	sites := take(&d.untried)
 	before, err := d.read()
 	if err != nil {
 		return err
 	}
-	if err := d.place(sites); err != nil {
+	if placed, err := d.place(sites); err != nil || !placed {
 		return err
 	}
 	after, err := d.try(before.used)
@@ -169,6 +169,14 @@ func (d *Division) next() error {
 	left, err := d.takeOut(before, after)
 	d.again = append(d.again, left...)
 	return err
+}
+
+// take takes the next of some sites, in order.
+func take(list *[]int) (sites []int) {
+	sites = slices.Clone((*list)[:min(trySize, len(*list))])
+	slices.Sort(sites)
+	*list = (*list)[len(sites):]
+	return sites
 }
 
 // try waits until the process has come to sites that it comes to often. used is what it had used
@@ -226,7 +234,8 @@ func (d *Division) heat() error {
 	if d.last, d.isFresh = now, false; left == nil {
 		return nil
 	}
-	return d.place(left)
+	_, err = d.place(left)
+	return err
 }
 
 // takeOut takes out the cold groups of sites that were hit too often between two readings. left are
@@ -255,7 +264,8 @@ func (d *Division) cold() (sites []int) {
 // never were, others when they have been so for some time, for they were hit often once. A window
 // has ended, and own is the least of the process's own time that windows may have been.
 func (d *Division) Cool(own time.Duration) error {
-	return d.place(d.cooled(own))
+	_, err := d.place(d.cooled(own))
+	return err
 }
 
 // cooled lists the sites that turn cold, in order.
@@ -285,7 +295,7 @@ func (d *Division) cooled(own time.Duration) (sites []int) {
 	for _, site := range d.hotOf(hits, len(d.sites), ran) {
 		d.sites[site].idle = -1
 	}
-	cold := d.cold()
+	cold := slices.Concat(d.cold(), d.untried, d.again) // or about to be
 	slices.Sort(cold)
 	for i := range d.sites {
 		site := &d.sites[i]
@@ -348,10 +358,11 @@ func (d *Division) Pause() time.Duration {
 	return usual
 }
 
-// place puts the probes of cold sites in, in groups, unless another's breakpoints are in the way.
-func (d *Division) place(sites []int) error {
+// place puts the probes of cold sites in, which ascend, in groups. Where another's breakpoints are
+// in the way, they stay hot.
+func (d *Division) place(sites []int) (placed bool, err error) {
 	if len(sites) == 0 {
-		return nil
+		return false, nil
 	}
 	held := d.session.Groups().Changes()
 	size := max(leastGroup, len(d.plan.Sites)/mostGroups)
@@ -359,10 +370,10 @@ func (d *Division) place(sites []int) error {
 	cold, err := d.session.Groups().PlaceCold(d.exe, groups...)
 	d.schedule.ChargeCold(d.session.Groups().Changes().Since(held))
 	if errors.Is(err, attach.ErrBreakpoint) { // which opening a window meets, too
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i, group := range groups {
 		d.groups = append(d.groups, &coldGroup{group, cold[i]})
@@ -371,9 +382,9 @@ func (d *Division) place(sites []int) error {
 	for _, site := range sites {
 		d.sites[site].wasCold = true
 	}
-	d.isFresh, d.looked = true, false
+	d.isFresh, d.looked, d.placed = true, false, time.Now()
 	d.last, err = d.read()
-	return err
+	return true, err
 }
 
 // remove takes the probes of cold groups out.

@@ -71,3 +71,16 @@ func TestCooled(t *testing.T) {
 		}
 	}
 }
+
+// TestTake: sites go in in order, whatever the order in which their turn comes.
+func TestTake(t *testing.T) {
+	var list []int
+	for i := range 3 * trySize / 2 {
+		list = append(list, i*7%(3*trySize/2))
+	}
+	first, second := take(&list), take(&list)
+	if len(first) != trySize || len(second) != trySize/2 || len(list) != 0 ||
+		!slices.IsSorted(first) || !slices.IsSorted(second) {
+		t.Errorf("%d and %d sites, %d left", len(first), len(second), len(list))
+	}
+}

@@ -145,6 +145,9 @@ func (c *Controls) better(site, than int) bool {
 		cmp.Compare(c.within[site], c.within[than])) > 0
 }
 
+// postpone has the next slot begin later.
+func (c *Controls) postpone() { c.next = time.Now().Add(slotPause + rand.N(slotPause)) }
+
 // isDue reports whether a slot may begin.
 func (c *Controls) isDue(now time.Time) bool { return now.After(c.next) }
 
@@ -279,7 +282,7 @@ func (x *control) rate() float64 {
 func (c *Controls) add(sites []int, hits []uint64, used, cost, change time.Duration) {
 	c.slots++
 	c.spent += cost + change
-	c.next = time.Now().Add(slotPause + rand.N(slotPause))
+	c.postpone()
 	own := used - cost
 	for i, site := range sites {
 		x := c.by[site]

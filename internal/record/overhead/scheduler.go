@@ -340,6 +340,9 @@ func (s *Scheduler) DueControls(hit time.Duration) ([]int, time.Duration) {
 	return s.controls.due(s.account.all.hits.Cost, hit)
 }
 
+// NotCounted notes that sites could not be counted now.
+func (s *Scheduler) NotCounted() { s.controls.postpone() }
+
 // Counted notes what came of counting sites: so many hits of each, which have cost so much of the
 // CPU time that the process used, by calibration, and for how long probes that went in and out for
 // that have held it up. What was used up to now has been charged.
