@@ -39,8 +39,9 @@ func WhyNothing(r *record.Result, process *target.Process, selected bool) string
 
 // isSampled reports whether a snapshot says where the CPU time went.
 func isSampled(s *wpp.Snapshot) bool {
+	const enough = 50 // samples
 	time, err := profile.CPUTime(s)
-	return err == nil && time != nil && time.Samples > 0
+	return err == nil && time != nil && time.Samples >= enough
 }
 
 // Elsewhere says that a process has spent most of its CPU time on external code, where that is
