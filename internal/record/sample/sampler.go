@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -208,7 +209,7 @@ func (s *Sampler) Pause() error {
 		return nil
 	}
 	s.pausedAt, s.paused = s.now(), true
-	return s.sample(0)
+	return s.sample(nobody)
 }
 
 // Resume ends a Pause.
@@ -223,7 +224,10 @@ func (s *Sampler) Resume() error {
 	return s.sample(s.process.PID)
 }
 
-// sample has the process of a number counted from now on; 0: none.
+// nobody is the number of no process: 0 is that of idle CPUs.
+const nobody = math.MaxUint32
+
+// sample has the process of a number counted from now on, or nobody.
 func (s *Sampler) sample(pid int) error {
 	if err := s.objects.Target.Set(uint32(pid)); err != nil {
 		return fmt.Errorf("name the process that is sampled: %w", err)
