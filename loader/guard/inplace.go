@@ -14,8 +14,8 @@ import (
 // AnyCPU stands for no CPU in particular.
 const AnyCPU = -1
 
-// inPlaceOf makes a change to the memory of a process on the CPU that the process runs on: where our
-// priority is higher, it waits there meanwhile. A probe that changes while the process runs on
+// inPlaceOf makes a change to the memory of a process on the CPU that the process runs on: where
+// our priority is higher, it waits there meanwhile. A probe that changes while the process runs on
 // another CPU has to interrupt that, and waits for locks that the process takes: 10 to 25 us each,
 // for as long as which the process crawls, instead of some 3 us.
 func inPlaceOf(cpu int, change func() error) error {
