@@ -77,8 +77,8 @@ volatile const __u32 last_part;
 /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning. */
 __u64 enabled_at;
 __u32 enabled;
-/* Probes go in or out: 1, or CHANGING_ON and the number of the CPU on which they do: who comes to one
- * there does not wait, for it would keep them from that. */
+/* Probes go in or out: 1, or CHANGING_ON and the number of the CPU on which they do: a hit there
+ * does not wait, for it would keep them from that. */
 #define CHANGING_ON 2
 __u32 changing;
 /* The target has called exec. */

@@ -146,8 +146,9 @@ func (d *Division) Keep() error {
 // have been tried, those go in again that had been in a group with some that are hot.
 func (d *Division) next() error {
 	if len(d.untried) == 0 {
-		const asleep = 100 * time.Millisecond                        // then there is nothing to look at
-		if d.isFresh && !d.looked && time.Since(d.placed) < asleep { // hot ones are not to gather
+		// Hot ones are not to gather; of a process that sleeps there is nothing to look at.
+		const asleep = 100 * time.Millisecond
+		if d.isFresh && !d.looked && time.Since(d.placed) < asleep {
 			return nil
 		}
 		sites := take(&d.again)

@@ -1,9 +1,10 @@
-package record
+package traced_test
 
 import (
 	"testing"
 
 	"wpptrace/internal/testenv"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
@@ -57,7 +58,7 @@ int main(void) { unseen(); return x; }
 		{2 * size("middle"), []string{"busy", "calm", "callback", "middle"}},
 		{1000, []string{"busy", "calm", "middle", "other", "large", "leaf", "callback"}},
 	} {
-		got := withCallees(program, samples, c.most)
+		got := traced.WithCallees(program, samples, c.most)
 		for _, name := range c.want {
 			if !got[byName[name]] {
 				t.Errorf("at most %d blocks: without %s", c.most, name)
