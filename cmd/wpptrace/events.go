@@ -61,7 +61,7 @@ func (p *printer) handle(event record.Event) {
 		p.say("CPU time: %s", report.TimeText(profile.CPUTimeOf(e.CPUTime, &wpp.Snapshot{})))
 	case record.HotSelected:
 		p.say("%d of %d routines of %s are traced: %d that were seen in %s of its CPU time, and "+
-			"routines that these call; -F . traces all", e.Traced, e.All, e.Image, e.Sampled,
+			"routines that these may call; -F . traces all", e.Traced, e.All, e.Image, e.Sampled,
 			text.Count(e.Samples, "sample"))
 	case record.NotSampled:
 		p.say("where the CPU time of %s goes will not be known: %s", p.process(), oneLine(e.Err))

@@ -102,6 +102,7 @@ func (g Groups) RemoveCold(list ...*Cold) error {
 	for _, c := range list {
 		places = append(places, c.places...)
 	}
+	g.session.images.primeOut(places, g.session.guard)
 	err := g.session.images.takeOut(places, g.session.guard)
 	for _, at := range places {
 		at.mapped.cold = slices.DeleteFunc(at.mapped.cold,
@@ -161,6 +162,13 @@ func (x *images) prime(by *guard.Guard) {
 	}
 }
 
+// primeOut is prime, if probes of some places are to come out.
+func (x *images) primeOut(list []place, by *guard.Guard) {
+	if len(placedIn(list)) > 0 {
+		x.prime(by)
+	}
+}
+
 // setChanging has hits wait for probes that change on a CPU; those on it do not.
 func (x *images) setChanging(cpu int) error {
 	const changing, changingOn = 1, 2 // as wpptrace.bpf.c has it
@@ -208,15 +216,14 @@ const (
 	longestLook = 200 * time.Millisecond
 )
 
-// takeOut takes the probes of groups out. Hits wait meanwhile, as for put. The kernel goes on long
-// after the last of them is out, for all that may be in a handler: the process does not wait for
-// that: remove does.
+// takeOut takes the probes of groups out, which are primed. Hits wait meanwhile, as for put. The
+// kernel goes on long after the last of them is out, for all that may be in a handler: the process
+// does not wait for that, and remove does.
 func (x *images) takeOut(list []place, by *guard.Guard) error {
 	placed := placedIn(list)
 	if len(placed) == 0 {
 		return nil
 	}
-	x.prime(by)
 	cpu := guard.CPUOf(x.process.PID)
 	began := time.Now()
 	err := errors.Join(x.setChanging(cpu), guard.BeginRemoval(cpu, placed...))

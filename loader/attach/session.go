@@ -291,9 +291,7 @@ func (s *Session) takeOut(list []place) error {
 		return nil
 	}
 	defer guard.RaisePriority()()
-	if len(placedIn(list)) > 0 && !s.GuardDead() {
-		s.images.prime(s.guard) // while they report
-	}
+	s.images.primeOut(list, s.guard) // while they report
 	// Probes go one after the other: what the rest of them would report has no meaning.
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)

@@ -124,7 +124,14 @@ func (d *Division) MayOpen() bool { return len(d.untried)+len(d.again) <= mostLe
 
 // IsSettled reports whether all sites have been divided, and those that have turned out to be cold
 // have stood for a moment.
-func (d *Division) IsSettled() bool { return d.IsDone() && !d.isFresh }
+func (d *Division) IsSettled() bool { return d.IsDone() && !d.isWatched() }
+
+// isWatched reports whether it is soon to be known of some sites that have become cold lately
+// whether they are. Of a process that sleeps it is not.
+func (d *Division) isWatched() bool {
+	const asleep = 100 * time.Millisecond
+	return d.isFresh && time.Since(d.placed) < asleep
+}
 
 // Settle has cold sites that are hit often become hot, and tries the next group.
 func (d *Division) Settle() error {
@@ -146,9 +153,7 @@ func (d *Division) Keep() error {
 // have been tried, those go in again that had been in a group with some that are hot.
 func (d *Division) next() error {
 	if len(d.untried) == 0 {
-		// Hot ones are not to gather; of a process that sleeps there is nothing to look at.
-		const asleep = 100 * time.Millisecond
-		if d.isFresh && !d.looked && time.Since(d.placed) < asleep {
+		if d.isWatched() && !d.looked { // hot ones are not to gather
 			return nil
 		}
 		sites := take(&d.again)
@@ -353,7 +358,7 @@ func (d *Division) hotOf(hits map[int]uint64, sites int, own time.Duration) []in
 // Pause is how soon it is to be looked again whether cold sites are hit.
 func (d *Division) Pause() time.Duration {
 	const usual, ofFresh = time.Second, 5 * time.Millisecond
-	if d.isFresh {
+	if d.isWatched() {
 		return ofFresh
 	}
 	return usual

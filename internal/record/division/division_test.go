@@ -84,3 +84,18 @@ func TestTake(t *testing.T) {
 		t.Errorf("%d and %d sites, %d left", len(first), len(second), len(list))
 	}
 }
+
+// TestSleeperIsNotWatched: of a process that sleeps it is not known soon whether sites are cold:
+// nobody waits for that, or looks all the time.
+func TestSleeperIsNotWatched(t *testing.T) {
+	d := made(mostHot, fakeUsage{})
+	d.isFresh, d.placed = true, time.Now()
+	busy := d.Pause()
+	if d.IsSettled() {
+		t.Error("sites that became cold just now are not looked at")
+	}
+	d.placed = time.Now().Add(-time.Minute)
+	if !d.IsSettled() || d.Pause() <= busy {
+		t.Errorf("a minute later it is looked every %v; settled: %v", d.Pause(), d.IsSettled())
+	}
+}

@@ -235,9 +235,7 @@ func (s *Scheduler) Open() {
 }
 
 // Close notes that the window is closed.
-func (s *Scheduler) Close() {
-	s.closed, s.opened = s.closed+1, time.Time{}
-}
+func (s *Scheduler) Close() { s.closed, s.opened = s.closed+1, time.Time{} }
 
 // longestPause is how long a signal may wait while no probe stands.
 const longestPause = 50 * time.Millisecond
