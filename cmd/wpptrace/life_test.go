@@ -104,7 +104,7 @@ int main(void)
 	if (pthread_create(&thread, 0, answer, 0))
 		return 1;
 	while (answers < HEADLESS)
-		usleep(1000);
+		usleep(20000); // it hardly works: its probes stand from the first on
 	pthread_exit(0);
 #endif
 	answer(0);
