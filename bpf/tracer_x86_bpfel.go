@@ -233,6 +233,7 @@ const (
 	TracerProgOnSysExit        = "on_sys_exit"
 	TracerVarCallShift         = "call_shift"
 	TracerVarChanging          = "changing"
+	TracerVarChangingUntil     = "changing_until"
 	TracerVarClearing          = "clearing"
 	TracerVarCopied            = "copied"
 	TracerVarEnabled           = "enabled"
@@ -337,6 +338,7 @@ type TracerMapSpecs struct {
 type TracerVariableSpecs struct {
 	CallShift         *ebpf.VariableSpec `ebpf:"call_shift"`
 	Changing          *ebpf.VariableSpec `ebpf:"changing"`
+	ChangingUntil     *ebpf.VariableSpec `ebpf:"changing_until"`
 	Clearing          *ebpf.VariableSpec `ebpf:"clearing"`
 	Copied            *ebpf.VariableSpec `ebpf:"copied"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
@@ -418,6 +420,7 @@ func (m *TracerMaps) Close() error {
 type TracerVariables struct {
 	CallShift         *ebpf.Variable `ebpf:"call_shift"`
 	Changing          *ebpf.Variable `ebpf:"changing"`
+	ChangingUntil     *ebpf.Variable `ebpf:"changing_until"`
 	Clearing          *ebpf.Variable `ebpf:"clearing"`
 	Copied            *ebpf.Variable `ebpf:"copied"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`

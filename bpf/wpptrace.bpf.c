@@ -81,6 +81,8 @@ __u32 enabled;
  * does not wait, for it would keep them from that. */
 #define CHANGING_ON 2
 __u32 changing;
+/* ns, CLOCK_MONOTONIC: until then hits wait at most, whatever becomes of who changes them. */
+__u64 changing_until;
 /* The target has called exec. */
 __u32 replaced;
 /* Its last thread has come to its end: ENDED, and how, as wait has it. */
@@ -263,14 +265,16 @@ static long wait_for_change(__u32 i, __u64 *until)
 static __noinline int count_unreported(struct registers *regs)
 {
 	__u32 cookie = bpf_get_attach_cookie(regs);
-	__u64 *hits = bpf_map_lookup_elem(&site_hits, &cookie), until;
+	__u64 *hits = bpf_map_lookup_elem(&site_hits, &cookie), now, until;
 
 	count(METRIC_UNREPORTED);
 	if (hits)
 		__sync_fetch_and_add(hits, 1);
 	if (changing && changing != CHANGING_ON + bpf_get_smp_processor_id()) {
-		until = bpf_ktime_get_ns() + WAIT;
-		loop(LOOKS, wait_for_change, &until);
+		now = bpf_ktime_get_ns();
+		until = now + WAIT < changing_until ? now + WAIT : changing_until;
+		if (now < until)
+			loop(LOOKS, wait_for_change, &until);
 	}
 	return 0;
 }

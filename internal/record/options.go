@@ -88,9 +88,10 @@ type Options struct {
 	ForkOfTraced bool
 }
 
-// DefaultWindow is long enough for subpaths of any length that one would look at. A window that
-// holds the process up is shorter: see MaxStall.
-const DefaultWindow = 20 * time.Millisecond
+// DefaultWindow is long enough for subpaths of any length that one would look at, and for what
+// probes that go in and come out take to be a small part of it: many short windows say more of what
+// a process does than a few long ones. One is shorter where MaxStall has it.
+const DefaultWindow = 12 * time.Millisecond
 
 // DefaultMaxStall is what few users of a service notice.
 const DefaultMaxStall = 20 * time.Millisecond

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -410,6 +411,11 @@ func (r *Recorder) probesAgain() bool {
 // snapshot. Where that cannot be written, the result says that it is not, beside the error; an
 // error beside a snapshot that was written is of something else.
 func (r *Recorder) Record(ctx context.Context) (*Result, error) {
+	if _, one := r.options.Shared.(alone); one && r.windows != nil {
+		// There is little to compute, and between two windows none: a runtime that has a processor
+		// to give away looks every 20 us whether to, at the first sign of work.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	}
 	abort := r.options.Abort
 	b := &background{begin: r.beginSnapshot}
 	defer b.wait() // no file is left half-written

@@ -127,23 +127,19 @@ func (w *windows) divide() error {
 
 // close takes the probes out. What the threads do from here on is not known.
 func (w *windows) close(ctx context.Context) error {
-	err := w.change(w.schedule.LoadBeforeClosing(), func() error {
-		left := w.threads.session.Pause()
-		w.relax()
-		if err := w.threads.takeRest(ctx, left); err != nil {
-			return err
-		}
-		w.schedule.Close()
-		return nil
-	})
-	if err != nil {
+	left := w.change(w.schedule.LoadBeforeClosing(), w.threads.session.Pause)
+	w.relax()
+	w.schedule.Close()
+	if err := w.threads.takeRest(ctx, left); err != nil {
 		return err
 	}
+	w.charge()
+	w.schedule.Settle()
 	w.handle(WindowClosed{w.schedule.Closed(), w.schedule.Overhead()})
 	if err := w.threads.leave(); err != nil {
 		return err
 	}
-	err = w.division.Cool(w.schedule.LeastInWindows())
+	err := w.division.Cool(w.schedule.LeastInWindows())
 	w.sampling.resume()
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"wpptrace/loader/guard"
 	"wpptrace/loader/plan"
 )
@@ -169,6 +171,9 @@ func (x *images) primeOut(list []place, by *guard.Guard) {
 	}
 }
 
+// longestChange is how long probes may change until hits wait no more: we may have been stopped.
+const longestChange = 100 * time.Millisecond
+
 // setChanging has hits wait for probes that change on a CPU; those on it do not.
 func (x *images) setChanging(cpu int) error {
 	const changing, changingOn = 1, 2 // as wpptrace.bpf.c has it
@@ -176,7 +181,14 @@ func (x *images) setChanging(cpu int) error {
 	if cpu != guard.AnyCPU {
 		v = uint32(changingOn + cpu)
 	}
-	if err := x.objects.Changing.Set(v); err != nil {
+	until, err := clock(unix.CLOCK_MONOTONIC)
+	if err == nil {
+		err = x.objects.ChangingUntil.Set(until + uint64(longestChange))
+	}
+	if err == nil {
+		err = x.objects.Changing.Set(v)
+	}
+	if err != nil {
 		return fmt.Errorf("have hits wait: %w", err)
 	}
 	return nil

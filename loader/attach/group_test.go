@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/internal/testenv"
+	"wpptrace/loader/guard"
 )
 
 // TestColdProbesStay: between windows the cold probes stand, and their hits are counted by site and
@@ -128,6 +129,34 @@ func hits(t *testing.T, s *Session) (n uint64) {
 		t.Fatal(err)
 	}
 	return m.Unreported
+}
+
+// TestChangeThatNeverEnds: hits wait for probes that change, but not for ever: whoever changes them
+// may have been stopped.
+func TestChangeThatNeverEnds(t *testing.T) {
+	s := load(t, "/bin/sh", "-c", "while :; do :; done")
+	sites := make([]int, len(s.session.images.plan.Sites))
+	for i := range sites {
+		sites[i] = i
+	}
+	if _, err := s.session.Groups().PlaceCold(s.exe, sites); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	t.Cleanup(func() { unix.Kill(s.Process.PID, unix.SIGKILL) })
+	testenv.Eventually(t, func() bool { return hits(t, s.session) > 1000 }, "sites are hit")
+	if err := s.session.images.setChanging(guard.AnyCPU); err != nil {
+		t.Fatal(err)
+	}
+	before := hits(t, s.session)
+	time.Sleep(longestChange / 2)
+	const waits, most = time.Millisecond, 2
+	if n := hits(t, s.session) - before; n > uint64(most*longestChange/waits) {
+		t.Errorf("%d hits in %v: they do not wait", n, longestChange/2)
+	}
+	time.Sleep(longestChange)
+	testenv.Eventually(t, func() bool { return hits(t, s.session) > before+10_000 },
+		"they wait no more")
 }
 
 // Where a cold probe cannot stand, none of its group does, and the site stays one of the others.

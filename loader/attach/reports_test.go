@@ -125,7 +125,7 @@ func TestLosses(t *testing.T) {
 // now is the kernel's clock, ns.
 func now(t *testing.T) uint64 {
 	t.Helper()
-	n, err := bootTime()
+	n, err := clock(unix.CLOCK_BOOTTIME)
 	if err != nil {
 		t.Fatal(err)
 	}

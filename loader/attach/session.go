@@ -36,6 +36,7 @@ type Session struct {
 	stops   *stops // nil: nobody is stopped
 
 	attached bool // probes stand
+	goingOn  bool // there may be hits of probes that are out
 }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them,
@@ -198,7 +199,7 @@ func probeError(err error) error {
 // met in its middle. It fails if since Attach the process has called exec, or the guard has ended.
 func (s *Session) Enable(fromStart bool) error {
 	if !fromStart {
-		now, err := bootTime()
+		now, err := clock(unix.CLOCK_BOOTTIME)
 		if err != nil {
 			return err
 		}
@@ -235,10 +236,10 @@ func (s *Session) guarded() error {
 	return s.GuardLostError()
 }
 
-// bootTime is the kernel's clock, ns.
-func bootTime() (uint64, error) {
+// clock is one of the kernel's clocks, ns.
+func clock(which int32) (uint64, error) {
 	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+	if err := unix.ClockGettime(which, &now); err != nil {
 		return 0, fmt.Errorf("read the clock: %w", err)
 	}
 	return uint64(now.Nano()), nil
@@ -281,10 +282,22 @@ func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep
 
 // Detach takes the probes out. Cost: that of uprobe.Mechanism.Removal. The process runs on as if
 // nothing had been.
-func (s *Session) Detach() error { return s.takeOut(s.images.in()) }
+func (s *Session) Detach() error {
+	return errors.Join(s.takeOut(s.images.in()), s.awaitRemovals())
+}
 
-// Pause is Detach, but that cold probes stay.
+// Pause is Detach, but that cold probes stay, and that a hit that has begun may go on: Flush waits
+// for that.
 func (s *Session) Pause() error { return s.takeOut(s.images.hot()) }
+
+// awaitRemovals waits until no hit goes on of probes that are out.
+func (s *Session) awaitRemovals() error {
+	if !s.goingOn || s.GuardDead() {
+		return nil
+	}
+	s.goingOn = false
+	return s.guard.AwaitRemovals()
+}
 
 func (s *Session) takeOut(list []place) error {
 	if !s.attached && len(list) == 0 {
@@ -309,16 +322,20 @@ func (s *Session) takeOut(list []place) error {
 		// have taken out all.
 		err = errors.Join(err, s.stops.resume())
 	}
-	if err = errors.Join(err, s.images.remove(list, s.guard)); err != nil {
+	s.goingOn = true
+	if err = errors.Join(err, s.images.takeOut(list, s.guard)); err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
 	return nil
 }
 
-// Flush has the threads that still live hand over what they have not sent. Call it after Detach,
-// and after the ring buffer has been emptied, so that there is room. Those that come to their end
-// meanwhile are waited for, until ctx is done.
+// Flush has the threads that still live hand over what they have not sent. Call it after Detach, or
+// Pause, and after the ring buffer has been emptied, so that there is room. Those that come to
+// their end meanwhile are waited for, until ctx is done.
 func (s *Session) Flush(ctx context.Context) error {
+	if err := s.awaitRemovals(); err != nil {
+		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
+	}
 	if err := s.threads.flush(ctx); err != nil {
 		return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)
 	}

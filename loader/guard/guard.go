@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,10 @@ func Main() {
 	if !slices.Equal(os.Args, arguments) {
 		return
 	}
+	// It hardly computes, and is often in system calls that take long. With a second processor the
+	// runtime would look every 20 us meanwhile whether to take the one away that is in such a call:
+	// half of what the guard took.
+	runtime.GOMAXPROCS(1)
 	err := privilege.TakeAll()
 	if err == nil {
 		// programs are loaded once more when it is confined, and cannot see itself any more

@@ -62,14 +62,20 @@ func (a *account) add(now Reading, part *tracedUse) (more tracedUse) {
 func (a *account) free() tracedUse { return a.all.minus(a.inWindows).minus(a.inChanges) }
 
 // apportion divides the cost of hits since a window was opened between the window, up to its end,
-// and taking its probes out: which of them were single-stepped is known when they have been read.
-func (a *account) apportion(opened, closed Reading) {
+// taking its probes out, and what was afterwards: which of them were single-stepped is known when
+// they have been read. It returns what those took that came until the probes were out.
+func (a *account) apportion(opened, closed, out Reading) HitCost {
 	all := a.last.Hits.Minus(opened.Hits)
-	share := float64(closed.N-opened.N) / float64(max(a.last.N-opened.N, 1))
-	of := HitCost{time.Duration(share * float64(all.Cost)),
-		time.Duration(share * float64(all.doubt))}
-	late := of.Minus(closed.Hits.Minus(opened.Hits))
-	a.inWindows.hits, a.inChanges.hits = a.inWindows.hits.Plus(late), a.inChanges.hits.Minus(late)
+	until := func(r Reading) HitCost {
+		share := float64(r.N-opened.N) / float64(max(a.last.N-opened.N, 1))
+		return HitCost{time.Duration(share * float64(all.Cost)),
+			time.Duration(share * float64(all.doubt))}
+	}
+	inWindow, inBoth := until(closed), until(out)
+	late := inWindow.Minus(closed.Hits.Minus(opened.Hits))
+	a.inWindows.hits = a.inWindows.hits.Plus(late)
+	a.inChanges.hits = a.inChanges.hits.Plus(inBoth.Minus(out.Hits.Minus(opened.Hits))).Minus(late)
+	return inBoth
 }
 
 // mostlyHits reports whether hits take more of the time in windows than all else, so that what they

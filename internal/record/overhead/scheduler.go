@@ -28,6 +28,8 @@ type Scheduler struct {
 
 	opened  time.Time // zero: no probe stands
 	opening Reading   // when it was opened
+	closing Change    // the last that took its probes out
+	out     Reading   // when they were
 	closed  uint64    // windows
 	since   Reading   // when the window that is open, or the rest between two, began
 	owed    time.Duration
@@ -157,7 +159,7 @@ func (s *Scheduler) BeginChange() Change {
 // EndChange notes that they have. What was used meanwhile has been charged.
 func (s *Scheduler) EndChange(c Change) {
 	if s.changes = false; c.wasOpen {
-		s.account.apportion(s.opening, c.began)
+		s.closing, s.out = c, s.account.last
 	}
 }
 
@@ -234,8 +236,20 @@ func (s *Scheduler) Open() {
 	s.opened, s.opening, s.barred = time.Now(), s.account.last, 0
 }
 
-// Close notes that the window is closed.
+// Close notes that the window is closed: its probes are out.
 func (s *Scheduler) Close() { s.closed, s.opened = s.closed+1, time.Time{} }
+
+// Settle notes that what the window that was closed last has reported has been read, and charged:
+// which of its hits were single-stepped is known now. They took no more than the CPU time that was
+// used while its probes stood.
+func (s *Scheduler) Settle() {
+	hits := s.account.apportion(s.opening, s.closing.began, s.out)
+	used := s.out.Used.CPU - s.opening.Used.CPU
+	if over := hits.Cost + hits.doubt - used; over > 0 {
+		s.budget.account(use{Own: over, Probes: -over})
+	}
+	s.turn()
+}
 
 // longestPause is how long a signal may wait while no probe stands.
 const longestPause = 50 * time.Millisecond

@@ -153,10 +153,44 @@ func TestSingleStepsAreTheWindows(t *testing.T) {
 	late := NewHitCost(0, 30*ms)
 	p.account.last = Reading{Hits: closed.Hits.Plus(late), N: 2500}
 	p.account.inChanges.hits = late
-	p.account.apportion(Reading{}, closed)
+	p.account.apportion(Reading{}, closed, p.account.last)
 	if in, out := p.account.inWindows.hits.Cost, p.account.inChanges.hits.Cost; in+out != 31*ms ||
 		in != 31*ms*4/5 {
 		t.Errorf("%v to the window, %v to its end", in, out)
+	}
+}
+
+// TestHitsTakeNoMoreThanThereWas: those of a window are charged with no more CPU time than was used
+// while its probes stood, though single-stepped ones are known to have been that only when the
+// process has run on.
+func TestHitsTakeNoMoreThanThereWas(t *testing.T) {
+	const ms = time.Millisecond
+	for _, hits := range []time.Duration{10 * ms, 40 * ms} {
+		all := NewHitCost(hits, 0)
+		want := min(all.Cost+all.doubt, 23*ms)
+		p := NewScheduler(0.05, Limits{Window: usualWindow, Stall: time.Second}, target.Times{}, 1,
+			nil)
+		used, n := time.Duration(0), uint64(0)
+		use := func(cpu, hits time.Duration, more uint64) {
+			used, n = used+cpu, n+more
+			p.Charge(Reading{At: time.Now(), Used: target.Times{CPU: used},
+				Hits: p.account.last.Hits.Plus(NewHitCost(hits, 0)), N: n})
+		}
+		p.Open()
+		use(20*ms, 4*ms, 4000)
+		change := p.BeginChange()
+		use(3*ms, ms, 1000)
+		p.EndChange(change)
+		p.ChargeChange(change, 1, attach.Changes{})
+		p.Close()
+		use(50*ms, hits-5*ms, 0) // now they are known
+		p.Settle()
+		if got := p.budget.total.Probes; got != want {
+			t.Errorf("hits of %v in 23 ms: %v, not %v", hits, got, want)
+		}
+		if all := p.budget.total.Own + p.budget.total.Probes; all != 73*ms {
+			t.Errorf("of 73 ms, %v are accounted for", all)
+		}
 	}
 }
 

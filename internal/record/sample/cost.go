@@ -2,10 +2,10 @@ package sample
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,8 +19,7 @@ func measureCost(o *bpf.SampleObjects) (time.Duration, error) {
 	const (
 		period = 50 * time.Microsecond
 		run    = 500 * time.Microsecond
-		runs   = 10
-		tries  = 2
+		runs   = 21
 	)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -39,23 +38,25 @@ func measureCost(o *bpf.SampleObjects) (time.Duration, error) {
 	for spin(n) < run {
 		n += n / 2
 	}
-	var cost time.Duration
-	for range tries {
-		// what disturbs a run makes it longer: the shortest of each kind is of the kind alone
-		without, with := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
-		for range runs {
-			if err := c.set(unix.PERF_EVENT_IOC_DISABLE); err != nil {
-				return 0, err
-			}
-			without = min(without, spin(n))
-			if err := c.set(unix.PERF_EVENT_IOC_ENABLE); err != nil {
-				return 0, err
-			}
-			with = min(with, spin(n))
+	var without, with []time.Duration
+	for range runs {
+		if err := c.set(unix.PERF_EVENT_IOC_DISABLE); err != nil {
+			return 0, err
 		}
-		cost = max(cost, (with-without)*period/with)
+		without = append(without, spin(n))
+		if err := c.set(unix.PERF_EVENT_IOC_ENABLE); err != nil {
+			return 0, err
+		}
+		with = append(with, spin(n))
 	}
-	return cost, nil
+	slow, fast := median(with), median(without)
+	return max(slow-fast, 0) * period / slow, nil
+}
+
+// median is that of an odd number of times: some runs are disturbed.
+func median(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	return list[len(list)/2]
 }
 
 var sink uint64
