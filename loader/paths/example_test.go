@@ -53,3 +53,43 @@ func ExampleNumbering_Step() {
 	fmt.Println(id + n.Finish(3, paths.EndTail))
 	// Output: 2
 }
+
+// Of the four paths of the loop, those that log and that end it are of interest.
+func ExampleNumbering_Prefer() {
+	n, err := paths.Number(loop())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := n.Prefer([]uint64{2, 3})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.Range(), "counters:", p.Paths())
+	counter, err := paths.NewCounter(p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// What a program does on the way: [1 2 3], which logs, and then [1 2 0], which goes on.
+	for _, blocks := range [][]int{{1, 2, 3}, {1, 2, 0}} {
+		w, _ := p.Begin(1, paths.StartCall)
+		from := 1
+		for _, to := range blocks[1:] {
+			more, _, _, _ := p.Step(from, to)
+			w, from = w.Plus(more), to
+		}
+		end := paths.EndTail
+		if from == 0 {
+			end = paths.EndCall
+		}
+		fmt.Println(counter.Count(w.Plus(p.Finish(from, end))))
+	}
+	fmt.Println(counter.Of(0), counter.Of(1))
+	// Output:
+	// 2 counters: [{2 0} {3 1}]
+	// interesting
+	// alias
+	// 1 0
+}

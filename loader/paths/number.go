@@ -17,7 +17,7 @@ const maxCount = 1 << 16
 type Numbering struct {
 	Total  uint64 // the numbers are those below it
 	nodes  []node // by block
-	edges  []edge // grouped by block: see node.edges
+	edges  []edge // grouped by block, each after those it leads to on a path: see node.edges
 	starts []start
 }
 
@@ -45,11 +45,6 @@ type span struct{ from, to int32 }
 func (n *Numbering) edgesOf(block int) []edge {
 	of := n.nodes[block].edges
 	return n.edges[of.from:of.to]
-}
-
-func (n *Numbering) startsOf(block int) []start {
-	of := n.nodes[block].starts
-	return n.starts[of.from:of.to]
 }
 
 // maxExits is how many ends paths can have at one block: its own, a back edge and an extra cut.
@@ -233,15 +228,24 @@ func (n *Numbering) number(kinds []kindSet) {
 // Begin returns the number's initial value for a path that starts at the block in that way; ok is
 // false when none does.
 func (n *Numbering) Begin(block int, kind Start) (id uint64, ok bool) {
-	if block < 0 || block >= len(n.nodes) {
-		return 0, false
-	}
-	for _, s := range n.startsOf(block) {
-		if s.kind == kind {
-			return s.first, true
-		}
+	if i := n.start(block, kind); i >= 0 {
+		return n.starts[i].first, true
 	}
 	return 0, false
+}
+
+// start returns the index of the start of that kind at a block, or -1.
+func (n *Numbering) start(block int, kind Start) int {
+	if block < 0 || block >= len(n.nodes) {
+		return -1
+	}
+	of := n.nodes[block].starts
+	for i := of.from; i < of.to; i++ {
+		if n.starts[i].kind == kind {
+			return int(i)
+		}
+	}
+	return -1
 }
 
 // Step walks the edge between two blocks. Either the path goes on and inc is to be added to its
@@ -250,28 +254,30 @@ func (n *Numbering) Begin(block int, kind Start) (id uint64, ok bool) {
 // as Finish(from, EndCall) does. What is no edge of the routine cuts the path: the answer is true,
 // EndCut, StartResume. Cost: a few comparisons; a binary search behind a large switch.
 func (n *Numbering) Step(from, to int) (inc uint64, ends bool, end End, next Start) {
-	if e := n.edge(from, to); e != nil {
+	if i := n.edge(from, to); i >= 0 {
+		e := &n.edges[i]
 		return e.inc, e.ends, e.end, e.next
 	}
 	return 0, true, EndCut, StartResume
 }
 
-func (n *Numbering) edge(from, to int) *edge {
+// edge returns the index of the edge between two blocks, or -1.
+func (n *Numbering) edge(from, to int) int {
 	if from < 0 || from >= len(n.nodes) {
-		return nil
+		return -1
 	}
-	edges := n.edgesOf(from)
+	first, edges := int(n.nodes[from].edges.from), n.edgesOf(from)
 	const few = 8
 	if len(edges) > few {
 		i := sort.Search(len(edges), func(i int) bool { return int(edges[i].to) >= to })
-		edges = edges[i:min(i+1, len(edges))]
+		first, edges = first+i, edges[i:min(i+1, len(edges))]
 	}
 	for i := range edges {
 		if int(edges[i].to) == to {
-			return &edges[i]
+			return first + i
 		}
 	}
-	return nil
+	return -1
 }
 
 // Finish returns what completes the number of a path that ends with the block in that way, which

@@ -146,13 +146,7 @@ func TestPads(t *testing.T) {
 
 // TestExtraCuts numbers a chain of 40 diamonds, which has 2^40 paths uncut.
 func TestExtraCuts(t *testing.T) {
-	var blocks []block
-	for i := range 40 {
-		b := 3 * i
-		blocks = append(blocks, block{cfg.Jcc, []int{b + 1, b + 2}}, block{cfg.Jmp, []int{b + 3}},
-			block{cfg.Fall, []int{b + 3}})
-	}
-	r := graph(append(blocks, block{cfg.Ret, nil})...)
+	r := diamonds(40)
 	n := number(t, r)
 	if n.Total > 1<<32 {
 		t.Errorf("%d paths", n.Total)
