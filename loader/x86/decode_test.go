@@ -1,8 +1,10 @@
 package x86
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unsafe"
@@ -221,5 +223,47 @@ func ExampleDecode() {
 func TestInstIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(Inst{}); size != 16 {
 		t.Errorf("it has %d bytes", size)
+	}
+}
+
+// What may be relative is: whatever decodes to such, of any length.
+func TestMayBeRelative(t *testing.T) {
+	r, found := rand.New(rand.NewPCG(1, 2)), 0
+	starts := bytesOf(t, "0f c7 e8 eb 70 e3 66 f2 2e 48 c4 62")
+	for range 1_000_000 {
+		code := binary.LittleEndian.AppendUint64(nil, r.Uint64())
+		for i := range r.IntN(5) {
+			code[i] = starts[r.IntN(len(starts))]
+		}
+		if code[0] == 0xc7 && r.IntN(8) == 0 {
+			code[1] = 0xf8
+		}
+		in, ok := Decode(code)
+		for least := range 8 {
+			if ok && in.Kind.IsRelative() && int(in.Len) >= least {
+				if found++; !MayBeRelative(code, least) {
+					t.Fatalf("%x, %d bytes, least %d", code, in.Len, least)
+				}
+			}
+		}
+	}
+	if found < 10_000 {
+		t.Errorf("%d relative ones", found)
+	}
+	for _, none := range []string{"", "0f", "90", "00 e8", "48 89 e8", "66", "0f 10 e8", "2e 74 00"} {
+		if MayBeRelative(bytesOf(t, none), 5) {
+			t.Errorf("%s may be", none)
+		}
+	}
+}
+
+func TestIsPadding(t *testing.T) {
+	for digits, want := range map[string]bool{"": true, "90 00 cc": true, "90 c3": false,
+		"66 90 0f 1f 44 00 00": true, "c3": false, "06": false, "00 00 00": true, "90 0f": false} {
+		code := bytesOf(t, digits)
+		if IsPadding(code) != want || SizeWithoutPadding(code) == 0 != want {
+			t.Errorf("%s: %v and %d bytes, want %v", digits, IsPadding(code),
+				SizeWithoutPadding(code), want)
+		}
 	}
 }

@@ -145,15 +145,54 @@ func (k Kind) IsRelative() bool { return k == Jcc || k == Jmp || k == Call || k 
 // zeros. Bytes that do not decode count.
 func SizeWithoutPadding(code []byte) (bytes int) {
 	for len(code) > 0 {
-		in, ok := Decode(code)
-		n := max(int(in.Len), 1)
-		isPadding := in.IsBreakpoint() || in.IsLongNoOp() || in.Operation() == NoOp && in.Map == 0
-		if code[0] == 0 {
-			n = 1
-		} else if !ok || !isPadding {
+		n, isPadding := padding(code)
+		if !isPadding {
 			bytes += n
 		}
 		code = code[n:]
 	}
 	return bytes
+}
+
+// IsPadding reports whether code is nothing but what stands between functions. Cost: that of its
+// first instruction, if that is none of these.
+func IsPadding(code []byte) bool {
+	for len(code) > 0 {
+		n, isPadding := padding(code)
+		if !isPadding {
+			return false
+		}
+		code = code[n:]
+	}
+	return true
+}
+
+// padding is the length of the instruction that code begins with, and whether it stands between
+// functions.
+func padding(code []byte) (n int, is bool) {
+	if code[0] == 0 {
+		return 1, true
+	}
+	in, ok := Decode(code)
+	return max(int(in.Len), 1),
+		ok && (in.IsBreakpoint() || in.IsLongNoOp() || in.Operation() == NoOp && in.Map == 0)
+}
+
+// MayBeRelative reports whether code may begin with an instruction of so many bytes or more whose
+// kind IsRelative. It does so at a small part of the cost of decoding it.
+func MayBeRelative(code []byte, least int) bool {
+	for at, c := range code {
+		switch a := oneByte[c]; {
+		case a&(rex|legacy) != 0:
+			continue
+		case a&rel8 != 0:
+			return at+2 >= least
+		case a&rel32 != 0:
+			return true
+		case c == 0x0f:
+			return at+1 < len(code) && twoByte[code[at+1]]&rel32 != 0
+		}
+		return c == 0xc7 // xbegin
+	}
+	return false
 }

@@ -20,6 +20,7 @@ const (
 	writesRM                   // writes its r/m operand (groups: some members do)
 	writesReg                  // writes its reg operand
 	byteWide                   // operands are single bytes
+	grouped                    // the ModRM byte says what it is: see decodeGroup
 
 	trailing = imm8 | imm16 | immZ | immV | moffs | rel8 | rel32
 )
@@ -82,6 +83,9 @@ func oneByteMap() table {
 	t.setRange(rel8, 0xe0, 0xe3)
 	t.set(rel32, 0xe8, 0xe9)
 	t.set(rel8, 0xeb)
+	for _, op := range []byte{0xc7, 0xf6, 0xf7, 0xff} {
+		t[op] |= grouped
+	}
 	return t
 }
 
@@ -126,6 +130,7 @@ func twoByteMap() table {
 	// Groups and prefixes decide whether these write a general register: see Inst.destinations.
 	t.set(modRM|writesRM, 0x1e, 0x7e, 0xae, 0xc7)
 	t.set(modRM|writesReg, 0x2c, 0x2d)
+	t[0x78] |= grouped
 	return t
 }
 

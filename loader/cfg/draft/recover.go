@@ -326,7 +326,7 @@ func (r *Program) refuseGiven(d *Routine) (refused bool) {
 		}
 		if !refused && !isLeft {
 			r.Blocks.EachUnreached(d,
-				func(code []byte, _ uint64) { isLeft = isLeft || x86.SizeWithoutPadding(code) > 0 })
+				func(code []byte, _ uint64) { isLeft = isLeft || !x86.IsPadding(code) })
 		}
 		if !isLeft {
 			return false

@@ -69,7 +69,7 @@ func (f *File) BehindPadding(addr uint64) (i int, ok bool) {
 	}
 	end := s.Addr + uint64(len(s.Data))
 	next := f.Code.nextPiece(addr, end)
-	if x86.SizeWithoutPadding(s.Data[addr-s.Addr:next-s.Addr]) > 0 {
+	if !x86.IsPadding(s.Data[addr-s.Addr : next-s.Addr]) {
 		return -1, false
 	}
 	i = f.Code.Find(next)

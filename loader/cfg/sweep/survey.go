@@ -254,7 +254,7 @@ func (s *Survey) lookAt(v *view, k int, entries []uint64) {
 	}
 	s.marks[k] &^= Unreached
 	v.eachUnreached(p, func(lo, hi uint64) {
-		if x86.SizeWithoutPadding(p.text(lo, hi)) > 0 {
+		if !x86.IsPadding(p.text(lo, hi)) {
 			s.marks[k] |= Unreached
 			s.search(v, k, lo, hi)
 		}
@@ -285,16 +285,16 @@ func (v *view) eachUnreached(p *Piece, visit func(lo, hi uint64)) {
 func (s *Survey) search(v *view, k int, lo, hi uint64) {
 	const shortest = 5
 	p := &s.File.Code.Pieces[k]
-	for at := lo; at+shortest <= hi; at++ {
-		code := p.text(at, hi)
-		if code[0] == 0 || x86.IsFiller(code[0]) {
+	code := p.text(lo, hi)
+	for ; len(code) >= shortest; code = code[1:] {
+		if !x86.MayBeRelative(code, shortest) {
 			continue
 		}
 		in, ok := x86.Decode(code)
 		if !ok || in.Len < shortest || !in.Kind.IsRelative() {
 			continue
 		}
-		q := cfg.Insn{Addr: at, Inst: in}
+		q := cfg.Insn{Addr: hi - uint64(len(code)), Inst: in}
 		if to := s.File.Code.FindPiece(q.Target()); to >= 0 && to != k &&
 			s.File.Code.Pieces[to].Lo != q.Target() {
 			v.unseen = append(v.unseen, Mention{int32(k), q.Target()})

@@ -3,7 +3,6 @@ package sweep
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"sync/atomic"
 
 	"wpptrace/internal/parallel"
@@ -80,8 +79,13 @@ func (p *Piece) noteJumper(from int32) {
 // Code is all that the linear sweep over the pieces finds. The slices after Insns run parallel to
 // it. Only who makes routines of the pieces writes to these.
 type Code struct {
-	Pieces  []Piece
-	ends    []uint64 // of the pieces
+	Pieces []Piece
+	ends   []uint64 // of the pieces
+	// by stretch of 1<<shift addresses from indexed on: the first piece that ends behind its
+	// beginning
+	index   []int32
+	indexed uint64
+	shift   uint
 	Insns   []cfg.Insn
 	Target  []int32 // of a relative jump or call: the instruction that it goes to, or -1
 	PieceOf []int32
@@ -137,6 +141,7 @@ func newCode(im *image.Image) (*Code, error) {
 			jumpedBy: [2]int32{-1, -1}})
 		c.ends = append(c.ends, r.Hi)
 	}
+	c.indexPieces()
 	return c, nil
 }
 
@@ -250,17 +255,20 @@ func (p *Piece) decode(list []cfg.Insn, total *atomic.Int64) []cfg.Insn {
 				return list
 			}
 		}
-		in, ok := x86.Decode(code[at:])
-		if !ok {
+		if len(list) == cap(list) {
+			list = slices.Grow(list, 1)
+		}
+		q := &list[:len(list)+1][len(list)] // not appended: that would copy it
+		if q.Addr = p.Lo + uint64(at); !q.Read(code[at:]) {
 			at++
 			continue
 		}
-		list = append(list, cfg.Insn{Addr: p.Lo + uint64(at), Inst: in})
+		list = list[:len(list)+1]
 		if bare, ok := x86.Unlocked(code[at:]); ok {
 			// programs jump over the lock prefix where they know that they have one thread
-			list = append(list, cfg.Insn{Addr: p.Lo + uint64(at+1), Inst: bare})
+			list = append(list, cfg.Insn{Addr: q.Addr + 1, Inst: bare})
 		}
-		at += int(in.Len)
+		at += int(q.Len)
 	}
 	total.Add(int64(len(list) - counted))
 	return list
@@ -273,11 +281,54 @@ func (c *Code) Bytes(i int) []byte {
 
 // FindPiece returns the piece that covers addr, or -1.
 func (c *Code) FindPiece(addr uint64) int {
-	i := sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > addr })
+	i := c.firstAfter(addr)
 	if i < len(c.Pieces) && c.Pieces[i].Lo <= addr {
 		return i
 	}
 	return -1
+}
+
+// firstAfter is the first piece that ends behind addr.
+func (c *Code) firstAfter(addr uint64) int {
+	at := (addr - c.indexed) >> c.shift
+	switch {
+	case addr < c.indexed:
+		return 0
+	case at >= uint64(len(c.index)):
+		return len(c.ends)
+	}
+	from, to := int(c.index[at]), len(c.ends)
+	if at++; at < uint64(len(c.index)) {
+		to = int(c.index[at])
+	}
+	for from < to {
+		if middle := (from + to) / 2; c.ends[middle] <= addr {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	return from
+}
+
+// indexPieces makes the index by which pieces are found.
+func (c *Code) indexPieces() {
+	n := len(c.Pieces)
+	if n == 0 {
+		return
+	}
+	c.indexed = c.Pieces[0].Lo
+	span := c.ends[n-1] - c.indexed
+	for c.shift = 0; span>>c.shift >= uint64(n); c.shift++ {
+	}
+	c.index = make([]int32, span>>c.shift+1)
+	i := 0
+	for at := range c.index {
+		for begin := c.indexed + uint64(at)<<c.shift; c.ends[i] <= begin && i < n-1; {
+			i++
+		}
+		c.index[at] = int32(i)
+	}
 }
 
 // Find returns the instruction that begins at addr, or -1.
