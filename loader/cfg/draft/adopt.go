@@ -7,7 +7,7 @@ import "slices"
 func (r *Program) isOrphan(i int) bool {
 	p := &r.Code.Pieces[r.Code.PieceOf[i]]
 	if !r.IsKnown(p.Routine) {
-		if r.Outside[p.Routine-len(r.Routines)].pieces == 1 && r.File.IsTables(p) {
+		if len(r.Survey.PiecesOf(p.Routine)) == 1 && r.File.IsTables(p) {
 			r.Survey.Want(int(r.Code.PieceOf[i]))
 		}
 		return false

@@ -180,7 +180,10 @@ func (r *Program) EachEntryOutside(addr uint64, visit func(addr uint64)) {
 	if piece < 0 || r.IsKnown(r.Code.Pieces[piece].Routine) {
 		return
 	}
-	for k := range r.Outside[r.Code.Pieces[piece].Routine-len(r.Routines)].enters {
-		visit(r.Code.Pieces[k].Lo)
+	pieces := r.Survey.PiecesOf(r.Code.Pieces[piece].Routine)
+	for _, k := range pieces {
+		if len(pieces) > 1 && r.Survey.IsEntry(int(k)) {
+			visit(r.Code.Pieces[k].Lo)
+		}
 	}
 }

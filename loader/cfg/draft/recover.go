@@ -27,17 +27,8 @@ type Program struct {
 	Steps      atomic.Int64 // left to the search for jump tables, in instructions executed
 
 	// Survey is what is known of the whole image where some of its routines are recovered; nil: all
-	// are. Routines has these alone, and Outside the others.
-	Survey  *sweep.Survey
-	Outside []Outside
-}
-
-// Outside is a routine that is not recovered. The Routine of its pieces counts from the end of
-// Program.Routines on.
-type Outside struct {
-	Addr   uint64 // of its entry
-	pieces int
-	enters map[int]bool // pieces by whose first instruction it is entered, if there are several
+	// are. Routines has these alone; the others keep the numbers that the survey gives them.
+	Survey *sweep.Survey
 }
 
 // New begins the routines of a file. Cost: a few passes over its instructions.
@@ -69,18 +60,6 @@ func NewPart(s *sweep.Survey) *Program {
 			r.makeDraft(int(s.Entry[i]), group)
 		}
 	}
-	r.Outside = make([]Outside, 0, s.Group.Len()-len(r.Routines))
-	for i := range s.Group.Len() {
-		if group := s.Group.Of(i); !s.IsKnown(int(group[0])) {
-			r.leaveOutside(int(s.Entry[i]), group)
-		}
-	}
-	for i := range s.Jumps {
-		if j := &s.Jumps[i]; j.IsBack(r.Code) {
-			r.Code.Pieces[j.From].Back = true
-		}
-	}
-	r.File.FindPointedParts()
 	r.distrusted = make([]bool, len(r.Routines))
 	seen := map[int]bool{}
 	for _, m := range s.Taken {
@@ -91,7 +70,7 @@ func NewPart(s *sweep.Survey) *Program {
 	return r
 }
 
-// IsKnown says whether a routine is one of Routines.
+// IsKnown says whether a routine is one of Routines: it is recovered.
 func (r *Program) IsKnown(routine int) bool { return routine < len(r.Routines) }
 
 // Build builds all routines, once more after some were found to be distrusted. The search for jump
@@ -137,23 +116,6 @@ func (r *Program) makeDraft(e int, group []int32) {
 	r.Routines = append(r.Routines, d)
 }
 
-func (r *Program) leaveOutside(e int, group []int32) {
-	d := Outside{Addr: r.Code.Pieces[e].Lo, pieces: len(group)}
-	p := &r.Code.Pieces[e]
-	isEntry := p.First < p.Last && r.Code.Insns[p.First].Addr == d.Addr
-	if len(group) > 1 || !isEntry {
-		d.enters = map[int]bool{}
-	}
-	for _, piece := range group {
-		i := int(piece)
-		r.Code.Pieces[i].Routine = len(r.Routines) + len(r.Outside)
-		if isEntry && d.enters != nil && (i == e || r.File.IsEntryToo(&r.Code.Pieces[i])) {
-			d.enters[i] = true
-		}
-	}
-	r.Outside = append(r.Outside, d)
-}
-
 // RoutineAt returns the routine that instruction i is the entry of, or -1.
 func (r *Program) RoutineAt(i int) int {
 	if i < 0 {
@@ -162,8 +124,7 @@ func (r *Program) RoutineAt(i int) int {
 	piece := int(r.Code.PieceOf[i])
 	id := r.Code.Pieces[piece].Routine
 	if !r.IsKnown(id) {
-		d := &r.Outside[id-len(r.Routines)]
-		if d.enters == nil || d.enters[piece] {
+		if r.Survey.IsEntry(piece) {
 			return id
 		}
 		return -1
@@ -179,13 +140,13 @@ func (r *Program) AddrOf(routine int) uint64 {
 	if r.IsKnown(routine) {
 		return r.Routines[routine].Addr
 	}
-	return r.Outside[routine-len(r.Routines)].Addr
+	return r.Code.Pieces[r.Survey.EntryOf(routine)].Lo
 }
 
 // solve builds all routines. A routine found never to return changes its callers, which are built
 // again; whether a routine returns can only change from yes to no, so that comes to an end.
 func (r *Program) solve() {
-	r.noReturn = make([]bool, len(r.Routines)+len(r.Outside))
+	r.noReturn = make([]bool, len(r.Routines))
 	r.Clobbered.forget(len(r.Routines))
 	for _, d := range r.Routines {
 		r.noReturn[d.ID] = d.isNamedNoReturn(r.File)
@@ -397,7 +358,7 @@ func (r *Program) neverReturns(i int) bool {
 // (-1), is known never to return.
 func (r *Program) endsIn(i int, addr uint64) bool {
 	if id := r.RoutineAt(i); id >= 0 {
-		return r.noReturn[id]
+		return r.IsKnown(id) && r.noReturn[id]
 	}
 	return sweep.IsNoReturnImport(r.File.Imports[addr])
 }

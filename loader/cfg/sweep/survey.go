@@ -521,7 +521,8 @@ func (s *Survey) lookAtEntries() {
 	}
 }
 
-// group joins the pieces into routines, as Code.Group does with all instructions.
+// group joins the pieces into routines, as Code.Group does with all instructions, and gives these
+// their numbers.
 func (s *Survey) group() {
 	c := s.File.Code
 	for _, call := range s.Calls {
@@ -556,6 +557,34 @@ func (s *Survey) group() {
 		s.Entry[g] = entry[was]
 	}
 	s.Group.order = order
+	for g := range order {
+		for _, k := range s.Group.Of(g) {
+			c.Pieces[k].Routine = len(order) + g
+		}
+	}
+	for i := range s.Jumps {
+		if j := &s.Jumps[i]; j.isBack(c) {
+			c.Pieces[j.From].Back = true
+		}
+	}
+	s.File.FindPointedParts()
+}
+
+// PiecesOf are the pieces of a routine by the number that a survey gives it: as long as the routine
+// is not recovered, Piece.Routine is that. Those that are recovered have smaller ones.
+func (s *Survey) PiecesOf(routine int) []int32 { return s.Group.Of(routine - s.Group.Len()) }
+
+// EntryOf is the piece that such a routine is entered by.
+func (s *Survey) EntryOf(routine int) int { return int(s.Entry[routine-s.Group.Len()]) }
+
+// IsEntry says whether such a routine is entered by the first instruction of a piece of it. It must
+// have been taken, see Take.
+func (s *Survey) IsEntry(piece int) bool {
+	c := s.File.Code
+	entry := s.EntryOf(c.Pieces[piece].Routine)
+	p := &c.Pieces[entry]
+	return p.First < p.Last && c.Insns[p.First].Addr == p.Lo &&
+		(piece == entry || s.File.IsEntryToo(&c.Pieces[piece]))
 }
 
 // JumpsFrom are those jumps that a piece has. It reads nothing of jumps but where they are from, so
@@ -636,8 +665,8 @@ func (s *Survey) eachName(piece int, visit func(addr uint64)) {
 	}
 }
 
-// IsBack says whether the jump leads amid another piece of its own routine.
-func (j *Jump) IsBack(c *Code) bool {
+// isBack says whether the jump leads amid another piece of its own routine.
+func (j *Jump) isBack(c *Code) bool {
 	return j.To >= 0 && j.isBoundary && c.Pieces[j.From].Routine == c.Pieces[j.To].Routine &&
 		j.Target != c.Pieces[j.To].begins
 }
@@ -646,7 +675,9 @@ func (j *Jump) IsBack(c *Code) bool {
 // instruction of each other one. What was taken before must not be used any more.
 func (s *Survey) Take(is func(piece int) bool) {
 	c := s.File.Code
-	s.taken, s.known = make([]bool, len(c.Pieces)), make([]bool, len(c.Pieces))
+	if s.taken == nil {
+		s.taken, s.known = make([]bool, len(c.Pieces)), make([]bool, len(c.Pieces))
+	}
 	size := len(c.Pieces)
 	for i := range c.Pieces {
 		s.known[i] = is(i)
@@ -663,8 +694,8 @@ func (s *Survey) Take(is func(piece int) bool) {
 		if s.taken[i] {
 			c.Insns = p.decode(c.Insns, &total)
 		} else if p.decodes {
-			in, _ := x86.Decode(p.text(p.begins, p.Hi))
-			c.Insns = append(c.Insns, cfg.Insn{Addr: p.begins, Inst: in})
+			c.Insns = append(c.Insns, cfg.Insn{Addr: p.begins})
+			c.Insns[len(c.Insns)-1].Read(p.text(p.begins, p.Hi))
 		}
 		p.Last = len(c.Insns)
 	}

@@ -177,11 +177,15 @@ func (c *Code) keepRows(is func(piece int) bool) {
 func (c *Code) link(is func(piece int) bool) {
 	n := len(c.Insns)
 	c.Target, c.PieceOf = slices.Grow(c.Target[:0], n)[:n], slices.Grow(c.PieceOf[:0], n)[:n]
-	parallel.Each(len(c.Pieces), func(p int) {
-		for i := c.Pieces[p].First; i < c.Pieces[p].Last; i++ {
-			c.Target[i], c.PieceOf[i] = -1, int32(p)
-			if is(p) && c.Insns[i].Kind.IsRelative() {
-				c.Target[i] = int32(c.findFrom(&c.Pieces[p], c.Insns[i].Target()))
+	const stretch = 64 // pieces
+	parallel.Each((len(c.Pieces)+stretch-1)/stretch, func(at int) {
+		for p := at * stretch; p < min(len(c.Pieces), (at+1)*stretch); p++ {
+			is := is(p)
+			for i := c.Pieces[p].First; i < c.Pieces[p].Last; i++ {
+				c.Target[i], c.PieceOf[i] = -1, int32(p)
+				if is && c.Insns[i].Kind.IsRelative() {
+					c.Target[i] = int32(c.findFrom(&c.Pieces[p], c.Insns[i].Target()))
+				}
 			}
 		}
 	})
