@@ -27,6 +27,6 @@ func sendCanary(pid int, exe *os.File, program *traced.Program) (*record.Trial, 
 		return nil, err
 	}
 	defer p.Close()
-	return record.Try(p, exe, program, int(fitRing(attach.DefaultRing, memory.Allowed())),
-		canaryTime)
+	ring := memory.FitBuffer(attach.DefaultRing, memory.Allowed())
+	return record.Try(p, exe, program, int(ring), canaryTime)
 }

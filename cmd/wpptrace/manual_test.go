@@ -30,7 +30,7 @@ func TestManualPages(t *testing.T) {
 		if name == "wpptrace" {
 			wants = append(wants, "\n.SH COMMANDS\n", "\n.SH EXIT STATUS\n", "--version",
 				"Print the hot subpaths of a snapshot", `\fB--pid\fP \fIPID\fP`,
-				`\fB--overhead\fP \fIPERCENT\fP`, "(default 20ms)")
+				`\fB--overhead\fP \fIPERCENT\fP`, "(default 12ms)")
 		}
 		for _, want := range wants {
 			if !strings.Contains(page, want) {

@@ -83,16 +83,7 @@ func (o *recordFlags) fitMemory(allowed memory.Size, given func(flag string) boo
 		return err
 	}
 	if !given("ring-size") {
-		o.ring = fitRing(o.ring, allowed)
+		o.ring = memory.FitBuffer(o.ring, allowed)
 	}
 	return nil
-}
-
-// fitRing makes a buffer between kernel and wpptrace smaller, the size of which nobody gave, where
-// less is allowed.
-func fitRing(ring, allowed memory.Size) memory.Size {
-	for allowed > 0 && ring > allowed/16 {
-		ring /= 2
-	}
-	return ring
 }

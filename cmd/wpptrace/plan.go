@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wpptrace/internal/interesting"
 	"wpptrace/internal/planreport"
 	"wpptrace/internal/record"
 	"wpptrace/internal/recordreport"
@@ -36,7 +37,8 @@ func planCommand() *cobra.Command {
   wpptrace plan --canary -p 4711   and how much slower it really gets: probes stand for a moment
   wpptrace plan --verify FILE      prove that the events determine every path
   wpptrace plan --routine main FILE   the blocks of one routine, and what the probes there record
-  wpptrace plan --routine main --dot FILE | dot -Tsvg > main.svg`,
+  wpptrace plan --routine main --dot FILE | dot -Tsvg > main.svg
+  wpptrace plan --interesting x.wpp FILE   how compactly the paths in x.wpp can be numbered`,
 		Long: `Nothing is attached, except with --canary. The lines that are printed:
 
   routines        how many are traced, of all; how many of these need no probe, as their callers
@@ -82,7 +84,13 @@ decides where a switch goes, what jumps ahead do, or how often a loop runs. The 
 recorded by its frame's address, the CFA: that above the return address, which is rsp+8 at the
 entry. A route is what runs between two events of the routine. A block without a probe is known by
 the routes that it is on. A loop without a probe is in a route once, as 2 (rounds), for all its
-rounds. --dot draws the blocks for Graphviz.`,
+rounds. --dot draws the blocks for Graphviz.
+
+--interesting SNAPSHOT prints instead how an array can count the paths that SNAPSHOT has recorded:
+their probes' hits, as often as each path ran, and for each routine its paths, how many of these are
+interesting, the range of their identifiers, which is the number of counters, and its compactness:
+identifiers for each interesting path, 1 at best. --hot N takes the N paths in which most
+instructions ran. All other paths can be told from these, and be counted together.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := q.validate(args, c.Flags().Changed("pid")); err != nil {
 				return err
@@ -90,8 +98,11 @@ rounds. --dot draws the blocks for Graphviz.`,
 			if q.routine == "" && c.Flags().Changed("routine") {
 				return usagef("--routine needs the NAME of a routine: plan -v lists them")
 			}
-			if q.routine != "" {
-				return q.answerRoutine(c.OutOrStdout(), args)
+			if q.interesting == "" && c.Flags().Changed("interesting") {
+				return usagef("--interesting needs a SNAPSHOT: that of a recording of the program")
+			}
+			if q.routine+q.interesting != "" {
+				return q.answerPart(c.OutOrStdout(), args)
 			}
 			r, err := q.answer(c.ErrOrStderr(), args)
 			if err != nil {
@@ -118,6 +129,9 @@ rounds. --dot draws the blocks for Graphviz.`,
 	c.Flags().StringVar(&q.routine, "routine", "", "print the blocks, probes and routes of the "+
 		"routine `NAME`")
 	c.Flags().BoolVar(&q.dot, "dot", false, "with --routine: draw them for Graphviz")
+	c.Flags().StringVar(&q.interesting, "interesting", "", "print how compactly the paths are "+
+		"numbered that `SNAPSHOT` has recorded")
+	c.Flags().IntVar(&q.hot, "hot", 0, "with --interesting: of the `N` hottest of these alone")
 	c.Flags().BoolVar(&q.asJSON, "json", false, "print one JSON object")
 	return c
 }
@@ -129,6 +143,8 @@ type planQuery struct {
 	verbose, asJSON, prove, try bool
 	routine                     string // "": the whole program
 	dot                         bool
+	interesting                 string // a snapshot; "": all paths are
+	hot                         int    // how many of its hottest paths; 0: all
 }
 
 func (q *planQuery) validate(args []string, ofProcess bool) error {
@@ -147,9 +163,15 @@ func (q *planQuery) validate(args []string, ofProcess bool) error {
 		return usagef("--dot needs --routine NAME: the graph is of one routine")
 	case q.dot && q.asJSON:
 		return usagef("--dot and --json are two forms of one answer: give one of them")
-	case q.routine != "" && (q.try || q.prove || q.verbose || len(q.sel.libs) > 0):
-		return usagef("--routine goes with none of --canary, --lib, --verify and -v: it answers " +
-			"for one routine of the program")
+	case q.routine != "" && q.interesting != "":
+		return usagef("--routine and --interesting are two questions: give one of them")
+	case q.routine+q.interesting != "" && (q.try || q.prove || q.verbose || len(q.sel.libs) > 0):
+		return usagef("--routine and --interesting go with none of --canary, --lib, --verify and " +
+			"-v: they answer for a part of the program")
+	case q.interesting == "" && q.hot != 0:
+		return usagef("--hot needs --interesting SNAPSHOT, which says how often paths ran")
+	case q.hot < 0:
+		return usagef("--hot %d is below 0", q.hot)
 	}
 	return q.sel.check()
 }
@@ -196,8 +218,8 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planreport.Report,
 	return r, nil
 }
 
-// answerRoutine plans, and writes what the plan makes of one routine.
-func (q *planQuery) answerRoutine(w io.Writer, args []string) error {
+// answerPart plans, and writes what the plan makes of one routine, or of interesting paths.
+func (q *planQuery) answerPart(w io.Writer, args []string) error {
 	exe, name, err := openProgram(q.pid, args)
 	if err != nil {
 		return err
@@ -207,16 +229,26 @@ func (q *planQuery) answerRoutine(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := planreport.ChartOf(p, q.routine)
+	var answer interface {
+		WriteText(io.Writer) error
+		WriteJSON(io.Writer) error
+	}
+	if q.interesting != "" {
+		answer, err = interesting.New(p.Plan, name, q.interesting, q.hot)
+	} else {
+		c, errOfChart := planreport.ChartOf(p, q.routine)
+		if errOfChart == nil && q.dot {
+			return c.WriteDot(w)
+		}
+		answer, err = c, errOfChart
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("plan %s: %w", name, err)
-	case q.dot:
-		return c.WriteDot(w)
 	case q.asJSON:
-		return c.WriteJSON(w)
+		return answer.WriteJSON(w)
 	}
-	return c.WriteText(w)
+	return answer.WriteText(w)
 }
 
 // plan plans the executable as a recording would.

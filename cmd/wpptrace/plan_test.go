@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"wpptrace/internal/interesting"
 	"wpptrace/internal/testenv"
 )
 
@@ -133,5 +135,58 @@ func TestPlanOfARoutineWithoutAName(t *testing.T) {
 	if status != exitUsage || out != "" || !strings.Contains(errs,
 		"--routine needs the NAME of a routine") {
 		t.Errorf("exit %d: %s\n%s", status, errs, out)
+	}
+}
+
+// TestPlanOfInterestingPaths records bash, and numbers what ran: hardly more counters than paths
+// are needed in most routines, as in figure 16 of Vaswani, Nori and Chilimbi 2007.
+func TestPlanOfInterestingPaths(t *testing.T) {
+	snapshot := filepath.Join(t.TempDir(), "x.wpp")
+	_, errs, status := wpptrace("-q", "-o", snapshot, "--", "bash", "-c",
+		`for ((i = 0; i < 20; i++)); do case $i in *3) a[i]=${i/1/x};; 1*) echo "${a[@]}";; esac; done`)
+	if status != 0 {
+		t.Fatalf("status %d, %s", status, errs)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		testenv.Missing(t, err)
+	}
+	out, errs, status := wpptrace("plan", "--interesting", snapshot, "--json", bash)
+	var got interesting.Report
+	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 {
+		t.Fatalf("status %d, %v: %s", status, err, errs)
+	}
+	if got.Unknown != 0 || got.Some < 100 || got.Compact*10 < got.Some*9 || *got.Median > 1.1 {
+		t.Errorf("%d paths unknown; compact %d of %d, median %v", got.Unknown, got.Compact, got.Some,
+			*got.Median)
+	}
+	t.Logf("1.5 at most in %d of %d routines, median %.3f", got.Compact, got.Some, *got.Median)
+	out, errs, status = wpptrace("plan", "--interesting", snapshot, "--hot", "7", bash)
+	if status != 0 || !strings.Contains(out, "\ninteresting     7 paths of ") {
+		t.Errorf("status %d, %s\n%s", status, out, errs)
+	}
+	_, errs, status = wpptrace("plan", "--interesting", snapshot, "/bin/true")
+	if want := "wpptrace: plan true: find the paths of " + snapshot + ": that is a recording of " +
+		"another build: record this one, or leave --interesting out\n"; status != 1 || errs != want {
+		t.Errorf("status %d, %q; want %q", status, errs, want)
+	}
+}
+
+func TestFlagsOfInterestingPaths(t *testing.T) {
+	for _, test := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--interesting", "x.wpp", "--routine", "main"}, "are two questions"},
+		{[]string{"--interesting", "x.wpp", "--verify"}, "go with none of --canary"},
+		{[]string{"--hot", "3"}, "--hot needs --interesting SNAPSHOT"},
+		{[]string{"--hot", "-3", "--interesting", "x.wpp"}, "--hot -3 is below 0"},
+		{[]string{"--interesting", "x.wpp", "--dot"}, "--dot needs --routine NAME"},
+		{[]string{"--interesting", ""}, "--interesting needs a SNAPSHOT"},
+	} {
+		out, errs, status := wpptrace(append(append([]string{"plan"}, test.flags...), "/bin/true")...)
+		if status != exitUsage || out != "" || !strings.Contains(errs, test.want) {
+			t.Errorf("%q: status %d: %s\n%s", test.flags, status, errs, out)
+		}
 	}
 }

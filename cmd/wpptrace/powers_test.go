@@ -46,7 +46,8 @@ var commandLines = map[string][]string{
 var filesOf = []string{
 	"compact --output", "compact 0", "compress --output", "compress 0", "context 1", "diff 0",
 	"diff 1", "dump 0", "find 1", "hot --cost", "hot --disasm --binary", "hot --lines", "hot 0", "order 2", "path 1",
-	"plan --weights", "plan -p --weights", "plan 0", "rules --file", "rules 1", "stat 0",
+	"plan --interesting", "plan --weights", "plan -p --interesting", "plan -p --weights", "plan 0",
+	"rules --file", "rules 1", "stat 0",
 	"top -p --output", "top -p --weights",
 	"wpptrace --follow-fork --output",
 	"wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",
@@ -205,7 +206,9 @@ func TestFilesAreTheUsers(t *testing.T) {
 	}
 	// a process takes capabilities to be looked at
 	other := testenv.Start(t, exec.Command(testenv.CompileC(t, seldom)))
-	try("plan -p --weights", false, "plan", "-p", fmt.Sprint(other.PID()), "--weights", "SECRET")
+	for _, flag := range []string{"--interesting", "--weights"} {
+		try("plan -p "+flag, false, "plan", "-p", fmt.Sprint(other.PID()), flag, "SECRET")
+	}
 	for _, flag := range []string{"--output", "--weights"} {
 		try("top -p "+flag, false, "top", "-d", "0.1", "-p", fmt.Sprint(other.PID()), flag,
 			"SECRET")

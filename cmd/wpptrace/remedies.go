@@ -31,6 +31,9 @@ var remedies = [remedy.Kinds]string{
 	remedy.OwnWeights:    "record this one, or leave --weights out",
 	remedy.FewerLibs:     "name fewer with --lib",
 
+	remedy.LinkInteresting: "link it with -Wl,--build-id, or leave --interesting out",
+	remedy.OwnInteresting:  "record this one, or leave --interesting out",
+
 	remedy.NoBudget:       "leave --overhead out, or see --max-slowdown",
 	remedy.NoTrial:        "leave --canary out",
 	remedy.NoFollow:       "leave out --follow-fork",

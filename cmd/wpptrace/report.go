@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +14,6 @@ import (
 	"wpptrace/internal/recordreport"
 	"wpptrace/loader/target"
 	"wpptrace/query"
-	"wpptrace/query/profile"
 	"wpptrace/query/report"
 )
 
@@ -83,22 +81,9 @@ func (p *printer) elsewhere(r *record.Result) bool {
 
 // unmatched prints which of the user's expressions have matched nothing.
 func (p *printer) unmatched(r *record.Result) {
-	for _, glob := range r.Unmatched {
-		p.insist("--lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a "+
-			"process has, while it runs", glob, p.pid)
+	for _, m := range recordreport.UnmatchedAll(r, p.flags.selection.compiled, p.pid) {
+		p.insist("%s", m)
 	}
-	if len(p.flags.selection.libs) == 0 {
-		return
-	}
-	s := p.flags.selection.compiled
-	print := func(flag string, list []*regexp.Regexp) {
-		for _, re := range s.Unmatched(list, r.Program.Plan) {
-			p.insist("%s %q has matched no routine: wpptrace plan -v lists those of a program, "+
-				"wpptrace plan -v LIBRARY those of a library", flag, re)
-		}
-	}
-	print("-F", s.Only)
-	print("-N", s.Not)
 }
 
 // unwritten prints what there is to say of a recording that is in no file, and will be lost.
@@ -124,21 +109,7 @@ func (p *printer) printReport(s *wpp.Snapshot, path string, fileSize uint64) err
 	case p.flags.quiet:
 		return nil
 	}
-	q := query.DefaultHotQuery()
-	q.Top = hottest
-	hot, err := query.Hot(s, q)
-	if err != nil {
-		return err
-	}
-	flat, err := profile.Flat(s)
-	switch {
-	case err != nil:
-		return err
-	case flat.Samples == 0:
-		return report.WriteHot(p.report, s, hot)
-	}
-	next := report.Next(s, flat, path, len(p.flags.selection.only) > 0)
-	return report.WriteRecording(p.report, s, flat, hottest, hot, next)
+	return recordreport.WriteTables(p.report, s, path, hottest, len(p.flags.selection.only) > 0)
 }
 
 // recorded prints that the recording of one of several processes is over.

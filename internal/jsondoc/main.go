@@ -29,12 +29,13 @@ var objects = []struct{ command, typeName string }{
 	{"diff --json", "report.DiffJSON"},
 	{"plan --json", "planreport.Report"},
 	{"plan --routine NAME --json", "planreport.Chart"},
+	{"plan --interesting SNAPSHOT --json", "interesting.Report"},
 	{"check --json", "checkreport.Report"},
 }
 
 // sources are the directories whose types the objects are of.
 var sources = []string{"query", "query/profile", "query/report", "internal/planreport",
-	"internal/checkreport", "loader/plan/chart"}
+	"internal/interesting", "internal/checkreport", "loader/plan/chart"}
 
 const introduction = `# JSON
 

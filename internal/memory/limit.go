@@ -17,6 +17,15 @@ func Allowed() Size {
 	return Size(min(limit, math.MaxInt64))
 }
 
+// FitBuffer makes a buffer, the size of which nobody gave, smaller where all that is Allowed is
+// little: it may have a sixteenth.
+func FitBuffer(buffer, allowed Size) Size {
+	for allowed > 0 && buffer > allowed/16 {
+		buffer /= 2
+	}
+	return buffer
+}
+
 // Wished is what the user has the collector keep to, by GOMEMLIMIT.
 var Wished = debug.SetMemoryLimit(-1)
 

@@ -79,3 +79,12 @@ func TestDuring(t *testing.T) {
 		runtime.KeepAlive(alive)
 	}
 }
+
+func TestFitBuffer(t *testing.T) {
+	for allowed, want := range map[Size]Size{0: 64 << 20, 1 << 30: 64 << 20, 1<<30 - 1: 32 << 20,
+		64 << 20: 4 << 20} {
+		if got := FitBuffer(64<<20, allowed); got != want {
+			t.Errorf("of %v: %v, want %v", allowed, got, want)
+		}
+	}
+}

@@ -2,18 +2,41 @@ package recordreport
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"wpptrace/internal/record"
 	"wpptrace/internal/text"
+	"wpptrace/internal/traced"
 	"wpptrace/query/names"
 )
 
 // Unmatched says of a glob that it has named no library so far.
 func Unmatched(glob string, pid int) string {
 	return fmt.Sprintf("--lib %q names no library that process %d has loaded so far", glob, pid)
+}
+
+// UnmatchedAll says which globs and, where libraries are traced, which expressions of a selection
+// have matched nothing in all of a recording, a message each.
+func UnmatchedAll(r *record.Result, sel traced.Selection, pid int) (messages []string) {
+	for _, glob := range r.Unmatched {
+		messages = append(messages, fmt.Sprintf("--lib %q has named no library: grep '\\.so' "+
+			"/proc/%d/maps lists those that a process has, while it runs", glob, pid))
+	}
+	if len(sel.Libraries) == 0 {
+		return messages
+	}
+	add := func(flag string, list []*regexp.Regexp) {
+		for _, re := range sel.Unmatched(list, r.Program.Plan) {
+			messages = append(messages, fmt.Sprintf("%s %q has matched no routine: wpptrace plan "+
+				"-v lists those of a program, wpptrace plan -v LIBRARY those of a library", flag, re))
+		}
+	}
+	add("-F", sel.Only)
+	add("-N", sel.Not)
+	return messages
 }
 
 // LeftOut says why a library that --lib names is not traced. explain is what an error is printed

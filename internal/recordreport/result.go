@@ -2,6 +2,7 @@ package recordreport
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,26 @@ import (
 	"wpptrace/query/profile"
 	"wpptrace/query/report"
 )
+
+// WriteTables writes where the CPU time went, what ran by routine, and the hot subpaths, of each so
+// many at most. path is the snapshot's file, selected says that -F is given.
+func WriteTables(w io.Writer, s *wpp.Snapshot, path string, most int, selected bool) error {
+	q := query.DefaultHotQuery()
+	q.Top = most
+	hot, err := query.Hot(s, q)
+	if err != nil {
+		return err
+	}
+	flat, err := profile.Flat(s)
+	switch {
+	case err != nil:
+		return err
+	case flat.Samples == 0:
+		return report.WriteHot(w, s, hot)
+	}
+	next := report.Next(s, flat, path, selected)
+	return report.WriteRecording(w, s, flat, most, hot, next)
+}
 
 // WhyNothing says why nothing of the plan of a recording may have run in its process. selected says
 // that routines were selected by name.

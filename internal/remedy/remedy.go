@@ -29,6 +29,9 @@ const (
 	OwnWeights    // record this build, or do without weights
 	FewerLibs     // name fewer libraries
 
+	LinkInteresting // link the program with a build id, or do without interesting paths
+	OwnInteresting  // record this build, or do without interesting paths
+
 	NoBudget       // do without a budget, or bound the slow-down otherwise
 	NoTrial        // do without a trial
 	NoFollow       // do without following

@@ -364,18 +364,7 @@ func TestRealPrograms(t *testing.T) {
 			if testing.Short() && path != "/usr/bin/bash" {
 				t.Skip("short: bash alone")
 			}
-			if _, err := os.Stat(path); err != nil {
-				testenv.Missing(t, err)
-			}
-			im, err := image.OpenFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer im.Close()
-			program, err := recovery.Recover(im)
-			if err != nil {
-				t.Fatal(err)
-			}
+			program := recoverFile(t, path)
 			start := time.Now()
 			numberings := make([]*Numbering, len(program.Routines))
 			var most uint64
@@ -405,6 +394,24 @@ func TestRealPrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// recoverFile recovers the routines of a program.
+func recoverFile(t *testing.T, path string) *cfg.Program {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		testenv.Missing(t, err)
+	}
+	im, err := image.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { im.Close() })
+	program, err := recovery.Recover(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
 
 // FuzzNumber makes a graph of the input: any graph can be numbered, or yields an error.

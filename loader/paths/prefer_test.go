@@ -540,6 +540,50 @@ func diamonds(count int) *cfg.Routine {
 	return graph(append(blocks, block{cfg.Ret, nil})...)
 }
 
+// TestCompactness takes 2 to 100 paths of each routine of real programs at random: nine of ten need
+// 1.5 counters a path at most. Paths that ran are more alike, and need fewer: see
+// TestPlanOfInterestingPaths of cmd/wpptrace.
+func TestCompactness(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	var all []float64
+	for _, name := range []string{"gzip", "bash", "sqlite3", "python3"} {
+		var list []float64
+		for _, r := range recoverFile(t, "/usr/bin/"+name).Routines {
+			if r.LeftOut != "" {
+				continue
+			}
+			n := number(t, r)
+			if n.Total < 2 {
+				continue
+			}
+			some := []uint64{0, n.Total - 1}
+			for range rng.Intn(99) {
+				some = append(some, rng.Uint64()%n.Total)
+			}
+			list = append(list, prefer(t, n, some...).Compactness())
+		}
+		logCompactness(t, name, list)
+		all = append(all, list...)
+	}
+	if share := logCompactness(t, "all", all); share < 0.9 {
+		t.Errorf("%.1f%% of the routines need 1.5 counters a path at most", 100*share)
+	}
+}
+
+// logCompactness returns how many of some routines have a compactness of 1.5 at most.
+func logCompactness(t *testing.T, name string, list []float64) (share float64) {
+	slices.Sort(list)
+	upTo := func(most float64) float64 {
+		i, _ := slices.BinarySearch(list, math.Nextafter(most, 2))
+		return float64(i) / float64(len(list))
+	}
+	at := func(share float64) float64 { return list[int(share*float64(len(list)-1))] }
+	t.Logf("%-8s %4d routines: 1 in %.1f%%, at most 1.5 in %.1f%%; median %.2f, 95th of 100 %.2f, "+
+		"99th %.2f, most %.1f", name, len(list), 100*upTo(1), 100*upTo(1.5), at(0.5), at(0.95),
+		at(0.99), at(1))
+	return upTo(1.5)
+}
+
 func TestPreferErrors(t *testing.T) {
 	n := number(t, figure3())
 	if _, err := n.Prefer([]uint64{1, 6}); err == nil || err.Error() !=

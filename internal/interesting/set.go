@@ -1,0 +1,212 @@
+package interesting
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/remedy"
+	"wpptrace/internal/saturating"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/paths"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/privilege"
+	"wpptrace/query"
+)
+
+// A Set is the interesting paths of a plan.
+type Set struct {
+	Routines []RoutineSet // that have some, in the order of the plan
+	Untraced int          // recorded paths of routines that the plan does not trace, or has not
+	Unknown  int          // recorded as paths of routines that have no such path here
+	Example  string       // one that is unknown
+
+	ran, hits float64 // how often they ran, and what hits that took by the plan
+}
+
+// A RoutineSet is the interesting paths of a routine.
+type RoutineSet struct {
+	Routine   *plan.Routine
+	Numbering *paths.Numbering
+	Paths     []uint64 // their numbers, rising
+}
+
+// Read returns what was recorded of a plan's programs in the snapshot of that name, which is opened
+// as the user: all paths, or so many of the hottest if that is not 0. It fails where the snapshot
+// is of other builds. Cost: that of reading it, and linear in the plan.
+func Read(p *plan.Plan, path string, hottest int) (*Set, error) {
+	var s *wpp.Snapshot
+	err := privilege.AsUser(func() (err error) {
+		s, err = store.ReadFile(path)
+		return err
+	})
+	if err != nil { // be it that it is cut off: what ran later is of interest, too
+		return nil, err
+	}
+	set, err := Of(p, s, hottest)
+	if err != nil {
+		return nil, fmt.Errorf("find the paths of %s: %w", path, err)
+	}
+	return set, nil
+}
+
+// Of is Read for a snapshot in memory. Hottest are the paths that most instructions ran in.
+func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
+	routines, err := shared(p, s)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := query.NewFrequencies(s)
+	if err != nil {
+		return nil, err
+	}
+	set := &Set{}
+	var found []recorded
+	for i := range s.Symbols {
+		y := &s.Symbols[i]
+		if y.IsMark || y.Path >= s.Routines[y.Routine].Paths || counts.Symbol(uint32(i)) == 0 {
+			continue // no path, or a part of one
+		}
+		r := routines[y.Routine]
+		if r == nil {
+			set.Untraced++
+			continue
+		}
+		blocks, err := r.find(&s.Routines[y.Routine], y)
+		switch {
+		case err != nil:
+			return nil, err
+		case blocks == nil:
+			set.Unknown++
+			set.Example = cmp.Or(set.Example, fmt.Sprintf("%s#%d", r.Name, y.Path))
+		default:
+			ran := counts.Symbol(uint32(i))
+			found = append(found, recorded{r, y.Path, blocks, ran, r.cost(ran, blocks)})
+		}
+	}
+	slices.SortFunc(found, func(a, b recorded) int {
+		return cmp.Or(cmp.Compare(b.cost, a.cost), a.compare(b))
+	})
+	if hottest > 0 {
+		found = found[:min(hottest, len(found))]
+	}
+	slices.SortFunc(found, recorded.compare)
+	set.add(found)
+	return set, nil
+}
+
+// A recorded path is one of a routine of the plan.
+type recorded struct {
+	routine   *known
+	number    uint64
+	blocks    []int
+	ran, cost uint64 // how often, and in how many instructions
+}
+
+func (x recorded) compare(y recorded) int {
+	return cmp.Or(cmp.Compare(x.routine.ID, y.routine.ID), cmp.Compare(x.number, y.number))
+}
+
+func (s *Set) add(list []recorded) {
+	for _, x := range list {
+		last := len(s.Routines) - 1
+		if last < 0 || s.Routines[last].Routine != x.routine.Routine {
+			s.Routines = append(s.Routines,
+				RoutineSet{Routine: x.routine.Routine, Numbering: x.routine.n})
+			last++
+		}
+		s.Routines[last].Paths = append(s.Routines[last].Paths, x.number)
+		s.ran += float64(x.ran)
+		for _, b := range x.blocks {
+			if x.routine.Site(b) != nil {
+				s.hits += float64(x.ran)
+			}
+		}
+	}
+}
+
+// HitsPerPath is how many probes of the plan are hit for each interesting path that ran; 0 where
+// none did.
+func (s *Set) HitsPerPath() float64 {
+	if s.ran == 0 {
+		return 0
+	}
+	return s.hits / s.ran
+}
+
+// A known routine is one of a plan, with its paths.
+type known struct {
+	*plan.Routine
+	n *paths.Numbering // nil: it was not needed yet
+}
+
+// shared returns, for each routine of a snapshot, that of the plan which it is, or nil where the
+// plan does not trace it.
+func shared(p *plan.Plan, s *wpp.Snapshot) ([]*known, error) {
+	type place struct {
+		image int
+		entry uint64
+	}
+	traced := map[place]*known{}
+	some := false
+	for i := range p.Parts {
+		image := imageOf(s, p.Parts[i].Program)
+		if image < 0 {
+			continue
+		}
+		some = true
+		for _, r := range p.Parts[i].Routines {
+			if r.Traced() {
+				traced[place{image, r.Addr}] = &known{Routine: r}
+			}
+		}
+	}
+	if !some {
+		if im := p.Parts[0].Program.Image; im.BuildID == "" {
+			return nil, remedy.Errorf(remedy.LinkInteresting, "%s has no build id, so that nothing "+
+				"says whether that is a recording of it", im.Name)
+		}
+		return nil, remedy.Errorf(remedy.OwnInteresting, "that is a recording of another build")
+	}
+	routines := make([]*known, len(s.Routines))
+	for i := range s.Routines {
+		routines[i] = traced[place{s.Routines[i].Image, s.Routines[i].Entry}]
+	}
+	return routines, nil
+}
+
+// imageOf returns the index in a snapshot of the image that a program is of, or -1.
+func imageOf(s *wpp.Snapshot, program *cfg.Program) int {
+	id := program.Image.BuildID
+	return slices.IndexFunc(s.Images,
+		func(im wpp.Image) bool { return id != "" && hex.EncodeToString(im.BuildID) == id })
+}
+
+// find returns the blocks of a recorded path, or nil where the routine has no such path of that
+// number.
+func (k *known) find(r *wpp.Routine, y *wpp.Symbol) (blocks []int, err error) {
+	if k.n == nil {
+		if k.n, err = paths.Number(k.Routine.Routine); err != nil {
+			return nil, err
+		}
+	}
+	path, err := k.n.Decode(y.Path)
+	if err != nil || r.Paths != k.n.Total || uint8(path.Start) != uint8(y.Start) ||
+		uint8(path.End) != uint8(y.End) || !slices.EqualFunc(path.Blocks, y.Blocks,
+		func(here, there int) bool { return k.Blocks[here].Lo == r.Blocks[there].Addr }) {
+		return nil, nil
+	}
+	return path.Blocks, nil
+}
+
+// cost is in how many instructions a path ran.
+func (k *known) cost(ran uint64, blocks []int) uint64 {
+	n := 0
+	for _, b := range blocks {
+		n += len(k.Blocks[b].Insns)
+	}
+	return saturating.Mul(ran, uint64(n))
+}
