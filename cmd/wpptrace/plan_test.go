@@ -138,37 +138,54 @@ func TestPlanOfARoutineWithoutAName(t *testing.T) {
 	}
 }
 
-// TestPlanOfInterestingPaths records bash, and numbers what ran: hardly more counters than paths
-// are needed in most routines, as in figure 16 of Vaswani, Nori and Chilimbi 2007.
+// TestPlanOfInterestingPaths records programs, and numbers what ran: hardly more counters than
+// paths are needed in most routines, as in figure 16 of Vaswani, Nori and Chilimbi 2007.
 func TestPlanOfInterestingPaths(t *testing.T) {
-	snapshot := filepath.Join(t.TempDir(), "x.wpp")
-	_, errs, status := wpptrace("-q", "-o", snapshot, "--", "bash", "-c",
-		`for ((i = 0; i < 20; i++)); do case $i in *3) a[i]=${i/1/x};; 1*) echo "${a[@]}";; esac; done`)
-	if status != 0 {
-		t.Fatalf("status %d, %s", status, errs)
-	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		testenv.Missing(t, err)
-	}
-	out, errs, status := wpptrace("plan", "--interesting", snapshot, "--json", bash)
-	var got interesting.Report
-	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 {
-		t.Fatalf("status %d, %v: %s", status, err, errs)
-	}
-	if got.Unknown != 0 || got.Some < 100 || got.Compact*10 < got.Some*9 || *got.Median > 1.1 {
-		t.Errorf("%d paths unknown; compact %d of %d, median %v", got.Unknown, got.Compact, got.Some,
-			*got.Median)
-	}
-	t.Logf("1.5 at most in %d of %d routines, median %.3f", got.Compact, got.Some, *got.Median)
-	out, errs, status = wpptrace("plan", "--interesting", snapshot, "--hot", "7", bash)
-	if status != 0 || !strings.Contains(out, "\ninteresting     7 paths of ") {
-		t.Errorf("status %d, %s\n%s", status, out, errs)
-	}
-	_, errs, status = wpptrace("plan", "--interesting", snapshot, "/bin/true")
-	if want := "wpptrace: plan true: find the paths of " + snapshot + ": that is a recording of " +
-		"another build: record this one, or leave --interesting out\n"; status != 1 || errs != want {
-		t.Errorf("status %d, %q; want %q", status, errs, want)
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, []byte(strings.Repeat("what gzip compresses, ", 500)), 0o600))
+	for _, test := range []struct {
+		program  string
+		args     []string
+		routines int // of 2 to 100 interesting paths, at least
+	}{
+		{"/usr/bin/bash", []string{"-c", `for ((i = 0; i < 20; i++)); do
+			case $i in *3) a[i]=${i/1/x};; 1*) : "${a[@]}";; esac; done`}, 100},
+		{"/usr/bin/gzip", []string{file}, 20},
+		{"/usr/bin/sqlite3", []string{":memory:", "select 1, 'a'", ".schema"}, 10},
+		{"/usr/bin/python3", []string{"-S", "-c", "print(sorted(str(i) for i in range(20)))"}, 500},
+	} {
+		t.Run(filepath.Base(test.program), func(t *testing.T) {
+			if _, err := os.Stat(test.program); err != nil {
+				testenv.Missing(t, err)
+			}
+			snapshot := filepath.Join(t.TempDir(), "x.wpp")
+			if _, errs, status := wpptrace(append([]string{"-q", "-o", snapshot, "--",
+				test.program}, test.args...)...); status != 0 {
+				t.Fatalf("status %d, %s", status, errs)
+			}
+			out, errs, status := wpptrace("plan", "--interesting", snapshot, "--json", test.program)
+			var got interesting.Report
+			if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 {
+				t.Fatalf("status %d, %v: %s", status, err, errs)
+			}
+			t.Logf("at most 1.5 in %d of %d routines, median %.3f", got.Compact, got.Some, *got.Median)
+			if got.Unknown != 0 || got.Some < test.routines || got.Compact*10 < got.Some*9 ||
+				*got.Median > 1.1 {
+				t.Errorf("%d paths unknown; %d of %d routines, median %v", got.Unknown, got.Compact,
+					got.Some, *got.Median)
+			}
+			out, errs, status = wpptrace("plan", "--interesting", snapshot, "--hot", "7",
+				test.program)
+			if status != 0 || !strings.Contains(out, "\ninteresting     7 paths of ") {
+				t.Errorf("status %d, %s\n%s", status, out, errs)
+			}
+			_, errs, status = wpptrace("plan", "--interesting", snapshot, "/bin/true")
+			if want := "wpptrace: plan true: find the paths of " + snapshot + ": that is a " +
+				"recording of another build: record this one, or leave --interesting out\n"; status !=
+				1 || errs != want {
+				t.Errorf("status %d, %q; want %q", status, errs, want)
+			}
+		})
 	}
 }
 

@@ -73,7 +73,7 @@ func Number(set *Set, name, snapshot string) (*Report, error) {
 	for _, x := range set.Routines {
 		p, err := x.Numbering.Prefer(x.Paths)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", x.Routine.Name, err)
+			return nil, fmt.Errorf("%s: %w", names.Printable(x.Routine.Name), err)
 		}
 		row := Numbered{x.Routine.Name, x.Routine.Addr, x.Numbering.Total, len(x.Paths), p.Range(),
 			p.Compactness()}

@@ -210,6 +210,53 @@ func TestFigure11(t *testing.T) {
 	}
 }
 
+// TestOptimalityIsLocal has a graph for which figure 10 does not find the best weights, though they
+// keep the intervals of edges apart, too: it gives each edge the least weight by what comes after
+// it, and a greater one of 5-8 would leave a smaller one for 2-5. Theorem 1 is of the model that
+// the weights make, which is all that checkTight and checkCoder check.
+//
+//	0 to 1 or 3, these to 2; 2 to 4, with ten ways on, or to 5; 5 to 7 or 8
+func TestOptimalityIsLocal(t *testing.T) {
+	ten := []int{9, 10, 11, 12, 13, 14, 15, 16, 17, 18}
+	blocks := []block{{cfg.Jcc, []int{1, 3}}, {cfg.Fall, []int{2}}, {cfg.Jcc, []int{4, 5}},
+		{cfg.Fall, []int{2}}, {cfg.Table, ten}, {cfg.Jcc, []int{7, 8}}, {cfg.Ret, nil},
+		{cfg.Ret, nil}, {cfg.Ret, nil}}
+	for range ten {
+		blocks = append(blocks, block{cfg.Ret, nil})
+	}
+	n := number(t, graph(blocks...))
+	interesting := []uint64{encode(t, n, 0, 1, 2, 5, 8), encode(t, n, 0, 3, 2, 4, 9),
+		encode(t, n, 0, 3, 2, 5, 7)}
+	for _, b := range ten {
+		interesting = append(interesting, encode(t, n, 0, 1, 2, 4, b))
+	}
+	p := prefer(t, n, interesting...)
+	checkPreferential(t, n, p)
+	checkTight(t, n, p)
+	if p.Range() != 22 {
+		t.Errorf("range %d", p.Range())
+	}
+	set := func(from, to int, w int64) { p.weights[n.edgeSlot(n.edge(from, to))] = w }
+	set(5, 8, 9)
+	set(2, 5, 1)
+	var ids []int64
+	for _, number := range interesting {
+		path, err := n.Decode(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := p.Encode(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, w.ID)
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) != 13 || ids[0] != 0 || ids[12] != 12 {
+		t.Errorf("identifiers %d: not perfect", ids)
+	}
+}
+
 // checkPreferential checks all that is promised of a numbering of interesting paths: identifiers of
 // their own, in a range of which the ends are used and that is within its bounds; that walking each
 // path gives these; and that the count tells every path of the routine from others.
