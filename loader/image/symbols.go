@@ -81,12 +81,21 @@ func (t symbolTable) at(i int) symbolEntry {
 
 // countFunctions counts the functions that the table defines.
 func (t symbolTable) countFunctions() (n int) {
-	for data := t.data; len(data) >= symbolLen; data = data[symbolLen:] {
-		if isFunction(elf.ST_TYPE(data[4])) && data[6]|data[7] != byte(elf.SHN_UNDEF) {
+	for i := range t.len() {
+		if _, ok := t.functionAt(i); ok {
 			n++
 		}
 	}
 	return n
+}
+
+// functionAt is the address of an entry, if it defines a function.
+func (t symbolTable) functionAt(i int) (addr uint64, ok bool) {
+	data := t.data[i*symbolLen:][:symbolLen]
+	if !isFunction(elf.ST_TYPE(data[4])) || data[6]|data[7] == byte(elf.SHN_UNDEF) {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(data[8:]), true
 }
 
 func isFunction(kind elf.SymType) bool {
@@ -121,22 +130,42 @@ func nameAt(names string, at uint32) string {
 	return name
 }
 
+// functionSymbols are the functions that two tables define, sorted by address and name, and then as
+// they are in the tables. Their numbers are sorted in their place: symbols are large.
 func functionSymbols(static, dynamic symbolTable) []Symbol {
-	out := make([]Symbol, 0, static.countFunctions()+dynamic.countFunctions())
-	add := func(t symbolTable, isDynamic bool) {
-		for i := range t.len() {
-			if s := t.at(i); s.defined && isFunction(s.kind) {
-				out = append(out,
-					Symbol{Name: s.name, Addr: s.value, Size: s.size, Dynamic: isDynamic,
-						Local: s.local})
-			}
+	type place struct {
+		addr uint64
+		at   int32 // in both tables, one behind the other
+	}
+	first := static.len()
+	entry := func(at int32) symbolEntry {
+		if int(at) < first {
+			return static.at(int(at))
+		}
+		return dynamic.at(int(at) - first)
+	}
+	places := make([]place, 0, static.countFunctions()+dynamic.countFunctions())
+	for i := range first + dynamic.len() {
+		t, at := static, i
+		if i >= first {
+			t, at = dynamic, i-first
+		}
+		if addr, ok := t.functionAt(at); ok {
+			places = append(places, place{addr, int32(i)})
 		}
 	}
-	add(static, false)
-	add(dynamic, true)
-	slices.SortStableFunc(out, func(a, b Symbol) int {
-		return cmp.Or(cmp.Compare(a.Addr, b.Addr), strings.Compare(a.Name, b.Name))
+	slices.SortFunc(places, func(a, b place) int {
+		if a.addr != b.addr { // nearly always
+			return cmp.Compare(a.addr, b.addr)
+		}
+		return cmp.Or(strings.Compare(entry(a.at).name, entry(b.at).name), cmp.Compare(a.at, b.at))
 	})
+	out := make([]Symbol, len(places))
+	for i, p := range places {
+		s := entry(p.at)
+		out[i] = Symbol{Name: s.name, Addr: s.value, Size: s.size, Dynamic: int(p.at) >= first,
+			Local: s.local}
+	}
 	return out
 }
 

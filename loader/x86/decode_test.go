@@ -226,8 +226,8 @@ func TestInstIsSmall(t *testing.T) {
 	}
 }
 
-// What may be relative is: whatever decodes to such, of any length.
-func TestMayBeRelative(t *testing.T) {
+// Whatever decodes to something relative is found, of any length.
+func TestNextRelative(t *testing.T) {
 	r, found := rand.New(rand.NewPCG(1, 2)), 0
 	starts := bytesOf(t, "0f c7 e8 eb 70 e3 66 f2 2e 48 c4 62")
 	for range 1_000_000 {
@@ -241,7 +241,7 @@ func TestMayBeRelative(t *testing.T) {
 		in, ok := Decode(code)
 		for least := range 8 {
 			if ok && in.Kind.IsRelative() && int(in.Len) >= least {
-				if found++; !MayBeRelative(code, least) {
+				if found++; NextRelative(code, least) != 0 {
 					t.Fatalf("%x, %d bytes, least %d", code, in.Len, least)
 				}
 			}
@@ -251,8 +251,9 @@ func TestMayBeRelative(t *testing.T) {
 		t.Errorf("%d relative ones", found)
 	}
 	for _, none := range []string{"", "0f", "90", "00 e8", "48 89 e8", "66", "0f 10 e8", "2e 74 00"} {
-		if MayBeRelative(bytesOf(t, none), 5) {
-			t.Errorf("%s may be", none)
+		code := bytesOf(t, none)
+		if at := NextRelative(code, 5); at < len(code) && code[at] != 0xe8 {
+			t.Errorf("%s: at %d", none, at)
 		}
 	}
 }

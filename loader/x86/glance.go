@@ -178,9 +178,29 @@ func padding(code []byte) (n int, is bool) {
 		ok && (in.IsBreakpoint() || in.IsLongNoOp() || in.Operation() == NoOp && in.Map == 0)
 }
 
-// MayBeRelative reports whether code may begin with an instruction of so many bytes or more whose
-// kind IsRelative. It does so at a small part of the cost of decoding it.
-func MayBeRelative(code []byte, least int) bool {
+// NextRelative returns where in code an instruction of so many bytes or more may begin whose kind
+// IsRelative: the first such place, or the length of code. It passes over others at a small part of
+// the cost of decoding them.
+func NextRelative(code []byte, least int) int {
+	for at, c := range code {
+		if mayBeRelative[c] && (oneByte[c]&rel32 != 0 || isRelative(code[at:], least)) {
+			return at
+		}
+	}
+	return len(code)
+}
+
+// mayBeRelative says which bytes may begin what IsRelative.
+var mayBeRelative = func() (is [256]bool) {
+	for c, a := range oneByte {
+		is[c] = a&(rex|legacy|rel8|rel32) != 0 || c == 0x0f || c == 0xc7
+	}
+	return is
+}()
+
+// isRelative says whether code may begin with an instruction of so many bytes or more whose kind
+// IsRelative.
+func isRelative(code []byte, least int) bool {
 	for at, c := range code {
 		switch a := oneByte[c]; {
 		case a&(rex|legacy) != 0:
@@ -192,7 +212,7 @@ func MayBeRelative(code []byte, least int) bool {
 		case c == 0x0f:
 			return at+1 < len(code) && twoByte[code[at+1]]&rel32 != 0
 		}
-		return c == 0xc7 // xbegin
+		return c == 0xc7 && at+1 < len(code) && code[at+1] == 0xf8 // xbegin
 	}
 	return false
 }

@@ -366,6 +366,20 @@ func (r *Program) endsIn(i int, addr uint64) bool {
 // NeverReturns says whether a routine is known never to return.
 func (r *Program) NeverReturns(d *Routine) bool { return r.noReturn[d.ID] }
 
+// EachInsn calls back with the instructions of Routines, in their order.
+func (r *Program) EachInsn(visit func(i int)) {
+	var pieces []int
+	for _, d := range r.Routines {
+		pieces = append(pieces, d.Pieces...)
+	}
+	slices.Sort(pieces)
+	for _, k := range pieces {
+		for i := r.Code.Pieces[k].First; i < r.Code.Pieces[k].Last; i++ {
+			visit(i)
+		}
+	}
+}
+
 // RoutineOf returns the routine that instruction i belongs to, nil if it is not recovered.
 func (r *Program) RoutineOf(i int) *Routine {
 	id := r.Code.Pieces[r.Code.PieceOf[i]].Routine

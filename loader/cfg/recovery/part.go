@@ -96,6 +96,7 @@ type part struct {
 	selected  []bool  // by group
 	wanted    []bool  // by group: it is recovered
 	mayEnd    []bool  // by group: it may never return
+	unseen    links   // Survey.Unseen, by the group that they are in
 	transacts bool
 }
 
@@ -132,9 +133,12 @@ func (p *part) choose(selects func(c Candidate) bool) (most bool) {
 		p.wanted[g] = p.wanted[g] || p.selected[g]
 	}
 	p.findCandidates()
+	u := p.survey.Unseen
+	p.unseen = newLinks(len(p.wanted), len(u),
+		func(i int) int { return int(p.groupOf[code.FindPiece(u[i].Addr)]) })
 	for g := range p.wanted {
 		if p.wanted[g] {
-			p.wantCallees(g)
+			p.wantWith(g)
 		}
 	}
 	return all < largest && size > all/2
@@ -168,7 +172,8 @@ func (p *part) findCandidates() {
 			for _, k := range s.Group.Of(g) {
 				s.NoteEnd(int(k))
 				for i := range callers.of(int(k)) {
-					again[s.Calls[i].From] = true
+					from := s.Calls[i].From
+					again[from] = again[from] || !p.mayEnd[p.groupOf[from]] // else it stays so
 				}
 			}
 		}
@@ -228,12 +233,17 @@ func (p *part) want(g int) (isNew bool) {
 		return false
 	}
 	p.wanted[g] = true
-	p.wantCallees(g)
+	p.wantWith(g)
 	return true
 }
 
-// wantCallees wants the routines that one calls or jumps to, if they may never return.
-func (p *part) wantCallees(g int) {
+// wantWith wants what has to be known besides where a routine is wanted: those that it calls or
+// jumps to, if they may never return, and those that may lead to its middle in code that control
+// flow is not known to reach.
+func (p *part) wantWith(g int) {
+	for i := range p.unseen.of(g) {
+		p.want(int(p.groupOf[p.survey.Unseen[i].From]))
+	}
 	for _, piece := range p.survey.Group.Of(g) {
 		k := int(piece)
 		for _, c := range p.survey.CallsFrom(k) {

@@ -42,17 +42,15 @@ func newLinkage(p *cfg.Program, facts *cfg.Facts, taken *distances, ways []int32
 
 // findTransfers finds the ways between the routines, once all are built.
 func findTransfers(r *draft.Program) (ways []int32) {
-	for i := range r.Code.Insns {
+	r.EachInsn(func(i int) {
 		switch q := &r.Code.Insns[i]; {
-		case r.RoutineOf(i) == nil:
-			continue
 		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) &&
 			q.IsRIPRelative():
 		case !q.Kind.IsRelative() || r.File.Inside(r.RoutineOf(i).ID, int(r.Code.Target[i])) >= 0:
-			continue
+			return
 		}
 		ways = append(ways, int32(i))
-	}
+	})
 	return ways
 }
 

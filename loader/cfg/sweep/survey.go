@@ -286,9 +286,9 @@ func (s *Survey) search(v *view, k int, lo, hi uint64) {
 	const shortest = 5
 	p := &s.File.Code.Pieces[k]
 	code := p.text(lo, hi)
-	for ; len(code) >= shortest; code = code[1:] {
-		if !x86.MayBeRelative(code, shortest) {
-			continue
+	for ; len(code) > 0; code = code[1:] {
+		if code = code[x86.NextRelative(code, shortest):]; len(code) < shortest {
+			return
 		}
 		in, ok := x86.Decode(code)
 		if !ok || in.Len < shortest || !in.Kind.IsRelative() {
