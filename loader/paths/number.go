@@ -254,30 +254,28 @@ func (n *Numbering) start(block int, kind Start) int {
 // as Finish(from, EndCall) does. What is no edge of the routine cuts the path: the answer is true,
 // EndCut, StartResume. Cost: a few comparisons; a binary search behind a large switch.
 func (n *Numbering) Step(from, to int) (inc uint64, ends bool, end End, next Start) {
-	if i := n.edge(from, to); i >= 0 {
-		e := &n.edges[i]
+	if e := n.edge(from, to); e != nil {
 		return e.inc, e.ends, e.end, e.next
 	}
 	return 0, true, EndCut, StartResume
 }
 
-// edge returns the index of the edge between two blocks, or -1.
-func (n *Numbering) edge(from, to int) int {
+func (n *Numbering) edge(from, to int) *edge {
 	if from < 0 || from >= len(n.nodes) {
-		return -1
+		return nil
 	}
-	first, edges := int(n.nodes[from].edges.from), n.edgesOf(from)
+	edges := n.edgesOf(from)
 	const few = 8
 	if len(edges) > few {
 		i := sort.Search(len(edges), func(i int) bool { return int(edges[i].to) >= to })
-		first, edges = first+i, edges[i:min(i+1, len(edges))]
+		edges = edges[i:min(i+1, len(edges))]
 	}
 	for i := range edges {
 		if int(edges[i].to) == to {
-			return first + i
+			return &edges[i]
 		}
 	}
-	return -1
+	return nil
 }
 
 // Finish returns what completes the number of a path that ends with the block in that way, which

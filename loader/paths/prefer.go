@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 )
 
 // A Preferential numbers some paths of a routine, the interesting ones, compactly (Vaswani, Nori
@@ -85,12 +86,11 @@ func (p *Preferential) Begin(block int, kind Start) (w Weights, ok bool) {
 // Step walks the edge between two blocks, as Numbering.Step does: either the path goes on and w is
 // to be added to what it has, or w completes it.
 func (p *Preferential) Step(from, to int) (w Weights, ends bool, end End, next Start) {
-	i := p.n.edge(from, to)
-	if i < 0 {
+	e := p.n.edge(from, to)
+	if e == nil {
 		return Weights{}, true, EndCut, StartResume
 	}
-	e := &p.n.edges[i]
-	slot := p.n.edgeSlot(i)
+	slot := p.n.slotBetween(from, to)
 	if e.ends {
 		slot = p.n.exitSlot(from, e.inc)
 	}
@@ -131,11 +131,19 @@ func (n *Numbering) exitSlot(block int, exit uint64) int {
 
 func (n *Numbering) edgeSlot(edge int) int { return n.exitSlot(len(n.nodes), 0) + edge }
 
+// slotBetween returns the slot of the edge between two blocks, which must be one.
+func (n *Numbering) slotBetween(from, to int) int {
+	i := sort.Search(len(n.edgesOf(from)), func(i int) bool {
+		return int(n.edgesOf(from)[i].to) >= to
+	})
+	return n.edgeSlot(int(n.nodes[from].edges.from) + i)
+}
+
 // slotsOf returns the slots of a path's edges, which must be one of the routine.
 func (n *Numbering) slotsOf(p Path) []int {
 	slots := []int{n.start(p.Blocks[0], p.Start)}
 	for i, to := range p.Blocks[1:] {
-		slots = append(slots, n.edgeSlot(n.edge(p.Blocks[i], to)))
+		slots = append(slots, n.slotBetween(p.Blocks[i], to))
 	}
 	last := p.Blocks[len(p.Blocks)-1]
 	exit, _ := n.nodes[last].findExit(p.End)

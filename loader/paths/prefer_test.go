@@ -236,7 +236,7 @@ func TestOptimalityIsLocal(t *testing.T) {
 	if p.Range() != 22 {
 		t.Errorf("range %d", p.Range())
 	}
-	set := func(from, to int, w int64) { p.weights[n.edgeSlot(n.edge(from, to))] = w }
+	set := func(from, to int, w int64) { p.weights[n.slotBetween(from, to)] = w }
 	set(5, 8, 9)
 	set(2, 5, 1)
 	var ids []int64
