@@ -52,7 +52,7 @@ type symbolCounts []uint64
 type controlled struct {
 	windows []float64 // how often that ran in windows, by cluster
 	between cluster.Factor
-	isEntry bool // it runs once whenever the routine is called
+	once    bool // it runs once whenever the routine is called
 }
 
 // NewWhole estimates; nil: a recording is not in windows, or nothing is known but these. It takes
@@ -120,9 +120,9 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 	var best cluster.Factor
 	for i, rate := range cluster.Rates(things) {
 		site := &c.Sites[i]
-		x := &controlled{windows: w.block(s, site), isEntry: w.isEntry(s, site)}
+		x := &controlled{windows: w.block(s, site), once: site.Once}
 		total := sum64(x.windows)
-		if !rate.IsKnown() || total == 0 && !x.isEntry {
+		if !rate.IsKnown() || total == 0 && !x.once {
 			continue
 		}
 		if rate = rate.Times(calibration(site.Slots)); rate.Surer(best) {
@@ -142,7 +142,9 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 	if len(scales) == 0 {
 		return
 	}
-	if w.ofEach = w.agree(); w.ofEach || w.covers(s) {
+	w.ofEach = w.agree()
+	w.dropOdd()
+	if w.ofEach || w.covers(s) {
 		w.others = cluster.Spread(scales, weights).Times(best.Doubt())
 	}
 }
@@ -161,50 +163,53 @@ func (w *Whole) covers(s *wpp.Snapshot) bool {
 // agree reports whether all that was counted runs in windows as often as outside, as far as is
 // known: of several things that run together one counts, for they are as wrong as each other.
 func (w *Whole) agree() bool {
-	var different []*controlled
-	var scales []cluster.Factor
+	_, scales := w.different()
+	return cluster.Agree(scales)
+}
+
+// different are controls of which no two run together, with what each says that ran in no window
+// for each of what ran in one.
+func (w *Whole) different() (list []*controlled, scales []cluster.Factor) {
 	for _, r := range slices.Sorted(maps.Keys(w.controls)) {
 		x := w.controls[r]
 		total := sum64(x.windows)
-		if total < leastTogether || slices.ContainsFunc(different, func(y *controlled) bool {
-			return goTogether(x.windows, y.windows, ratio(x.windows, y.windows))
-		}) {
+		if total < leastTogether || slices.ContainsFunc(list, x.runsWith) {
 			continue
 		}
-		different = append(different, x)
+		list = append(list, x)
 		scales = append(scales, x.between.Times(cluster.Certain(1/total)).
 			Times(ratio(x.windows, w.together).Doubt()))
 	}
-	return cluster.Agree(scales)
+	return list, scales
+}
+
+// runsWith reports whether a controlled routine and another one run together.
+func (x *controlled) runsWith(y *controlled) bool {
+	return goTogether(x.windows, y.windows, ratio(x.windows, y.windows))
+}
+
+// dropOdd drops the controls that run less often in windows, or more, where the others agree. How
+// often they run depends on how slow the process is, so that it is not known for the time in which
+// nobody looks: clients that wait for a server which was held up come all at once, and go on so,
+// and its event loop has fewer rounds then, also while it is counted.
+func (w *Whole) dropOdd() {
+	list, scales := w.different()
+	for _, i := range cluster.Odd(scales) {
+		maps.DeleteFunc(w.controls, func(_ int, x *controlled) bool {
+			return x == list[i] || x.runsWith(list[i])
+		})
+	}
 }
 
 // calibration is in doubt as far as counting has slowed the program down: how much that is nobody
 // knows better than that.
 func calibration(list []slots.Slot) cluster.Factor {
-	const off = 0.2 // of the cost of a hit
+	const off = 0.4 // of the cost of a hit
 	var own, cost float64
 	for _, s := range list {
 		own, cost = own+float64(s.Own()), cost+float64(s.Cost)
 	}
 	return cluster.Doubtful(1, off*cost/max(own, 1))
-}
-
-// isEntry reports whether a site's block runs once whenever its routine is called, and never else,
-// by all paths that are known.
-func (w *Whole) isEntry(s *wpp.Snapshot, site *slots.Site) bool {
-	r := &s.Routines[site.Routine]
-	if site.Addr != r.Entry {
-		return false
-	}
-	for _, sym := range w.of[site.Routine] {
-		p := &s.Symbols[sym]
-		for i, b := range p.Blocks {
-			if r.Blocks[b].Addr == site.Addr && (i > 0 || p.Start != ops.StartEntry) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // block is how often the block of a site ran, by cluster: from its first instruction on.
@@ -246,10 +251,9 @@ func (w *Whole) takeTime(f *wpp.Figures) {
 }
 
 // total estimates what there was in all of something that ran in windows, by cluster so much of it,
-// in these routines; none: in all. Where routines were counted, it goes by one of these, or by one
-// that runs in windows whenever it does, unless all that were counted agree: others may do so less
-// often than outside. A server that is slowed down does once for all clients that wait what it else
-// does for some.
+// in these routines; none: in all. It goes by what was counted and runs in windows whenever that
+// does, unless all that was counted agrees: else it may do so less often than outside. A server
+// that is slowed down does once for all clients that wait what it else does for some.
 func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 	in := sum64(parts)
 	if in == 0 {
@@ -262,10 +266,10 @@ func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 	for _, r := range slices.Sorted(maps.Keys(w.controls)) {
 		x := w.controls[r]
 		by := ratio(parts, x.windows)
+		if !goTogether(parts, x.windows, by) {
+			continue
+		}
 		if !slices.Contains(routines, r) {
-			if !goTogether(parts, x.windows, by) {
-				continue
-			}
 			by = by.Times(cluster.Doubtful(1, together))
 		}
 		if by = by.Times(x.between); by.Surer(best) {
@@ -320,7 +324,7 @@ func (w *Whole) Calls(s *wpp.Snapshot, routine int) *Total {
 	if w == nil {
 		return nil
 	}
-	if x := w.controls[routine]; x != nil && x.isEntry { // whatever windows show
+	if x := w.controls[routine]; x != nil && x.once { // whatever windows show
 		in := sum64(x.windows)
 		lo, hi := x.between.Interval()
 		if t := (Total{in + x.between.Value, in + lo, in + hi}); t.Most <= mostWide*t.Least {

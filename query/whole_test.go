@@ -19,7 +19,7 @@ func counts(s *wpp.Snapshot, own time.Duration, hits map[rune]uint64) *slots.Cou
 			continue
 		}
 		routine := s.Symbols[querytest.Letter(s, letter)].Routine
-		site := slots.Site{Routine: routine, Addr: s.Routines[routine].Entry}
+		site := slots.Site{Routine: routine, Addr: s.Routines[routine].Entry, Once: true}
 		for i := range 8 {
 			site.Slots = append(site.Slots, slots.Slot{Number: i + 1, Hits: n + uint64(i%2),
 				Used: 10 * time.Millisecond})

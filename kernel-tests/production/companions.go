@@ -158,13 +158,14 @@ type entryCounts struct {
 	answers uint64
 }
 
-// script is what bpftrace runs. It has no filter of its own, which would let one thread pass.
+// script is what bpftrace runs. It has no filter of its own, which would let one thread pass. At
+// its end nothing is printed: that would come when its probes have been out for long.
 func script(pid int, list []counted) string {
 	var b strings.Builder
 	for i, c := range list {
 		fmt.Fprintf(&b, "uprobe:%s:0x%x /pid == %d/ { @[%d] = count(); }\n", c.path, c.addr, pid, i)
 	}
-	b.WriteString("interval:s:1 { print(@); }\n")
+	b.WriteString("interval:s:1 { print(@); }\nEND { clear(@); }\n")
 	return b.String()
 }
 

@@ -238,7 +238,7 @@ func TestReadCounts(t *testing.T) {
 
 func TestScript(t *testing.T) {
 	const want = "uprobe:/bin/x:0x40 /pid == 7/ { @[0] = count(); }\n" +
-		"interval:s:1 { print(@); }\n"
+		"interval:s:1 { print(@); }\nEND { clear(@); }\n"
 	if got := script(7, []counted{{3, "/bin/x", 0x40}}); got != want {
 		t.Errorf("%q", got)
 	}

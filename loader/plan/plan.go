@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"wpptrace/internal/remedy"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/absint"
@@ -118,6 +120,34 @@ func (r *Routine) RunsProbeFree() bool {
 			return true
 		}
 		queue = append(queue, next...)
+	}
+	return false
+}
+
+// RunsOnce reports whether each activation that ends by a return or a tail jump runs a block once:
+// it lies on all routes from the entries to there, and on no circle. Cost: the routine's size.
+func (r *Routine) RunsOnce(block int) bool {
+	const end = cfg.Exit
+	onAll := !r.leads(append([]int{r.Entry}, r.Others...), end, block)
+	after := r.Blocks[block].After()
+	return onAll && r.leads(after, end, block) && !r.leads(after, block, end)
+}
+
+// leads reports whether a route leads from some blocks to another one, or to cfg.Exit, and does not
+// pass one that is to be avoided.
+func (r *Routine) leads(from []int, to, avoid int) bool {
+	seen := make([]bool, len(r.Blocks))
+	for queue := slices.Clone(from); len(queue) > 0; {
+		b := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		switch {
+		case b == to:
+			return true
+		case b == avoid || b == cfg.Exit || seen[b]:
+			continue
+		}
+		seen[b] = true
+		queue = append(queue, r.Blocks[b].After()...)
 	}
 	return false
 }

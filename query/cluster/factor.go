@@ -286,25 +286,50 @@ func Spread(others []Factor, weights []float64) Factor {
 // Biometrics 10, 1954), at two standard deviations.
 func Agree(list []Factor) bool {
 	const least = 4
-	var sum, weights float64
-	n := 0
-	for _, f := range list {
-		if f.IsKnown() && f.variance > 0 {
-			n++
-			sum, weights = sum+math.Log(f.Value)/f.variance, weights+1/f.variance
-		}
-	}
-	if n < least {
-		return false
-	}
-	q := 0.0
-	for _, f := range list {
-		if f.IsKnown() && f.variance > 0 {
-			q += square(math.Log(f.Value)-sum/weights) / f.variance
+	n, q := 0, 0.0
+	for _, x := range apart(list) {
+		if x >= 0 {
+			n, q = n+1, q+x
 		}
 	}
 	degrees := float64(n - 1)
-	return q <= degrees+2*math.Sqrt(2*degrees)
+	return n >= least && q <= degrees+2*math.Sqrt(2*degrees)
+}
+
+// apart is how far each factor is from their mean, squared, in its own standard deviations; -1:
+// nothing is known of it, or it is certain.
+func apart(list []Factor) []float64 {
+	var sum, weights float64
+	known := func(f Factor) bool { return f.IsKnown() && f.variance > 0 }
+	for _, f := range list {
+		if known(f) {
+			sum, weights = sum+math.Log(f.Value)/f.variance, weights+1/f.variance
+		}
+	}
+	far := make([]float64, len(list))
+	for i, f := range list {
+		if far[i] = -1; known(f) {
+			far[i] = square(math.Log(f.Value)-sum/weights) / f.variance
+		}
+	}
+	return far
+}
+
+// Odd are the indices of the factors, in order and a third of them at most, without which the
+// others agree; none: they all do, or whichever are left out.
+func Odd(list []Factor) (odd []int) {
+	const most = 1. / 3
+	rest := slices.Clone(list)
+	for !Agree(rest) {
+		if float64(len(odd)+1) > most*float64(len(list)) {
+			return nil
+		}
+		far := apart(rest)
+		i := slices.Index(far, slices.Max(far))
+		odd, rest[i] = append(odd, i), Factor{}
+	}
+	slices.Sort(odd)
+	return odd
 }
 
 // Mean is the mean of which Spread says how far one more is from it: less in doubt, for it is of

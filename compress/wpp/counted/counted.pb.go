@@ -81,6 +81,7 @@ type CountedSection_Site struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Routine uint32                 `protobuf:"varint,1,opt,name=routine,proto3" json:"routine,omitempty"` // index in the snapshot's routines
 	Addr    uint64                 `protobuf:"varint,2,opt,name=addr,proto3" json:"addr,omitempty"`       // link-time, of the first instruction of the block
+	Once    bool                   `protobuf:"varint,7,opt,name=once,proto3" json:"once,omitempty"`       // it runs once whenever the routine is called
 	// Slots: lists of the same length.
 	Number        []uint32 `protobuf:"varint,3,rep,packed,name=number,proto3" json:"number,omitempty"` // those of different sites with the same number are of one time
 	Hits          []uint64 `protobuf:"varint,4,rep,packed,name=hits,proto3" json:"hits,omitempty"`
@@ -134,6 +135,13 @@ func (x *CountedSection_Site) GetAddr() uint64 {
 	return 0
 }
 
+func (x *CountedSection_Site) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
+}
+
 func (x *CountedSection_Site) GetNumber() []uint32 {
 	if x != nil {
 		return x.Number
@@ -166,13 +174,14 @@ var File_counted_proto protoreflect.FileDescriptor
 
 const file_counted_proto_rawDesc = "" +
 	"\n" +
-	"\rcounted.proto\x12\x10wpptrace.counted\"\x89\x02\n" +
+	"\rcounted.proto\x12\x10wpptrace.counted\"\x9d\x02\n" +
 	"\x0eCountedSection\x12\x15\n" +
 	"\x06own_ns\x18\x01 \x01(\x04R\x05ownNs\x129\n" +
-	"\x04site\x18\x02 \x03(\v2%.wpptrace.counted.CountedSection.SiteR\x04site\x1a\xa4\x01\n" +
+	"\x04site\x18\x02 \x03(\v2%.wpptrace.counted.CountedSection.SiteR\x04site\x1a\xb8\x01\n" +
 	"\x04Site\x12\x18\n" +
 	"\aroutine\x18\x01 \x01(\rR\aroutine\x12\x12\n" +
-	"\x04addr\x18\x02 \x01(\x04R\x04addr\x12\x16\n" +
+	"\x04addr\x18\x02 \x01(\x04R\x04addr\x12\x12\n" +
+	"\x04once\x18\a \x01(\bR\x04once\x12\x16\n" +
 	"\x06number\x18\x03 \x03(\rR\x06number\x12\x12\n" +
 	"\x04hits\x18\x04 \x03(\x04R\x04hits\x12 \n" +
 	"\fslot_used_ns\x18\x05 \x03(\x04R\n" +

@@ -23,6 +23,7 @@ type Counts struct {
 type Site struct {
 	Routine int    // index in Snapshot.Routines
 	Addr    uint64 // link-time, of the first instruction of the block
+	Once    bool   // it runs once whenever the routine is called
 	Slots   []Slot
 }
 
@@ -43,7 +44,7 @@ func (c *Counts) Section() *wpp.Section {
 	m := &CountedSection{OwnNs: uint64(c.Own)}
 	for i := range c.Sites {
 		from := &c.Sites[i]
-		to := &CountedSection_Site{Routine: uint32(from.Routine), Addr: from.Addr}
+		to := &CountedSection_Site{Routine: uint32(from.Routine), Addr: from.Addr, Once: from.Once}
 		for _, s := range from.Slots {
 			to.Number = append(to.Number, uint32(s.Number))
 			to.Hits = append(to.Hits, s.Hits)
@@ -93,7 +94,7 @@ func decode(section *wpp.Section, s *wpp.Snapshot) (*Counts, error) {
 		case len(from.Hits) != n || len(from.SlotUsedNs) != n || len(from.SlotCostNs) != n:
 			return nil, fmt.Errorf("slots of routine %d are incomplete", from.Routine)
 		}
-		site := Site{Routine: int(from.Routine), Addr: from.Addr}
+		site := Site{Routine: int(from.Routine), Addr: from.Addr, Once: from.Once}
 		for k := range from.Number {
 			slot := Slot{Number: int(from.Number[k]), Hits: from.Hits[k]}
 			if slot.Used, err = durationOf(from.SlotUsedNs[k]); err != nil {

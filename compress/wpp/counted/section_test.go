@@ -13,8 +13,8 @@ import (
 
 func TestSection(t *testing.T) {
 	want := &Counts{time.Second, []Site{
-		{1, 0x1000, []Slot{{1, 20, time.Millisecond, time.Microsecond}, {3, 0, 5, 0}}},
-		{0, 0x2000, nil},
+		{1, 0x1000, true, []Slot{{1, 20, time.Millisecond, time.Microsecond}, {3, 0, 5, 0}}},
+		{0, 0x2000, false, nil},
 	}}
 	s := &wpp.Snapshot{Routines: make([]wpp.Routine, 2),
 		Sections: []*wpp.Section{want.Section()}}

@@ -27,6 +27,7 @@ type Controls struct {
 	next   time.Time  // when the next slot is due
 	clock  *control   // that is counted in each slot; nil: none yet
 	by     map[int]*control
+	once   map[int]bool // of sites that it was asked of: see isOnce
 	slots  int
 	spent  time.Duration // on counting
 }
@@ -47,9 +48,10 @@ const (
 	slotShare  = 0.15                 // of the cost of hits: what counting may cost,
 	firstSpent = 5 * time.Millisecond // and what it may cost besides, at first
 	// of the CPU time in a slot: what its hits may cost
-	costShare = 0.22
-	// where no site costs as little: of the rarest alone, in a short slot
+	costShare = 0.08
+	// where the one whose turn it is costs more: of that alone, in a shorter slot
 	costliest = 0.5
+	dear      = 0.2 // others first: it says less, for it slows the process down
 	shortSlot = 4 * time.Millisecond
 	// hits for each ns of the program's own time, of all sites: more were never seen
 	mostHitRate = 0.2
@@ -71,7 +73,8 @@ const (
 // NewControls chooses among the sites of the plan's executable.
 func NewControls(p *plan.Plan) *Controls {
 	n := len(p.Parts[0].Sites)
-	return &Controls{plan: p, within: make([]uint64, n), by: map[int]*control{}}
+	return &Controls{plan: p, within: make([]uint64, n), by: map[int]*control{},
+		once: map[int]bool{}}
 }
 
 // Count notes n hits of a site that a window has recorded.
@@ -129,20 +132,30 @@ func (c *Controls) choose() {
 }
 
 // better reports whether a site says more of how often its routine is called than another of it:
-// one in the block that it begins with is hit once a call, one that may be hit first is seldom hit
-// more often.
+// best one that is hit once a call; one that may be hit first is seldom hit more often.
 func (c *Controls) better(site, than int) bool {
 	grade := func(site int) int {
-		switch s := &c.plan.Sites[site]; {
-		case s.Block == c.plan.Routines[s.Routine].Entry:
+		switch {
+		case c.isOnce(site):
 			return 2
-		case s.First:
+		case c.plan.Sites[site].First:
 			return 1
 		}
 		return 0
 	}
 	return cmp.Or(cmp.Compare(grade(site), grade(than)),
 		cmp.Compare(c.within[site], c.within[than])) > 0
+}
+
+// isOnce reports whether a site is hit once whenever its routine is called.
+func (c *Controls) isOnce(site int) bool {
+	once, known := c.once[site]
+	if !known {
+		s := &c.plan.Sites[site]
+		once = c.plan.Routines[s.Routine].RunsOnce(s.Block)
+		c.once[site] = once
+	}
+	return once
 }
 
 // postpone has the next slot begin later.
@@ -162,30 +175,39 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 	}
 	most := costShare / float64(max(hit, 1)) // hits for each ns
 	left, rate := most, c.hitRate()
-	list := c.inTurn(most)
-	rarest, seldom, unknown := -1, 0.0, 0
-	for _, x := range list {
-		expected, isNew := x.rate(), len(x.slots) == 0 && x.hint == 0
-		if isNew {
-			expected = rate * float64(c.within[x.site]) / float64(max(c.all, 1))
+	expect := func(x *control) (expected float64, isNew bool) {
+		if len(x.slots) == 0 && x.hint == 0 {
+			return rate * float64(c.within[x.site]) / float64(max(c.all, 1)), true
 		}
-		if expected <= left && len(sites) < mostInSlot && !(isNew && unknown == mostUnknown) {
-			if isNew {
-				unknown++
-			}
-			left -= expected
-			sites = append(sites, x.site)
-		}
-		mayBe := isNew || expected <= costliest/costShare*most
-		if mayBe && (rarest < 0 || expected < seldom) {
-			rarest, seldom = x.site, expected
-		}
+		return x.rate(), false
 	}
-	if len(sites) == 0 && rarest >= 0 {
-		return []int{rarest}, shortSlot
+	list := c.inTurn(most, func(x *control) bool {
+		expected, _ := expect(x)
+		return expected > dear/costShare*most
+	})
+	long, unknown := slotTime, 0
+	for _, x := range list {
+		expected, isNew := expect(x)
+		isFirst := len(sites) == 0 || len(sites) == 1 && c.by[sites[0]] == c.clock
+		switch {
+		case len(sites) == mostInSlot || isNew && unknown == mostUnknown:
+			continue
+		case expected <= left:
+			left -= expected
+		case isFirst && expected <= costliest/costShare*most:
+			// whose turn it is, for as long as costs what a slot may
+			share := most / (expected + most - left)
+			long, left = max(time.Duration(share*float64(slotTime)), shortSlot), 0
+		default:
+			continue
+		}
+		if isNew {
+			unknown++
+		}
+		sites = append(sites, x.site)
 	}
 	slices.Sort(sites)
-	return sites, slotTime
+	return sites, long
 }
 
 // unknown is the site that is hit most of those that have not been counted, as long as too little
@@ -212,19 +234,25 @@ func (c *Controls) unknown() (site int) {
 
 // inTurn are the controls in the order in which they are to be counted: first the clock, if there
 // is one, by which slots are compared; then those that have been counted, but in few slots; then
-// others.
-func (c *Controls) inTurn(mostHits float64) []*control {
-	const few, clockShare, leastHits = 4, 0.4, 50
+// others, and of those that windows come to as often as to another, for what runs together is
+// counted by one of it, the others later, as those that are dear.
+func (c *Controls) inTurn(mostHits float64, isDear func(*control) bool) []*control {
+	const few, later, clockShare, leastHits = 4, 8, 0.4, 50
 	list := slices.Clone(c.list)
-	slices.SortStableFunc(list, func(a, b *control) int {
-		turn := func(x *control) int {
-			if n := len(x.slots); n == 0 || n >= few {
-				return n + few
-			}
-			return len(x.slots)
+	turns := map[*control]int{}
+	for i, x := range list {
+		switch n := len(x.slots); {
+		case n == 0 && slices.ContainsFunc(list[:i], func(y *control) bool {
+			return c.alike(x.site, y.site)
+		}), n < few && isDear(x):
+			turns[x] = few + later
+		case n == 0 || n >= few:
+			turns[x] = few + n
+		default:
+			turns[x] = n
 		}
-		return cmp.Compare(turn(a), turn(b))
-	})
+	}
+	slices.SortStableFunc(list, func(a, b *control) int { return cmp.Compare(turns[a], turns[b]) })
 	if c.clock == nil {
 		for _, x := range c.list {
 			hits, _, _ := x.sums()
@@ -238,6 +266,13 @@ func (c *Controls) inTurn(mostHits float64) []*control {
 		list = slices.Insert(slices.Delete(list, i, i+1), 0, c.clock)
 	}
 	return list
+}
+
+// alike reports whether windows come to two sites equally often, as they do to what runs together.
+func (c *Controls) alike(a, b int) bool {
+	const off, offBy = 0.01, 2
+	m, n := float64(c.within[a]), float64(c.within[b])
+	return math.Abs(m-n) <= max(off*max(m, n), offBy)
 }
 
 // hitRate is how often all sites are hit in a ns of the program's own time, as far as that is
@@ -356,7 +391,8 @@ func (c *Controls) Counts(own time.Duration) *counted.Counts {
 		s := &c.plan.Sites[x.site]
 		r := c.plan.Routines[s.Routine]
 		counts.Sites = append(counts.Sites, counted.Site{Routine: s.Routine,
-			Addr: r.Blocks[s.Block].Insns[0].Addr, Slots: slices.Clone(x.slots)})
+			Addr: r.Blocks[s.Block].Insns[0].Addr, Once: c.isOnce(x.site),
+			Slots: slices.Clone(x.slots)})
 	}
 	return counts
 }

@@ -15,7 +15,7 @@ import (
 func planOf(routines int) *plan.Plan {
 	p := &plan.Plan{}
 	for i := range routines {
-		r := &cfg.Routine{ID: i, Blocks: []cfg.Block{{}}}
+		r := &cfg.Routine{ID: i, Blocks: []cfg.Block{{End: cfg.Ret}}}
 		r.Blocks[0].Insns = make([]cfg.Insn, 1)
 		r.Blocks[0].Insns[0].Addr = uint64(0x1000 + i)
 		p.Routines = append(p.Routines, &plan.Routine{Routine: r, ID: i})
@@ -25,12 +25,13 @@ func planOf(routines int) *plan.Plan {
 	return p
 }
 
-// One site of each routine is chosen: that in the block with which it begins before others, and
+// One site of each routine is chosen: one that is hit once a call before others, and
 // none that is single-stepped or that windows have hardly come to.
 func TestControlsAreChosen(t *testing.T) {
 	p := planOf(4)
 	r := p.Routines[1]
 	r.Blocks = append(r.Blocks, r.Blocks[0], r.Blocks[0])
+	r.Blocks[0].End, r.Blocks[0].Succ = cfg.Jcc, []int{1, 2}
 	p.Sites = []plan.Site{{Routine: 0}, {Routine: 1, Block: 1}, {Routine: 1, Block: 0},
 		{Routine: 2, Stepped: true}, {Routine: 3}, {Routine: 1, Block: 2, First: true}}
 	p.Parts[0].Sites = p.Sites
@@ -67,7 +68,7 @@ func TestControlsAreChosen(t *testing.T) {
 func TestControlsTakeTurns(t *testing.T) {
 	const hit = time.Microsecond
 	x := NewControls(planOf(5))
-	for site, n := range []uint64{100_000, 400, 400, 400, 100} {
+	for site, n := range []uint64{100_000, 400, 500, 600, 100} {
 		x.Count(site, n)
 	}
 	x.choose()
