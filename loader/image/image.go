@@ -250,15 +250,18 @@ func (im *Image) Section(name string) *Section {
 
 // SectionAt returns the section that addr lies in, or nil.
 func (im *Image) SectionAt(addr uint64) *Section {
-	i, found := slices.BinarySearchFunc(im.Sections, addr,
-		func(s Section, addr uint64) int { return cmp.Compare(s.Addr, addr) })
-	if !found {
-		i--
+	from, to := 0, len(im.Sections)
+	for from < to { // by hand: a function that compares gets copies of sections
+		if middle := (from + to) / 2; im.Sections[middle].Addr <= addr {
+			from = middle + 1
+		} else {
+			to = middle
+		}
 	}
-	if i < 0 || addr-im.Sections[i].Addr >= uint64(len(im.Sections[i].Data)) {
+	if from == 0 || addr-im.Sections[from-1].Addr >= uint64(len(im.Sections[from-1].Data)) {
 		return nil
 	}
-	return &im.Sections[i]
+	return &im.Sections[from-1]
 }
 
 // Bytes returns the bytes from lo to hi (exclusive), shared, or nil when they do not lie in one

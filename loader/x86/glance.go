@@ -138,6 +138,11 @@ func (in *Inst) AddressImmediate(code []byte) (value uint64, size int) {
 	return uint64(n), size
 }
 
+// HasWideImmediate reports whether the instruction has a constant of 64 bits.
+func (in *Inst) HasWideImmediate() bool {
+	return in.Map == 0 && in.Op&0xf8 == 0xb8 && in.Rex&8 != 0
+}
+
 // IsRelative reports whether an instruction of the kind has its target in itself, as a distance.
 func (k Kind) IsRelative() bool { return k == Jcc || k == Jmp || k == Call || k == Loop }
 

@@ -164,6 +164,10 @@ func (p *part) findCandidates() {
 		p.findReturning(returns, into)
 		clear(again)
 		any := false
+		mayChange := func(k int) bool { // from returning to not returning
+			return !p.mayEnd[p.groupOf[k]] && (s.Marks(k)&sweep.Returns != 0 ||
+				slices.ContainsFunc(s.JumpsFrom(k), func(j sweep.Jump) bool { return j.Reached }))
+		}
 		for g := range returns {
 			if returns[g] || p.mayEnd[g] {
 				continue
@@ -173,7 +177,7 @@ func (p *part) findCandidates() {
 				s.NoteEnd(int(k))
 				for i := range callers.of(int(k)) {
 					from := s.Calls[i].From
-					again[from] = again[from] || !p.mayEnd[p.groupOf[from]] // else it stays so
+					again[from] = again[from] || mayChange(int(from))
 				}
 			}
 		}

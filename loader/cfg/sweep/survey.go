@@ -245,7 +245,7 @@ func (s *Survey) lookAt(v *view, k int, entries []uint64) {
 		if entries == nil {
 			s.note(v, k, i)
 		}
-		if len(rows) > 0 && usesReturn(q, p.textOf(q), rows[0].CFA) {
+		if len(rows) > 0 && usesReturn(q, p, rows[0].CFA) {
 			s.marks[k] |= UsesReturn
 		}
 	}
@@ -408,6 +408,9 @@ func (v *view) toward(p *Piece, target uint64) {
 // note notes what instruction i of piece k says of others.
 func (s *Survey) note(v *view, k, i int) {
 	c, p, q := s.File.Code, &s.File.Code.Pieces[k], &v.insns[i]
+	if q.Kind == x86.Other && !q.IsRIPRelative() && s.File.Image.PIE && !q.HasWideImmediate() {
+		return // most are so
+	}
 	code := p.textOf(q)
 	if q.Kind == x86.JmpInd {
 		s.marks[k] |= Indirect
@@ -467,7 +470,7 @@ func (s *Survey) note(v *view, k, i int) {
 
 // usesReturn says whether an instruction may use the return address of its activation otherwise
 // than to return, where rows are true.
-func usesReturn(q *cfg.Insn, code []byte, row image.CFA) bool {
+func usesReturn(q *cfg.Insn, p *Piece, row image.CFA) bool {
 	const returnAddress = -8 // from the CFA
 	switch {
 	case q.Kind != x86.Other && q.Kind != x86.CallInd && q.Kind != x86.JmpInd:
@@ -479,14 +482,14 @@ func usesReturn(q *cfg.Insn, code []byte, row image.CFA) bool {
 	case !q.MayBeOnStack() || q.IsRIPRelative():
 		return false
 	}
-	e := q.Effects(code, q.End())
-	at := e.Address()
-	if e.Operation == x86.Lea || !at.Mem || at.Index >= 0 {
+	_, at, _ := q.Operands(p.textOf(q), q.End())
+	if !at.Mem || at.Index >= 0 || at.Disp-int64(row.Off) != returnAddress ||
+		(at.Base != x86.RSP || row.Reg != x86.DwarfRSP) &&
+			(at.Base != x86.RBP || row.Reg != x86.DwarfRBP) {
 		return false
 	}
-	return at.Base == x86.RSP && row.Reg == x86.DwarfRSP &&
-		at.Disp-int64(row.Off) == returnAddress ||
-		at.Base == x86.RBP && row.Reg == x86.DwarfRBP && at.Disp-int64(row.Off) == returnAddress
+	e := q.Effects(p.textOf(q), q.End())
+	return e.Operation != x86.Lea && e.Address().Mem
 }
 
 // lookAtEntries looks again at the pieces that are entered amid their code: which of these entries
