@@ -291,9 +291,15 @@ const together = 0.05
 const leastTogether = 30
 
 // goTogether reports whether one of two things runs in windows nearly whenever the other does, or
-// so many times: far more so than chance would have it. Then it does outside.
+// so many times: far more so than chance would have it. Then it does outside. What is rarer need
+// not: a server has a round for eight requests of eight clients that a window has held up, and for
+// two of them else.
 func goTogether(parts, wholes []float64, by cluster.Factor) bool {
 	const share, leastWindows = 0.1, 5 // share of what chance makes of the ratio
+	const rarer = 0.8
+	if by.Value < rarer {
+		return false
+	}
 	in := 0
 	for k := range parts {
 		if parts[k] > 0 && wholes[k] > 0 {

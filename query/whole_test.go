@@ -32,7 +32,7 @@ func counts(s *wpp.Snapshot, own time.Duration, hits map[rune]uint64) *slots.Cou
 // TestTotals: what ran in windows, and how often some of it ran between them, says how often all of
 // it ran; of each routine that was counted by its own count.
 func TestTotals(t *testing.T) {
-	window := strings.Repeat("ab", 20) + strings.Repeat("c", 10)
+	window := strings.Repeat("ab", 20) + strings.Repeat("c", 10) // c is rarer: it may differ outside
 	s := inWindows(strings.Repeat(window+"|", 12))
 	routine := func(letter rune) int { return s.Symbols[querytest.Letter(s, letter)].Routine }
 	for _, c := range []struct {
@@ -45,11 +45,13 @@ func TestTotals(t *testing.T) {
 	}{
 		// 240 of a in windows, 100 every 10 ms outside, for 1 s
 		{"counted", map[rune]uint64{'a': 1000, 'b': 1000}, [2]float64{},
-			map[rune]float64{'a': 100_290, 'b': 100_290, 'c': 50_145}, 1.25, 100_290},
+			map[rune]float64{'a': 100_290, 'b': 100_290, 'c': 0}, 1.25, 100_290},
+		{"the rarest", map[rune]uint64{'c': 500}, [2]float64{},
+			map[rune]float64{'a': 100_290, 'b': 100_290, 'c': 50_145}, 1.3, 100_290},
 		{"they disagree", map[rune]uint64{'a': 1000, 'b': 1500}, [2]float64{},
 			map[rune]float64{'a': 100_290, 'b': 150_290}, 1.1, 0},
 		{"one", map[rune]uint64{'a': 1000}, [2]float64{},
-			map[rune]float64{'a': 100_290, 'b': 100_290, 'c': 50_145}, 1.3, 100_290},
+			map[rune]float64{'a': 100_290, 'b': 100_290, 'c': 0}, 1.3, 100_290},
 		{"by time", nil, [2]float64{0.09, 0.11}, map[rune]float64{'a': 2400, 'c': 1200}, 1.4, 2400},
 		{"nothing is known", nil, [2]float64{0, 0.11}, map[rune]float64{'a': 0}, 1, 0},
 		{"by time, and in vain", nil, [2]float64{0.001, 0.11}, map[rune]float64{'a': 0}, 1, 0},

@@ -61,9 +61,9 @@ const (
 	// one that is mostly in the kernel
 	colderHit = 1.35
 
-	mostControls = 64
+	mostControls = 128
 	mostInSlot   = 24 // sites: each of them goes in and comes out,
-	mostUnknown  = 4  // and of these how often they are hit may not be as expected
+	mostUnknown  = 8  // and of these how often they are hit may not be as expected
 	leastOfSite  = 10 // hits in windows: with fewer, nothing would follow from counting it,
 	// unless it is in the block with which its routine begins: its hits are the calls of that
 	leastOfEntry = 1
@@ -98,6 +98,22 @@ func halve[T any](list []T, both func(a, b T) T) []T {
 	return half
 }
 
+// differentFirst has those sites come last that windows come to as often as to one before, or to a
+// control: what runs together is counted by one of it.
+func (c *Controls) differentFirst(list []int) []int {
+	var different, others []int
+	for _, site := range list {
+		alike := func(other int) bool { return c.alike(site, other) }
+		if slices.ContainsFunc(different, alike) ||
+			slices.ContainsFunc(c.list, func(x *control) bool { return alike(x.site) }) {
+			others = append(others, site)
+		} else {
+			different = append(different, site)
+		}
+	}
+	return append(different, others...)
+}
+
 // choose chooses a site of each routine that has none yet, those that are hit most first.
 func (c *Controls) choose() {
 	best := map[int]int{} // by routine
@@ -125,6 +141,7 @@ func (c *Controls) choose() {
 	slices.SortFunc(more, func(a, b int) int {
 		return cmp.Or(cmp.Compare(c.within[b], c.within[a]), cmp.Compare(a, b))
 	})
+	more = c.differentFirst(more)
 	for _, site := range more[:min(len(more), mostControls-len(c.list))] {
 		x := &control{site: site}
 		c.list, c.by[site] = append(c.list, x), x
@@ -174,7 +191,7 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 		return []int{site}, shortSlot
 	}
 	most := costShare / float64(max(hit, 1)) // hits for each ns
-	left, rate := most, c.hitRate()
+	rate := c.hitRate()
 	expect := func(x *control) (expected float64, isNew bool) {
 		if len(x.slots) == 0 && x.hint == 0 {
 			return rate * float64(c.within[x.site]) / float64(max(c.all, 1)), true
@@ -185,19 +202,32 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 		expected, _ := expect(x)
 		return expected > dear/costShare*most
 	})
-	long, unknown := slotTime, 0
+	// Slots are in turn for those that fit in together, and for one that does not.
+	alone := c.slots%2 == 0
+	sites, long = c.fit(list, expect, most, alone)
+	if c.isClock(sites) {
+		sites, long = c.fit(list, expect, most, !alone)
+	}
+	slices.Sort(sites)
+	return sites, long
+}
+
+// fit takes those controls, in their turn, that are expected to have most hits for each ns together
+// at most; with alone, the first but the clock that has more, for as long as costs what a slot may.
+func (c *Controls) fit(list []*control, expect func(*control) (float64, bool), most float64,
+	alone bool) (sites []int, long time.Duration) {
+	left, unknown := most, 0
+	long = slotTime
 	for _, x := range list {
 		expected, isNew := expect(x)
-		isFirst := len(sites) == 0 || len(sites) == 1 && c.by[sites[0]] == c.clock
 		switch {
 		case len(sites) == mostInSlot || isNew && unknown == mostUnknown:
 			continue
-		case expected <= left:
+		case expected <= left && (!alone || x == c.clock):
 			left -= expected
-		case isFirst && expected <= costliest/costShare*most:
-			// whose turn it is, for as long as costs what a slot may
-			share := most / (expected + most - left)
-			long, left = max(time.Duration(share*float64(slotTime)), shortSlot), 0
+		case alone && left > 0 && expected > left && expected <= costliest/costShare*most:
+			long = max(time.Duration(most/(expected+most-left)*float64(slotTime)), shortSlot)
+			left = 0
 		default:
 			continue
 		}
@@ -206,8 +236,12 @@ func (c *Controls) due(hits, hit time.Duration) (sites []int, long time.Duration
 		}
 		sites = append(sites, x.site)
 	}
-	slices.Sort(sites)
 	return sites, long
+}
+
+// isClock reports whether nothing is counted but the clock.
+func (c *Controls) isClock(sites []int) bool {
+	return len(sites) == 0 || len(sites) == 1 && c.by[sites[0]] == c.clock
 }
 
 // unknown is the site that is hit most of those that have not been counted, as long as too little
