@@ -148,8 +148,11 @@ const planGarbage = 70
 // garbage is planGarbage, but less for a large file: most of what is alive then is the file, which
 // the collector need not look through.
 func garbage(f *os.File) (percent int) {
-	const largeFile, little = 64 << 20, 20
-	if st, err := f.Stat(); err == nil && st.Size() >= largeFile {
+	const largeFile, little, largest, least = 64 << 20, 20, 128 << 20, 10
+	switch st, err := f.Stat(); {
+	case err == nil && st.Size() >= largest:
+		return least
+	case err == nil && st.Size() >= largeFile:
 		return little
 	}
 	return planGarbage

@@ -226,7 +226,8 @@ func TestInstIsSmall(t *testing.T) {
 	}
 }
 
-// Whatever decodes to something relative is found, of any length.
+// Whatever decodes to something relative that is long is found, or what is behind its prefixes and
+// leads to the same place.
 func TestNextRelative(t *testing.T) {
 	r, found := rand.New(rand.NewPCG(1, 2)), 0
 	starts := bytesOf(t, "0f c7 e8 eb 70 e3 66 f2 2e 48 c4 62")
@@ -239,21 +240,23 @@ func TestNextRelative(t *testing.T) {
 			code[1] = 0xf8
 		}
 		in, ok := Decode(code)
-		for least := range 8 {
-			if ok && in.Kind.IsRelative() && int(in.Len) >= least {
-				if found++; NextRelative(code, least) != 0 {
-					t.Fatalf("%x, %d bytes, least %d", code, in.Len, least)
-				}
-			}
+		if !ok || !in.Kind.IsRelative() || in.Len < longRelative {
+			continue
+		}
+		found++
+		at := NextRelative(code)
+		same, ok := Decode(code[at:])
+		if !ok || !same.Kind.IsRelative() || same.Len < longRelative || same.Rel != in.Rel ||
+			at+int(same.Len) != int(in.Len) {
+			t.Fatalf("%x, %d bytes: at %d", code, in.Len, at)
 		}
 	}
 	if found < 10_000 {
 		t.Errorf("%d relative ones", found)
 	}
-	for _, none := range []string{"", "0f", "90", "00 e8", "48 89 e8", "66", "0f 10 e8", "2e 74 00"} {
-		code := bytesOf(t, none)
-		if at := NextRelative(code, 5); at < len(code) && code[at] != 0xe8 {
-			t.Errorf("%s: at %d", none, at)
+	for _, none := range []string{"", "0f", "90", "00 b8", "48 89 c8", "66", "0f 10 c8", "2e 74 00"} {
+		if code := bytesOf(t, none); NextRelative(code) != len(code) {
+			t.Errorf("%s: at %d", none, NextRelative(code))
 		}
 	}
 }

@@ -115,7 +115,7 @@ type Mention struct {
 	Addr uint64
 }
 
-// Examine makes a survey of an image. Cost: about 60 ns an instruction, and 10 ns a byte of data.
+// Examine makes a survey of an image. Cost: about 50 ns an instruction, and 10 ns a byte of data.
 func Examine(im *image.Image) (*Survey, error) {
 	c, err := newCode(im)
 	if err != nil {
@@ -236,13 +236,14 @@ func (s *Survey) lookAt(v *view, k int, entries []uint64) {
 	v.marks = append(v.marks[:0], make([]uint8, len(v.insns))...)
 	v.rows = p.AppendRows(v.rows[:0])
 	v.follow(s, k, entries)
-	rows := v.rows
+	rows, pie := v.rows, s.File.Image.PIE
 	for i := range v.insns {
 		q := &v.insns[i]
 		for len(rows) > 1 && rows[1].PC <= q.Addr {
 			rows = rows[1:]
 		}
-		if entries == nil {
+		if entries == nil && (q.Kind != x86.Other || q.IsRIPRelative() || !pie ||
+			q.HasWideImmediate()) {
 			s.note(v, k, i)
 		}
 		if len(rows) > 0 && usesReturn(q, p, rows[0].CFA) {
@@ -287,7 +288,7 @@ func (s *Survey) search(v *view, k int, lo, hi uint64) {
 	p := &s.File.Code.Pieces[k]
 	code := p.text(lo, hi)
 	for ; len(code) > 0; code = code[1:] {
-		if code = code[x86.NextRelative(code, shortest):]; len(code) < shortest {
+		if code = code[x86.NextRelative(code):]; len(code) < shortest {
 			return
 		}
 		in, ok := x86.Decode(code)
@@ -405,12 +406,9 @@ func (v *view) toward(p *Piece, target uint64) {
 	}
 }
 
-// note notes what instruction i of piece k says of others.
+// note notes what instruction i of piece k says of others: most say nothing, and need no look.
 func (s *Survey) note(v *view, k, i int) {
 	c, p, q := s.File.Code, &s.File.Code.Pieces[k], &v.insns[i]
-	if q.Kind == x86.Other && !q.IsRIPRelative() && s.File.Image.PIE && !q.HasWideImmediate() {
-		return // most are so
-	}
 	code := p.textOf(q)
 	if q.Kind == x86.JmpInd {
 		s.marks[k] |= Indirect
