@@ -11,7 +11,8 @@ import (
 
 // topFound says how many of the ten hottest subpaths of a full trace another recording of the same
 // process has among its twenty hottest: one of these is that, or begins like it as far as the
-// shorter of the two goes, for where one ends depends on what counts as hot.
+// shorter of the two goes, or has all of it but for some at its ends, for where one begins and ends
+// depends on what counts as hot.
 func topFound(full, other *wpp.Snapshot) (found, of int, err error) {
 	const many = 10
 	q := query.DefaultHotQuery()
@@ -26,13 +27,20 @@ func topFound(full, other *wpp.Snapshot) (found, of int, err error) {
 		return 0, 0, err
 	}
 	for _, a := range top {
-		if slices.ContainsFunc(theirs, func(b string) bool {
-			return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
-		}) {
+		if slices.ContainsFunc(theirs, func(b string) bool { return isMostly(a, b) }) {
 			found++
 		}
 	}
 	return found, len(top), nil
+}
+
+// isMostly reports whether one of two subpaths begins like the other, or is most of it.
+func isMostly(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	long := func(s string) int { return strings.Count(s, ";") }
+	return strings.HasPrefix(b, a) || strings.Contains(";"+b, ";"+a) && 3*long(a) > 2*long(b)
 }
 
 // hotSubpaths are a snapshot's, as texts that are the same in another snapshot.
