@@ -18,10 +18,12 @@ const (
 	selected   = 30 << 20 // bytes, for what is selected, and what it depends on
 	ownMemory  = 32 << 20 // bytes, for what is not on the collector's heap
 
-	// what the collector keeps to where that can be, so that the process stays below 500 MB; and
-	// what of it may be garbage, so that it takes little time. Some 25 MB of what it keeps to are
-	// not on the heap; where more than the rest is alive it collects without a pause.
-	aimed, aimedGarbage = 440 << 20, 96 << 20
+	// what the heap is kept to where that can be, so that the process stays below 500 MB; and what
+	// of it may be garbage, so that the collector takes little time
+	aimed, aimedGarbage = 384 << 20, 96 << 20
+	// What the collector keeps to has a share that is not on the heap, of what the heap has: where
+	// more than the rest is alive, it collects without a pause.
+	besides = 10
 
 	// Of all of a program's code, bytes for each byte: the least with which it can be done.
 	perByte    = 40
@@ -68,7 +70,7 @@ func (r room) begin(f *os.File) (end func(), err error) {
 	most := uint64(math.MaxInt64)
 	if sizes.Code >= uint64(large) {
 		heap := partNeeds(sizes)
-		most = max(heap, min(heap+aimedGarbage, aimed))
+		most = max(heap+heap/besides, min(heap+aimedGarbage, aimed))
 		err = r.check(remedy.MoreMemory, heap+heap/8+ownMemory) // with that of a recording
 	} else {
 		err = r.check(remedy.MoreMemory, allNeeds(sizes.Code))

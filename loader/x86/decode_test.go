@@ -254,7 +254,8 @@ func TestNextRelative(t *testing.T) {
 	if found < 10_000 {
 		t.Errorf("%d relative ones", found)
 	}
-	for _, none := range []string{"", "0f", "90", "00 b8", "48 89 c8", "66", "0f 10 c8", "2e 74 00"} {
+	for _, none := range []string{"", "0f", "90", "00 b8", "48 89 c8", "66", "0f 10 c8",
+		"2e 74 00"} {
 		if code := bytesOf(t, none); NextRelative(code) != len(code) {
 			t.Errorf("%s: at %d", none, NextRelative(code))
 		}
