@@ -3,6 +3,7 @@ package memory
 import (
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 )
 
 // During has the collector keep to so many bytes, or to what is wished, until restore is called.
@@ -23,4 +24,11 @@ func During(bytes int64) (restore func()) {
 		}
 		debug.SetMemoryLimit(before)
 	}
+}
+
+// Alive is how many bytes of the heap were alive when the collector ran last.
+func Alive() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

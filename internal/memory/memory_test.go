@@ -88,3 +88,17 @@ func TestFitBuffer(t *testing.T) {
 		}
 	}
 }
+
+// What is held counts as alive, and what is not held any more does not.
+func TestAlive(t *testing.T) {
+	const size = 32 << 20
+	held := make([]byte, size)
+	runtime.GC()
+	with := Alive()
+	runtime.KeepAlive(held)
+	held = nil
+	runtime.GC()
+	if without := Alive(); with < size || without > with-size/2 {
+		t.Errorf("%d bytes with %d held, %d without", with, size, without)
+	}
+}

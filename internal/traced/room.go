@@ -70,7 +70,7 @@ func (r room) begin(f *os.File) (end func(), err error) {
 	most := uint64(math.MaxInt64)
 	if sizes.Code >= uint64(large) {
 		heap := partNeeds(sizes)
-		most = max(heap+heap/besides, min(heap+aimedGarbage, aimed))
+		most = max(heap+heap/besides, min(heap+aimedGarbage, aimed)) + memory.Alive()
 		err = r.check(remedy.MoreMemory, heap+heap/8+ownMemory) // with that of a recording
 	} else {
 		err = r.check(remedy.MoreMemory, allNeeds(sizes.Code))
