@@ -114,8 +114,7 @@ func (p *printer) window(event record.Event) {
 	switch e := event.(type) {
 	case record.WindowsBegin:
 		p.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced "+
-			"in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however "+
-			"slow",
+			"in windows of %v from here on%s",
 			p.flags.overhead, e.Window, recordreport.NextWindow(e.Wait, e.Left))
 	case record.WindowClosed:
 		p.log.Debug("a window has ended", "windows", e.Windows, "overhead", text.Share(e.Overhead))

@@ -44,8 +44,7 @@ func (p *printer) result(r *record.Result, process *target.Process) error {
 	line, lost := p.lossText(r.Losses)
 	if !lost && !elsewhere && !slices.ContainsFunc(r.Snapshot.Symbols,
 		func(x wpp.Symbol) bool { return !x.IsMark }) {
-		p.say("nothing of %s's traced code ran while it was recorded: %s", p.name,
-			recordreport.WhyNothing(r, process, p.flags.selection.byName()))
+		p.say("%s", recordreport.Nothing(r, process, p.flags.selection.byName()))
 	}
 	return cmp.Or(unprinted, p.losses(line, lost))
 }

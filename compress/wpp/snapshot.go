@@ -133,8 +133,17 @@ type Figures struct {
 	SampledLeast, SampledMost float64
 }
 
-// IsSampled reports whether a part of the run alone was traced.
-func (f *Figures) IsSampled() bool { return f.Sampled > 0 && f.Sampled < 1 }
+// IsSampled reports whether a part of the run alone was traced, or nothing of it.
+func (f *Figures) IsSampled() bool { return f.Sampled > 0 && f.Sampled < 1 || f.IsUntraced() }
+
+// IsUntraced reports whether nothing was traced, since no window was opened.
+func (f *Figures) IsUntraced() bool { return f.Sampled == 0 && f.SampledMost > 0 }
+
+// SetUntraced notes that nothing was.
+func (f *Figures) SetUntraced() {
+	const next = 1e-12 // to nothing, of which an old reader takes it for as much at most
+	f.Windows, f.Sampled, f.SampledLeast, f.SampledMost = 0, 0, 0, next
+}
 
 // IsShareKnown reports whether it is known which share Sampled is, not only what it is at most.
 func (f *Figures) IsShareKnown() bool { return f.SampledMost == 0 || f.SampledLeast > 0 }

@@ -575,6 +575,9 @@ func (r *Recorder) figures() wpp.Figures {
 	windows, share := r.windows.sampled()
 	f.Windows, f.Sampled = windows, share.Share
 	f.SampledLeast, f.SampledMost = share.Least, share.Most
+	if r.windows.areToCome() {
+		f.SetUntraced()
+	}
 	return f
 }
 

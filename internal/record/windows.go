@@ -59,6 +59,11 @@ func (w *windows) isOpenSince(then time.Time) bool {
 // haveBegun reports whether a window has been closed: not all is traced.
 func (w *windows) haveBegun() bool { return w != nil && w.schedule.Closed() > 0 }
 
+// areToCome reports whether no window has been opened so far: nothing was traced.
+func (w *windows) areToCome() bool {
+	return w != nil && w.schedule.Closed() == 0 && !w.schedule.IsOpen()
+}
+
 // keep closes the window, or opens one, as the budget has it.
 func (w *windows) keep(ctx context.Context) error {
 	if w == nil {

@@ -38,9 +38,19 @@ func WriteTables(w io.Writer, s *wpp.Snapshot, path string, most int, selected b
 	return report.WriteRecording(w, s, flat, most, hot, next)
 }
 
-// WhyNothing says why nothing of the plan of a recording may have run in its process. selected says
-// that routines were selected by name.
-func WhyNothing(r *record.Result, process *target.Process, selected bool) string {
+// Nothing says that nothing of the plan of a recording ran in its process, or was recorded, and why
+// that may be. selected says that routines were selected by name.
+func Nothing(r *record.Result, process *target.Process, selected bool) string {
+	if r.Snapshot.Figures.IsUntraced() {
+		return fmt.Sprintf("nothing of %s's traced code was recorded: no window was opened, for "+
+			"to find out which probes are hot has used up the budget: record for longer (-d), or "+
+			"allow more (--overhead)", process.Name)
+	}
+	return fmt.Sprintf("nothing of %s's traced code ran while it was recorded: %s", process.Name,
+		whyNothing(r, process, selected))
+}
+
+func whyNothing(r *record.Result, process *target.Process, selected bool) string {
 	p := r.Program.Plan
 	switch {
 	case process.Alive() && process.Stopped():

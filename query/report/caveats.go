@@ -50,6 +50,8 @@ func Caveats(s *wpp.Snapshot, texts ...string) (list []string) {
 // in per cent, or what it is at most. Old recordings have no interval.
 func SampledText(f *wpp.Figures) string {
 	switch {
+	case f.IsUntraced():
+		return "nothing"
 	case f.SampledMost == 0:
 		return fmt.Sprintf("some %.3g%%", 100*f.Sampled)
 	case f.SampledLeast == 0:
