@@ -23,7 +23,7 @@ const (
 	aimed, aimedGarbage = 384 << 20, 96 << 20
 	// What the collector keeps to has a share that is not on the heap, of what the heap has: where
 	// more than the rest is alive, it collects without a pause.
-	besides = 10
+	besides = 14
 
 	// Of all of a program's code, bytes for each byte: the least with which it can be done.
 	perByte    = 40
