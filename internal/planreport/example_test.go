@@ -46,5 +46,5 @@ func ExampleForecast() {
 	}
 	// Output:
 	// slow-down: some 6.0 times while it runs its own code, 51 at most; it is measured as it runs
-	// as it would use 50% of a CPU now, if it had one: some 3.5 times
+	// at its present load, 50% of a CPU: some 3.5 times
 }

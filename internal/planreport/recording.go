@@ -96,7 +96,7 @@ func presently(e record.Forecast) string {
 		return ""
 	}
 	slower := 1 + share*(e.Forecast.SlowDown(overhead.UsualTime)-1)
-	return fmt.Sprintf("as it would use %.0f%% of a CPU now, if it had one%s: some %s times",
+	return fmt.Sprintf("at its present load, %.0f%% of a CPU%s: some %s times",
 		100*e.Load, of, text.Factor(slower))
 }
 

@@ -32,20 +32,20 @@ func TestForecast(t *testing.T) {
 		t.Errorf("slow-down %.1f, at most %.1f", usual, most)
 	}
 	lines := strings.Join(Forecast(record.Forecast{Forecast: all}, 0), "\n")
-	if !strings.HasSuffix(lines, "as it would use 0% of a CPU now, if it had one: some 1.0 times") {
+	if !strings.HasSuffix(lines, "at its present load, 0% of a CPU: some 1.0 times") {
 		t.Errorf("of an idle process: %s", lines)
 	}
 	some := overhead.NewForecast(p.Plan, attach.TypicalCost(), true)
 	lines = strings.Join(Forecast(record.Forecast{Forecast: some, Load: 0.5}, 0), "\n")
 	if !strings.Contains(lines, "while it runs these routines alone") ||
-		strings.Contains(lines, "as it would use") {
+		strings.Contains(lines, "at its present load") {
 		t.Errorf("of some routines: %s", lines)
 	}
 	// samples show how much of its time is that of traced routines, selected or all
 	for _, f := range []overhead.Forecast{some, all} {
 		lines = strings.Join(Forecast(record.Forecast{Forecast: f, Load: 0.5,
 			Traced: samples.Share{Samples: 20, Of: 100}}, 0), "\n")
-		if !strings.Contains(lines, "50% of a CPU now, if it had one, 20% of it in traced routines: some ") {
+		if !strings.Contains(lines, "50% of a CPU, 20% of it in traced routines: some ") {
 			t.Error(lines)
 		}
 	}

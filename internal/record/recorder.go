@@ -310,7 +310,8 @@ func (r *Recorder) forecast() (now load, err error) {
 	if r.options.Child != nil || r.options.Stands {
 		return load{}, nil
 	}
-	before, now, err := measureLoad(r.options.Process)
+	r.sampling.take()
+	before, now, err := r.sampling.load(r.options.Process)
 	if err != nil {
 		return now, err
 	}
@@ -318,7 +319,6 @@ func (r *Recorder) forecast() (now load, err error) {
 	if r.usage.meter.KernelShare = overhead.KernelShareOf(before); !f.Some {
 		r.usage.meter.Forecast = f.SlowDown(overhead.UsualTime)
 	}
-	r.sampling.take()
 	share := r.sampling.traced(r.program.Plan, r.images.ids)
 	r.usage.meter.Traced = share
 	r.handle(Forecast{f, now.wants, share, len(r.program.Plan.Sites)})

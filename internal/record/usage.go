@@ -122,6 +122,23 @@ const (
 // use if no other one kept it from that, up to one CPU.
 type load struct{ uses, wants float64 }
 
+// load is measureLoad, but that it does not wait where samples say what the process uses, and that
+// this is no little.
+func (s *sampling) load(p *target.Process) (used target.Times, now load, err error) {
+	const enough = 500 * time.Millisecond
+	if s == nil || s.counts.Wall < enough {
+		return measureLoad(p)
+	}
+	now.uses = float64(s.counts.CPUTime) / float64(s.counts.Wall)
+	if now.wants = now.uses; now.wants < hardly {
+		return measureLoad(p)
+	}
+	if used, err = p.Times(); err != nil {
+		return used, now, gone(p, err)
+	}
+	return used, now, nil
+}
+
 // measureLoad returns what a process has used in its life, and its load.
 func measureLoad(p *target.Process) (used target.Times, now load, err error) {
 	began := time.Now()
