@@ -137,7 +137,9 @@ type Figures struct {
 func (f *Figures) IsSampled() bool { return f.Sampled > 0 && f.Sampled < 1 || f.IsUntraced() }
 
 // IsUntraced reports whether nothing was traced, since no window was opened.
-func (f *Figures) IsUntraced() bool { return f.Sampled == 0 && f.SampledMost > 0 }
+func (f *Figures) IsUntraced() bool {
+	return f.Windows == 0 && f.Sampled == 0 && f.SampledMost > 0
+}
 
 // SetUntraced notes that nothing was.
 func (f *Figures) SetUntraced() {
