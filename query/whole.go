@@ -142,8 +142,10 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 	if len(scales) == 0 {
 		return
 	}
-	w.ofEach = w.agree()
-	w.dropOdd()
+	different, says := w.different()
+	// what runs together counts once, for it is as wrong as each other
+	w.ofEach = cluster.Agree(says)
+	w.dropOdd(different, says)
 	if w.ofEach || w.covers(s) {
 		w.others = cluster.Spread(scales, weights).Times(best.Doubt())
 	}
@@ -158,13 +160,6 @@ func (w *Whole) covers(s *wpp.Snapshot) bool {
 		counted += sum64(w.sum(r, func(sym uint32) float64 { return float64(costs[sym]) }))
 	}
 	return counted >= enough*sum64(w.cost)
-}
-
-// agree reports whether all that was counted runs in windows as often as outside, as far as is
-// known: of several things that run together one counts, for they are as wrong as each other.
-func (w *Whole) agree() bool {
-	_, scales := w.different()
-	return cluster.Agree(scales)
 }
 
 // different are controls of which no two run together, with what each says that ran in no window
@@ -188,12 +183,12 @@ func (x *controlled) runsWith(y *controlled) bool {
 	return goTogether(x.windows, y.windows, ratio(x.windows, y.windows))
 }
 
-// dropOdd drops the controls that run less often in windows, or more, where the others agree. How
-// often they run depends on how slow the process is, so that it is not known for the time in which
-// nobody looks: clients that wait for a server which was held up come all at once, and go on so,
-// and its event loop has fewer rounds then, also while it is counted.
-func (w *Whole) dropOdd() {
-	list, scales := w.different()
+// dropOdd drops those of the different controls that run less often in windows, or more, where the
+// others agree, and what runs with them. How often they run depends on how slow the process is, so
+// that it is not known for the time in which nobody looks: clients that wait for a server which was
+// held up come all at once, and go on so, and its event loop has fewer rounds then, also while it
+// is counted.
+func (w *Whole) dropOdd(list []*controlled, scales []cluster.Factor) {
 	for _, i := range cluster.Odd(scales) {
 		maps.DeleteFunc(w.controls, func(_ int, x *controlled) bool {
 			return x == list[i] || x.runsWith(list[i])

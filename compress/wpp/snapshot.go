@@ -143,8 +143,8 @@ func (f *Figures) IsUntraced() bool {
 
 // SetUntraced notes that nothing was.
 func (f *Figures) SetUntraced() {
-	const next = 1e-12 // to nothing, of which an old reader takes it for as much at most
-	f.Windows, f.Sampled, f.SampledLeast, f.SampledMost = 0, 0, 0, next
+	const most = 1e-12 // which tells it from a recording of all
+	f.Windows, f.Sampled, f.SampledLeast, f.SampledMost = 0, 0, 0, most
 }
 
 // IsShareKnown reports whether it is known which share Sampled is, not only what it is at most.

@@ -68,7 +68,7 @@ type HotSelected struct {
 // Forecast says how much slower a process that is at work will be, before probes go in.
 type Forecast struct {
 	Forecast overhead.Forecast
-	Load     float64 // CPUs that it would use now if it had them
+	Load     float64 // CPUs that it uses or, where that is little, would use if it had them
 	// Traced is the share of its CPU time that goes to routines that will be traced, by samples
 	// while the probes were planned; of no samples: it is not known.
 	Traced samples.Share

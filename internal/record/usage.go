@@ -122,8 +122,7 @@ const (
 // use if no other one kept it from that, up to one CPU.
 type load struct{ uses, wants float64 }
 
-// load is measureLoad, but that it does not wait where samples say what the process uses, and that
-// this is no little.
+// load is measureLoad, without its wait where the process was sampled, and hardly sleeps.
 func (s *sampling) load(p *target.Process) (used target.Times, now load, err error) {
 	const enough = 500 * time.Millisecond
 	if s == nil || s.counts.Wall < enough {

@@ -230,12 +230,13 @@ const (
 
 // takeOut takes the probes of groups out, which are primed. Hits wait meanwhile, as for put. The
 // kernel goes on long after the last of them is out, for all that may be in a handler: the process
-// does not wait for that, and remove does.
+// does not wait for that, and awaitRemovals does.
 func (x *images) takeOut(list []place, by *guard.Guard) error {
 	placed := placedIn(list)
 	if len(placed) == 0 {
 		return nil
 	}
+	x.goingOn = true
 	cpu := guard.CPUOf(x.process.PID)
 	began := time.Now()
 	err := errors.Join(x.setChanging(cpu), guard.BeginRemoval(cpu, placed...))
@@ -265,10 +266,21 @@ func placedIn(list []place) (placed []*guard.Probes) {
 
 // remove takes the probes of groups out, and waits until nobody is in a handler of theirs.
 func (x *images) remove(list []place, by *guard.Guard) error {
-	if len(placedIn(list)) == 0 {
+	return errors.Join(x.takeOut(list, by), x.awaitRemovals(by))
+}
+
+// awaitRemovals waits until no hit goes on of probes that are out. With the guard they have gone.
+func (x *images) awaitRemovals(by *guard.Guard) error {
+	if !x.goingOn {
 		return nil
 	}
-	return errors.Join(x.takeOut(list, by), by.AwaitRemovals())
+	x.goingOn = false
+	select {
+	case <-by.Gone():
+		return nil
+	default:
+		return by.AwaitRemovals()
+	}
 }
 
 // stands reports whether the probe of a group stands that comes out last.

@@ -25,6 +25,7 @@ type images struct {
 	list      []*mapped // part by part of the plan: first the executable
 
 	changes   Changes
+	goingOn   bool   // there may be hits of probes that are out
 	libraries bool   // those that Session.Add names are traced too
 	refreshed uint32 // times that the process had mapped code at the last refresh
 }

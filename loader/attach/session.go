@@ -36,7 +36,6 @@ type Session struct {
 	stops   *stops // nil: nobody is stopped
 
 	attached bool // probes stand
-	goingOn  bool // there may be hits of probes that are out
 }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them,
@@ -283,21 +282,12 @@ func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep
 // Detach takes the probes out. Cost: that of uprobe.Mechanism.Removal. The process runs on as if
 // nothing had been.
 func (s *Session) Detach() error {
-	return errors.Join(s.takeOut(s.images.in()), s.awaitRemovals())
+	return errors.Join(s.takeOut(s.images.in()), s.images.awaitRemovals(s.guard))
 }
 
 // Pause is Detach, but that cold probes stay, and that a hit that has begun may go on: Flush waits
 // for that.
 func (s *Session) Pause() error { return s.takeOut(s.images.hot()) }
-
-// awaitRemovals waits until no hit goes on of probes that are out.
-func (s *Session) awaitRemovals() error {
-	if !s.goingOn || s.GuardDead() {
-		return nil
-	}
-	s.goingOn = false
-	return s.guard.AwaitRemovals()
-}
 
 func (s *Session) takeOut(list []place) error {
 	if !s.attached && len(list) == 0 {
@@ -322,7 +312,6 @@ func (s *Session) takeOut(list []place) error {
 		// have taken out all.
 		err = errors.Join(err, s.stops.resume())
 	}
-	s.goingOn = true
 	if err = errors.Join(err, s.images.takeOut(list, s.guard)); err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
@@ -333,7 +322,7 @@ func (s *Session) takeOut(list []place) error {
 // Pause, and after the ring buffer has been emptied, so that there is room. Those that come to
 // their end meanwhile are waited for, until ctx is done.
 func (s *Session) Flush(ctx context.Context) error {
-	if err := s.awaitRemovals(); err != nil {
+	if err := s.images.awaitRemovals(s.guard); err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
 	if err := s.threads.flush(ctx); err != nil {

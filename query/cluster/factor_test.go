@@ -3,6 +3,7 @@ package cluster
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -177,6 +178,29 @@ func TestAgree(t *testing.T) {
 	}
 	if Agree([]Factor{Certain(1), Doubtful(1, 0.1), Doubtful(1, 0.1), Doubtful(1, 0.1), {}}) {
 		t.Error("three agree")
+	}
+}
+
+// TestOdd: what is left out is what differs, unless so much does that nobody knows who is right.
+func TestOdd(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		odd    []int
+	}{
+		{nil, nil},
+		{[]float64{1, 1, 1, 1, 1, 1}, nil},
+		{[]float64{1, 9, 1, 1, 1, 1}, []int{1}},
+		{[]float64{1, 9, 1, 1, 1, 0.1}, []int{1, 5}},
+		{[]float64{1, 9, 1, 9, 1, 9}, nil},
+		{[]float64{1, 9, 1}, nil}, // too few
+	} {
+		var list []Factor
+		for _, v := range c.values {
+			list = append(list, Doubtful(v, 0.1))
+		}
+		if got := Odd(list); !slices.Equal(got, c.odd) {
+			t.Errorf("%v: %v, want %v", c.values, got, c.odd)
+		}
 	}
 }
 

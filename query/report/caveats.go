@@ -13,7 +13,9 @@ import (
 // a line each; none for a recording of all that ran. A name is that of a path, or a pattern or rule
 // with such names.
 func Caveats(s *wpp.Snapshot, texts ...string) (list []string) {
-	if f := &s.Figures; f.IsSampled() {
+	if f := &s.Figures; f.IsUntraced() {
+		list = append(list, "nothing was recorded: no window was opened")
+	} else if f.IsSampled() {
 		list = append(list, fmt.Sprintf("recorded is %s of the program's own CPU time, in %s: "+
 			"this is about these alone", SampledText(f), text.Count(f.Windows, "window")))
 	}
