@@ -145,7 +145,7 @@ func Pairs() [][2]Real {
 	}
 	sort := func(input string, args ...string) Real {
 		return Real{Name: "sort", Command: "sort", Package: "coreutils",
-			Args: append([]string{"--parallel=1"}, args...), Stdin: input}
+			Args: append([]string{"--parallel=1", "-S", "1M"}, args...), Stdin: input}
 	}
 	perl := func(script, input string) Real {
 		return Real{Name: "perl", Command: "perl", Package: "perl-base",

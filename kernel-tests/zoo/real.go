@@ -58,7 +58,7 @@ func Reals() []Real {
 			Stdin: numbers.String()},
 		{Name: "sed", Command: "sed", Package: "sed", Args: []string{"-n", `s/\([0-9]\)5/<\1>/gp`},
 			Stdin: numbers.String()},
-		{Name: "sort", Command: "sort", Package: "coreutils", Args: []string{"--parallel=1", "-n"},
+		{Name: "sort", Command: "sort", Package: "coreutils", Args: []string{"--parallel=1", "-S", "1M", "-n"},
 			Stdin: numbers.String()},
 		{Name: "python3", Command: "python3", Package: "python3",
 			Args: []string{"-S", "-s", "-B", "-c", python}, Long: true},
