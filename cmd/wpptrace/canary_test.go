@@ -47,7 +47,7 @@ func TestCanary(t *testing.T) {
 			if err := json.Unmarshal(out, &plan); err != nil {
 				t.Fatal(err)
 			}
-			stood := plan.Canary.Seconds / canaryTime.Seconds()
+			stood := plan.Canary.Seconds / planreport.CanaryTime.Seconds()
 			if got := plan.Canary; (got.Hits > 0) != c.busy ||
 				(got.SlowDown != nil && *got.SlowDown > 1) != c.busy || stood < 0.9 {
 				// the kernel's timers may be a tick early

@@ -2,26 +2,13 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"wpptrace/internal/interesting"
 	"wpptrace/internal/planreport"
-	"wpptrace/internal/record"
-	"wpptrace/internal/recordreport"
 	"wpptrace/internal/text"
-	"wpptrace/internal/traced"
-	"wpptrace/loader/attach"
-	"wpptrace/loader/image"
-	"wpptrace/loader/plan"
-	"wpptrace/loader/target"
-	"wpptrace/loader/uprobe"
 )
 
 func planCommand() *cobra.Command {
@@ -101,10 +88,11 @@ instructions ran. All other paths can be told from these, and be counted togethe
 			if q.interesting == "" && c.Flags().Changed("interesting") {
 				return usagef("--interesting needs a SNAPSHOT: that of a recording of the program")
 			}
+			x := q.question(c.ErrOrStderr(), args)
 			if q.routine+q.interesting != "" {
-				return q.answerPart(c.OutOrStdout(), args)
+				return q.writePart(c.OutOrStdout(), x)
 			}
-			r, err := q.answer(c.ErrOrStderr(), args)
+			r, err := x.Report()
 			if err != nil {
 				return err
 			}
@@ -176,67 +164,28 @@ func (q *planQuery) validate(args []string, ofProcess bool) error {
 	return q.sel.check()
 }
 
-// answer plans, proves and tries as it was asked for.
-func (q *planQuery) answer(stderr io.Writer, args []string) (*planreport.Report, error) {
-	exe, name, err := openProgram(q.pid, args)
-	if err != nil {
-		return nil, err
+// question is what is asked of package planreport. Messages go to stderr.
+func (q *planQuery) question(stderr io.Writer, args []string) *planreport.Question {
+	x := &planreport.Question{PID: q.pid, Selection: q.sel.compiled, Prove: q.prove, Try: q.try,
+		Warn: func(message string) { fmt.Fprintf(stderr, "wpptrace: %s\n", message) },
+		Line: oneLine}
+	if len(args) > 0 {
+		x.File = args[0]
 	}
-	defer exe.Close()
-	p, err := q.plan(exe, name, args)
-	if err != nil {
-		return nil, err
-	}
-	libraries, called, err := q.planLibraries(stderr, p.Image.Needed)
-	if err != nil {
-		return nil, err
-	}
-	plans := []*plan.Plan{p.Plan}
-	for _, library := range libraries {
-		plans = append(plans, library.Plan)
-	}
-	var faults []string
-	if q.prove {
-		faults = planreport.Faults(plans...)
-	}
-	for _, library := range plans[1:] {
-		if err := p.Plan.Append(library); err != nil {
-			return nil, err
-		}
-	}
-	r := planreport.New(p, name, q.sel.compiled, called)
-	if q.prove {
-		r.AddProof(faults)
-	}
-	if q.try {
-		trial, err := sendCanary(q.pid, exe, p)
-		if err != nil {
-			return nil, err
-		}
-		r.AddTrial(trial)
-	}
-	return r, nil
+	return x
 }
 
-// answerPart plans, and writes what the plan makes of one routine, or of interesting paths.
-func (q *planQuery) answerPart(w io.Writer, args []string) error {
-	exe, name, err := openProgram(q.pid, args)
-	if err != nil {
-		return err
-	}
-	defer exe.Close()
-	p, err := q.plan(exe, name, args)
-	if err != nil {
-		return err
-	}
+// writePart writes what the plan makes of one routine, or of interesting paths.
+func (q *planQuery) writePart(w io.Writer, x *planreport.Question) error {
 	var answer interface {
 		WriteText(io.Writer) error
 		WriteJSON(io.Writer) error
 	}
+	var err error
 	if q.interesting != "" {
-		answer, err = interesting.New(p.Plan, name, q.interesting, q.hot)
+		answer, err = x.Interesting(q.interesting, q.hot)
 	} else {
-		c, errOfChart := planreport.ChartOf(p, q.routine)
+		c, errOfChart := x.Chart(q.routine)
 		if errOfChart == nil && q.dot {
 			return c.WriteDot(w)
 		}
@@ -244,78 +193,9 @@ func (q *planQuery) answerPart(w io.Writer, args []string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("plan %s: %w", name, err)
+		return err
 	case q.asJSON:
 		return answer.WriteJSON(w)
 	}
 	return answer.WriteText(w)
-}
-
-// plan plans the executable as a recording would.
-func (q *planQuery) plan(exe *os.File, name string, args []string) (*traced.Program, error) {
-	q.sel.compiled.Windows = len(args) == 0 && uprobe.Detect().SupportsWindows() == nil
-	if len(args) > 0 {
-		return traced.Load(exe, name, q.sel.compiled)
-	}
-	in, err := target.Open(q.pid)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	p, err := traced.LoadOf(in, exe, q.sel.compiled)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := attach.Obstacles(in, p.Image, exe); err != nil && !errors.Is(err,
-		fs.ErrPermission) {
-		return nil, fmt.Errorf("plan probes of process %d (%s): %w", in.PID, in.Name, err)
-	}
-	return p, nil
-}
-
-// planLibraries plans those libraries that --lib names and that the process has mapped by now, and
-// lists what they are called. needed are the names under which its executable needs some.
-func (q *planQuery) planLibraries(stderr io.Writer,
-	needed []string) (list []*traced.Program, called []string, err error) {
-	if len(q.sel.libs) == 0 {
-		return nil, nil, nil
-	}
-	p, err := target.Open(q.pid)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer p.Close()
-	l, err := record.PlanLibraries(p, q.sel.compiled, needed)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, glob := range l.Unmatched {
-		fmt.Fprintf(stderr, "wpptrace: %s\n", recordreport.Unmatched(glob, q.pid))
-	}
-	for _, library := range l.LeftOut {
-		fmt.Fprintf(stderr, "wpptrace: %s\n", recordreport.LeftOut(library, oneLine))
-	}
-	return l.Programs, l.Called, nil
-}
-
-// openProgram opens the executable of a process, or a file.
-func openProgram(pid int, args []string) (exe *os.File, name string, err error) {
-	if len(args) == 1 {
-		exe, _, err = image.OpenRegular(args[0])
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			err = fmt.Errorf("plan probes: %w", err)
-		case err != nil:
-			err = fmt.Errorf("plan probes: %w: name a program's file by its path, or a running "+
-				"process with -p", err)
-		}
-		return exe, filepath.Base(args[0]), err
-	}
-	p, err := target.Open(pid)
-	if err != nil {
-		return nil, "", err
-	}
-	defer p.Close()
-	exe, err = p.Executable()
-	return exe, p.File, err
 }

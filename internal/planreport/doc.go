@@ -4,8 +4,8 @@
 // A Report is all of it, as wpptrace plan prints it, and a Chart that of one routine. Lines and
 // Forecast are what a recording prints of its plan before it begins, a message a line.
 //
-// It neither plans nor traces: packages traced and record do. Its texts name the flags of wpptrace
-// by which a user gets another plan. Names of programs may be hostile, and are made harmless where
-// text is printed; JSON spells them as they are. A writer's error is returned. No value is for
-// several goroutines at the same time.
+// A Question has them made for a process or a file. What plans and traces are packages traced and
+// record. The texts name the flags of wpptrace by which a user gets another plan. Names of programs
+// may be hostile, and are made harmless where text is printed; JSON spells them as they are. A
+// writer's error is returned. No value is for several goroutines at the same time.
 package planreport

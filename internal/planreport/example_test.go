@@ -36,6 +36,18 @@ func ExampleReport() {
 	// true <nil>
 }
 
+// What a program's file is asked about.
+func ExampleQuestion() {
+	q := planreport.Question{File: "/bin/true", Prove: true}
+	r, err := q.Report()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(r.Unproven())
+	// Output:
+	// <nil>
+}
+
 // A process that is at work half the time, of whose instructions one of 500 makes a hit.
 func ExampleForecast() {
 	cost := attach.Cost{Emulated: 500 * time.Nanosecond, Stepped: 10 * time.Microsecond}
