@@ -88,6 +88,8 @@ type Stat struct {
 	// what sampled is at least, 95 times of 100; not known where sampled is not
 	SampledLeast float64 `json:"sampled_least" zero:"-"`
 	SampledMost  float64 `json:"sampled_most" zero:"-"` // what it is at most
+	// the longest that a window, with its probes going in and out, held the process up, at most
+	LongestStall float64 `json:"longest_stall_seconds" zero:"-"`
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it
@@ -128,6 +130,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 		Sampled:           Sampled(figures),
 		SampledLeast:      figures.SampledLeast,
 		SampledMost:       figures.SampledMost,
+		LongestStall:      figures.HeldUp.Seconds(),
 	}
 	x.countPaths(s, f)
 	x.countRoutines(s)

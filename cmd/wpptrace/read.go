@@ -74,6 +74,8 @@ The figures, with --json too; what is not known is -, with --json null:
   sampled, sampled_least, sampled_most
                          the share of its own CPU time that was traced, 1: all; the interval that
                          it is in, 95 times of 100. unknown: all that is known is sampled_most
+  longest_stall_seconds  that a window, with its probes going in and out, held the process up, at
+                         most
   anomalies              events that did not fit the program: paths near #cut and #unwind may be
                          wrong`
 

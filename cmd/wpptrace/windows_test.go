@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
@@ -85,9 +86,11 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, w.errs.String())
 		}
 	}
-	// the line ends there, or says of how little CPU time that is a share
+	// of how little CPU time that is a share may be said, too
+	held := fmt.Sprintf("%.3g", float64(f.HeldUp)/float64(time.Millisecond))
 	took := regexp.MustCompile("; tracing took " + regexp.QuoteMeta(text.Share(f.SlowDown-1)) +
-		" more(, of [0-9.]+ ms of CPU time)?\n")
+		" more(, of [0-9.]+ ms of CPU time)?, and held it up for " + regexp.QuoteMeta(held) +
+		" ms at a time at most\n")
 	if !took.MatchString(w.errs.String()) {
 		t.Errorf("%v is not in:\n%s", took, w.errs.String())
 	}

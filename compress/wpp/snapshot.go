@@ -131,6 +131,9 @@ type Figures struct {
 	// Sampled lies between these. SampledLeast is 0 where only SampledMost is known. Both are 0 in
 	// old files.
 	SampledLeast, SampledMost float64
+	// the longest that a window, with its probes going in and out, held the process up, at most; 0:
+	// there were none, or it is not known
+	HeldUp time.Duration
 }
 
 // IsSampled reports whether a part of the run alone was traced, or nothing of it.

@@ -574,6 +574,7 @@ func (r *Recorder) figures() wpp.Figures {
 	}
 	windows, share := r.windows.sampled()
 	f.Windows, f.Sampled = windows, share.Share
+	_, f.HeldUp = r.windows.heldUp()
 	f.SampledLeast, f.SampledMost = share.Least, share.Most
 	if r.windows.areToCome() {
 		f.SetUntraced()

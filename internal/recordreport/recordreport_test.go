@@ -126,6 +126,21 @@ func TestOverheadOfAnIdleProcess(t *testing.T) {
 	}
 }
 
+// A recording in windows says how long one has held the process up; one of which that is not known
+// does not.
+func TestHeldUp(t *testing.T) {
+	for most, want := range map[time.Duration]string{
+		0:                        "tracing took 50% more\n",
+		14500 * time.Microsecond: "tracing took 50% more, and held it up for 14.5 ms at a time at most\n",
+	} {
+		got := printed(Windows(&record.Result{Snapshot: &wpp.Snapshot{
+			Figures: wpp.Figures{Windows: 9, HeldUp: most}}, Overhead: 0.5}))
+		if !strings.Contains(got, want) {
+			t.Errorf("held up for %v: %q, not %q", most, got, want)
+		}
+	}
+}
+
 // Few windows are said to show little.
 func TestFewWindows(t *testing.T) {
 	for windows, want := range map[uint64]string{

@@ -121,9 +121,9 @@ func Windows(r *record.Result) (lines []string) {
 	}
 	const few = 5
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	say("traced in %s, %s of its own CPU time; tracing took %s more%s",
+	say("traced in %s, %s of its own CPU time; tracing took %s more%s%s",
 		text.Count(f.Windows, "window"), report.SampledText(f), text.Share(r.Overhead),
-		ofLittle(r))
+		ofLittle(r), heldUp(f))
 	if 4*r.Asleep > f.Windows {
 		say("%d of them begin where it wakes up, or may: what it does later is in them less "+
 			"often than it is done, unless a longer --window covers it", r.Asleep)
@@ -133,6 +133,15 @@ func Windows(r *record.Result) (lines []string) {
 			"that it does (--overhead 0 --max-slowdown 0)")
 	}
 	return lines
+}
+
+// heldUp says how long a window has held the process up, where one may have.
+func heldUp(f *wpp.Figures) string {
+	if f.HeldUp == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and held it up for %.3g ms at a time at most",
+		float64(f.HeldUp)/float64(time.Millisecond))
 }
 
 // ofLittle says of how much CPU time the overhead is a share, where that is so little that a large

@@ -114,7 +114,7 @@ func unknownFigures(x *query.Stat) map[string]bool {
 		"slow_down_most": x.SlowDownMost == 0, "slow_down_likely": x.SlowDownLikely == 0,
 		"probes": !measured, "probes_single_stepped": !measured, "anomalies": !measured,
 		"sampled": x.Sampled == 0, "sampled_least": x.SampledLeast == 0,
-		"sampled_most": x.SampledMost == 0,
+		"sampled_most": x.SampledMost == 0, "longest_stall_seconds": x.LongestStall == 0,
 	}
 }
 

@@ -35,6 +35,7 @@ func decodeFigures(m *FiguresSection) wpp.Figures {
 		Sampled:          m.Sampled,
 		SampledMost:      m.SampledMost,
 		SampledLeast:     m.SampledLeast,
+		HeldUp:           time.Duration(m.HeldUpNs),
 		SlowDownVague:    m.SlowDownVague,
 		SlowDownMost:     m.SlowDownMost,
 		SlowDownLikely:   m.SlowDownLikely,

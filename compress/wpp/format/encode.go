@@ -31,6 +31,7 @@ func encodeFigures(f *wpp.Figures) *FiguresSection {
 		Sampled:          f.Sampled,
 		SampledMost:      f.SampledMost,
 		SampledLeast:     f.SampledLeast,
+		HeldUpNs:         int64(f.HeldUp),
 		SlowDownVague:    f.SlowDownVague,
 		SlowDownMost:     f.SlowDownMost,
 		SlowDownLikely:   f.SlowDownLikely,

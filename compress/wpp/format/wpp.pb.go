@@ -106,6 +106,7 @@ type FiguresSection struct {
 	SlowDownLikely   float64                `protobuf:"fixed64,25,opt,name=slow_down_likely,json=slowDownLikely,proto3" json:"slow_down_likely,omitempty"` // where slow_down is vague, what it was as far as is known; 0: not known
 	WaitStatus       *uint32                `protobuf:"varint,26,opt,name=wait_status,json=waitStatus,proto3,oneof" json:"wait_status,omitempty"`          // how the process ended, as wait has it on Linux
 	SampledLeast     float64                `protobuf:"fixed64,27,opt,name=sampled_least,json=sampledLeast,proto3" json:"sampled_least,omitempty"`         // what sampled is at least; 0: no more is known than sampled_most
+	HeldUpNs         int64                  `protobuf:"zigzag64,28,opt,name=held_up_ns,json=heldUpNs,proto3" json:"held_up_ns,omitempty"`                  // the longest that a window with its changes held the process up, at most; 0: not known
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -325,6 +326,13 @@ func (x *FiguresSection) GetWaitStatus() uint32 {
 func (x *FiguresSection) GetSampledLeast() float64 {
 	if x != nil {
 		return x.SampledLeast
+	}
+	return 0
+}
+
+func (x *FiguresSection) GetHeldUpNs() int64 {
+	if x != nil {
+		return x.HeldUpNs
 	}
 	return 0
 }
@@ -965,7 +973,7 @@ var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
 	"\n" +
-	"\twpp.proto\x12\fwpptrace.wpp\"\xb7\x06\n" +
+	"\twpp.proto\x12\fwpptrace.wpp\"\xd5\x06\n" +
 	"\x0eFiguresSection\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\fR\x04tool\x12\x18\n" +
 	"\acommand\x18\x02 \x03(\fR\acommand\x12\x10\n" +
@@ -996,7 +1004,9 @@ const file_wpp_proto_rawDesc = "" +
 	"\x10slow_down_likely\x18\x19 \x01(\x01R\x0eslowDownLikely\x12$\n" +
 	"\vwait_status\x18\x1a \x01(\rH\x00R\n" +
 	"waitStatus\x88\x01\x01\x12#\n" +
-	"\rsampled_least\x18\x1b \x01(\x01R\fsampledLeastB\x0e\n" +
+	"\rsampled_least\x18\x1b \x01(\x01R\fsampledLeast\x12\x1c\n" +
+	"\n" +
+	"held_up_ns\x18\x1c \x01(\x12R\bheldUpNsB\x0e\n" +
 	"\f_wait_status\"\xdd\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +

@@ -101,6 +101,7 @@ func Any(t *rapid.T) *wpp.Snapshot {
 			SlowDownVague: rapid.Bool().Draw(t, "vague"), SlowDownMost: rapid.Float64().Draw(t,
 				"slow-down at most"),
 			SlowDownLikely: rapid.Float64().Draw(t, "likely slow-down"),
+			HeldUp:         time.Duration(rapid.Int64().Draw(t, "held up")),
 			WaitStatus:     rapid.Ptr(rapid.Uint32(), true).Draw(t, "wait status"),
 		},
 	}
