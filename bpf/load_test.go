@@ -8,7 +8,8 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	for _, load := range []func() (*ebpf.CollectionSpec, error){LoadTracer, LoadSample} {
+	for _, load := range []func() (*ebpf.CollectionSpec, error){LoadTracer, LoadSample,
+		LoadCount} {
 		spec, err := load()
 		if err != nil {
 			t.Fatal(err)
