@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/internal/saturating"
 	"wpptrace/internal/text"
 	"wpptrace/query/cluster"
@@ -98,6 +99,9 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (r *DiffReport, err error) {
 	if err := q.Hot.Validate(); err != nil {
 		return nil, err
 	}
+	if q.Hot.MaxLength > 1 && (pathprofile.IsProfile(a) || pathprofile.IsProfile(b)) {
+		return nil, fmt.Errorf("compare subpaths of more than one path: %w", ErrUnordered)
+	}
 	ofTraces := NaturalMetric(a) == Executions && NaturalMetric(b) == Executions
 	same := sameBuild
 	if ofTraces {
@@ -183,7 +187,10 @@ type operand struct {
 }
 
 func newOperand(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*operand, error) {
-	f := newForest(s, allThreads(s))
+	f, _, err := allCounted(s)
+	if err != nil {
+		return nil, err
+	}
 	q = q.completed(s)
 	report, err := findHot(f, costsOf(s, q), q)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 // Frequencies are how often symbols occur in the streams of one or more threads (Larus 1999,
 // section 3.3). (How often a rule does is wpp.Grammar.Uses.) They are read-only.
 type Frequencies struct {
-	count []uint64 // by symbol
+	Threads int      // that were counted
+	count   []uint64 // by symbol
 }
 
 // NewFrequencies counts the symbols in the threads with these ids, or in all threads when none is
@@ -16,11 +17,11 @@ type Frequencies struct {
 // while it counts. It fails where the snapshot has no such thread.
 func NewFrequencies(s *wpp.Snapshot, tids ...int) (f *Frequencies, err error) {
 	defer wpp.Recover(&err)
-	threads, err := Threads(s, tids)
+	all, threads, err := forestOf(s, tids, len(s.Symbols), nil)
 	if err != nil {
 		return nil, err
 	}
-	return &Frequencies{newForest(s, threads).Counts()}, nil
+	return &Frequencies{threads, all.Counts()}, nil
 }
 
 // Symbol returns how often a symbol, a path or a mark, occurs.

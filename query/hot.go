@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/internal/saturating"
 	"wpptrace/query/internal/forest"
 )
@@ -164,21 +165,23 @@ func Hot(s *wpp.Snapshot, q HotQuery) (report *HotReport, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	threads, err := Threads(s, q.TIDs)
-	if err != nil {
-		return nil, err
+	if q.MaxLength > 1 && pathprofile.IsProfile(s) {
+		return nil, fmt.Errorf("find hot subpaths of more than one path: %w", ErrUnordered)
 	}
 	q = q.completed(s)
 	c := costsOf(s, q)
 	if c.err != nil {
 		return nil, fmt.Errorf("find hot subpaths: %w", c.err)
 	}
-	f := forest.New(len(c.of), grammarsOf(threads), c.apartness())
+	f, threads, err := forestOf(s, q.TIDs, len(c.of), c.apartness())
+	if err != nil {
+		return nil, err
+	}
 	report, err = findHot(f, c, q)
 	if err != nil {
 		return nil, fmt.Errorf("find hot subpaths: %w", err)
 	}
-	report.Threads, report.Unpriced, report.Unused = len(threads), c.unpriced, c.unused
+	report.Threads, report.Unpriced, report.Unused = threads, c.unpriced, c.unused
 	report.rank(f, c.of)
 	for i := range report.Subpaths {
 		p := &report.Subpaths[i]

@@ -100,7 +100,10 @@ type Stat struct {
 // paths take his three. Marks take nothing: he has none.
 func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 	defer wpp.Recover(&err)
-	f := newForest(s, allThreads(s))
+	f, threads, err := allCounted(s)
+	if err != nil {
+		return x, err
+	}
 	figures := &s.Figures
 	x = Stat{
 		Command:           append([]string{}, figures.Command...),
@@ -109,7 +112,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 		Ended:             figures.Ended,
 		Kernel:            figures.Kernel,
 		Tool:              figures.Tool,
-		Threads:           len(s.Threads),
+		Threads:           threads,
 		GrammarBytes:      fileBytes,
 		DurationSeconds:   figures.Duration.Seconds(),
 		CPUSeconds:        figures.CPUTime.Seconds(),
@@ -237,8 +240,12 @@ func timestamp(t time.Time) string {
 // the rest. Cost: linear in the grammars.
 func CountInstructions(s *wpp.Snapshot) (n uint64, err error) {
 	defer wpp.Recover(&err)
+	f, _, err := allCounted(s)
+	if err != nil {
+		return 0, err
+	}
 	var x Stat
-	x.countPaths(s, newForest(s, allThreads(s)))
+	x.countPaths(s, f)
 	return x.Instructions, nil
 }
 

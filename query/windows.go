@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/windows"
 	"wpptrace/query/cluster"
 	"wpptrace/query/internal/forest"
@@ -30,6 +31,9 @@ type clustered struct {
 // ran in which window. It takes time and memory in proportion to the right-hand sides of the rules
 // that each cluster has.
 func clusterOf(s *wpp.Snapshot) (*clustered, error) {
+	if pathprofile.IsProfile(s) {
+		return nil, errors.New("a profile does not say in which window what ran")
+	}
 	if s.InSegments() {
 		return nil, errors.New("it is in segments, which are not cut into windows")
 	}

@@ -51,6 +51,8 @@ another that does the same is not known by that.`,
 			if err != nil {
 				return err
 			}
+			fitLengths(c, &q.Hot, first)
+			fitLengths(c, &q.Hot, second)
 			if sampled := first.Figures.IsSampled() || second.Figures.IsSampled(); sampled &&
 				!c.Flags().Changed("share") {
 				q.Share = true

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/query"
 	"wpptrace/query/profile"
 	"wpptrace/query/report"
@@ -88,6 +89,7 @@ func hotCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			fitLengths(c, &h.query, s)
 			return h.answer(c, s)
 		},
 	}
@@ -164,6 +166,19 @@ func (h *hotAsked) check(c *cobra.Command) error {
 		return usageError{err}
 	}
 	return nil
+}
+
+// fitLengths has single paths asked for of a path profile, where no lengths are given.
+func fitLengths(c *cobra.Command, q *query.HotQuery, s *wpp.Snapshot) {
+	if !pathprofile.IsProfile(s) {
+		return
+	}
+	if !c.Flags().Changed("min-length") {
+		q.MinLength = 1
+	}
+	if !c.Flags().Changed("max-length") {
+		q.MaxLength = q.MinLength
+	}
 }
 
 // answer prints what is asked for.

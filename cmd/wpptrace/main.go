@@ -130,9 +130,9 @@ func rootCommand() *cobra.Command {
 		}
 		return flagError(err)
 	})
-	root.AddCommand(topCommand(), planCommand(), checkCommand(), statCommand(), hotCommand(),
-		pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(),
-		diffCommand(), dumpCommand(), compressCommand(), compactCommand())
+	root.AddCommand(topCommand(), profileCommand(), planCommand(), checkCommand(), statCommand(),
+		hotCommand(), pathCommand(), findCommand(), rulesCommand(), orderCommand(),
+		contextCommand(), diffCommand(), dumpCommand(), compressCommand(), compactCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

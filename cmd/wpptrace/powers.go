@@ -11,6 +11,7 @@ import (
 // the command. Every other command drops all that wpptrace was given, before it opens anything.
 var takers = map[string]func(*cobra.Command) error{
 	"wpptrace": func(*cobra.Command) error { return privilege.TakeAll() },
+	"profile":  func(*cobra.Command) error { return privilege.TakeAll() },
 	"top":      func(*cobra.Command) error { return privilege.TakeAll() },
 	"check":    func(*cobra.Command) error { return privilege.Take(lookers...) },
 	"plan": func(c *cobra.Command) error {

@@ -28,6 +28,7 @@ import (
 
 // recordFlags are the flags of a recording.
 type recordFlags struct {
+	counted     bool // a path profile is wanted
 	pids        []int
 	limit       time.Duration
 	every       time.Duration // between snapshots; 0: there is one, at the end
@@ -289,7 +290,7 @@ var confine = privilege.Confine
 func (o *recordFlags) options(s *signals, log *slog.Logger) record.Options {
 	return record.Options{
 		Threads: o.tids, Selection: o.selection.compiled, Output: o.output, Raw: o.rawFile,
-		Tool:     version(),
+		Counted: o.counted, Tool: version(),
 		Duration: o.limit, SnapshotEvery: o.every, Snapshot: s.snapshot, MaxSlowDown: o.maxSlowDown,
 		Overhead: o.overhead / 100, Window: o.window, MaxStall: o.maxStall, Ring: int(o.ring),
 		StopWhenFull: o.onOverflow == overflowStop,

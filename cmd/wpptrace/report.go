@@ -99,6 +99,8 @@ func (p *printer) unwritten(r *record.Result) {
 // --json the figures.
 func (p *printer) printReport(s *wpp.Snapshot, path string, fileSize uint64) error {
 	switch {
+	case p.flags.json && p.flags.counted:
+		return report.WriteProfileJSON(p.report, s)
 	case p.flags.json:
 		stat, err := query.NewStat(s, fileSize)
 		if err != nil {
@@ -125,6 +127,9 @@ func (p *printer) recorded(e follow.Recorded) error {
 		return err
 	}
 	p.say("process %d (%s): %s: %s", e.PID, e.Name, r.Path, recordreport.Recorded(r, stat))
+	if p.flags.json && p.flags.counted {
+		return report.WriteProfileJSON(p.report, r.Snapshot)
+	}
 	if p.flags.json {
 		return report.WriteStatJSON(p.report, stat)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/remedy"
 	"wpptrace/internal/saturating"
@@ -40,7 +41,7 @@ type RoutineSet struct {
 func Read(p *plan.Plan, path string, hottest int) (*Set, error) {
 	var s *wpp.Snapshot
 	err := privilege.AsUser(func() (err error) {
-		s, err = store.ReadFile(path)
+		s, err = store.ReadFile(path, pathprofile.Kind)
 		return err
 	})
 	if err != nil { // be it that it is cut off: what ran later is of interest, too

@@ -17,6 +17,7 @@ import (
 // objects are what the commands print, with the packages of their types.
 var objects = []struct{ command, typeName string }{
 	{"wpptrace COMMAND --json, stat --json", "report.StatJSON"},
+	{"profile --json", "report.ProfileJSON"},
 	{"hot --json", "report.HotJSON"},
 	{"hot --routines --json", "report.FlatJSON"},
 	{"hot --callers ROUTINE --json", "report.CallersJSON"},

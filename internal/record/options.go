@@ -45,6 +45,10 @@ type Options struct {
 	Unwritten bool
 	// Raw is a file, or a pipe, that the raw trace goes to; "": there is none.
 	Raw string
+	// Counted: how often each path runs is counted, in memory that does not grow with that, and not
+	// kept in order: the snapshot is a path profile, see package pathprofile. Memory bounds nothing
+	// then, and Raw must not be given.
+	Counted bool
 	// Tool is the recording program with its version, for the snapshot.
 	Tool string
 

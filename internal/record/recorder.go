@@ -17,6 +17,7 @@ import (
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/counted"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/decoder"
@@ -214,6 +215,9 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		process: o.Process, session: r.session, plan: r.program.Plan, decoder: r.decoder,
 		streams:  streams,
 		alphabet: &ops.Symbols{}, raw: r.raw, byID: map[uint32]*thread{},
+	}
+	if o.Counted {
+		r.threads.counter = pathprofile.NewCounter(r.threads.alphabet)
 	}
 	for _, id := range o.Threads {
 		if r.threads.only == nil {

@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/counted"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/samples"
 	windowed "wpptrace/compress/wpp/windows"
 	"wpptrace/decoder"
@@ -40,6 +41,9 @@ func (s *snapshots) bytes() uint64 {
 // which may run while the recording goes on: it makes a self-contained snapshot of what had been
 // recorded.
 func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
+	if s.threads.counter != nil {
+		return s.counted()
+	}
 	_, program := s.tables(0)
 	profile, counts := s.profile(), s.counts()
 	var threads []wpp.Thread
@@ -70,6 +74,25 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 			if threads[i].Grammar, err = grammars[i](); err != nil {
 				return nil, fmt.Errorf("copy the record of thread %d: %w", threads[i].TID, err)
 			}
+		}
+		return made, nil
+	}
+}
+
+// counted is snapshot of a path profile.
+func (s *snapshots) counted() (complete func() (*wpp.Snapshot, error)) {
+	_, program := s.tables(0)
+	counts := &pathprofile.Counts{Of: s.threads.counter.Counts(), Runs: 1,
+		Threads: uint64(len(s.threads.all))}
+	profile := s.profile()
+	return func() (*wpp.Snapshot, error) {
+		made, err := program()
+		if err != nil {
+			return nil, err
+		}
+		made.Sections = append(made.Sections, counts.Section())
+		if profile != nil {
+			made.Sections = append(made.Sections, profile.Section())
 		}
 		return made, nil
 	}

@@ -12,12 +12,12 @@ type thread struct {
 	id       uint32
 	name     string
 	decoder  *decoder.Thread // nil: it has ended, or the recording has
-	stream   *spill.Thread
-	started  uint64 // CLOCK_BOOTTIME, ns
-	batches  uint64 // sent, those that were lost included,
-	skipped  bool   // but for some of which it is known otherwise that they were lost
-	taken    uint64 // events
-	received uint64 // witnesses
+	stream   *spill.Thread   // nil: paths are counted
+	started  uint64          // CLOCK_BOOTTIME, ns
+	batches  uint64          // sent, those that were lost included,
+	skipped  bool            // but for some of which it is known otherwise that they were lost
+	taken    uint64          // events
+	received uint64          // witnesses
 	hits     uint64
 	lost     uint64
 	gaps     uint64
@@ -86,6 +86,8 @@ func (t *thread) count(hits decoder.Hits, counts *threads) {
 // end lets go of what only a thread that goes on needs.
 func (t *thread) end() {
 	t.decoder.Close()
-	t.stream.End()
+	if t.stream != nil {
+		t.stream.End()
+	}
 	t.decoder = nil
 }

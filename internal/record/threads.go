@@ -12,6 +12,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/decoder"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
@@ -28,12 +29,13 @@ type threads struct {
 	decoder  *decoder.Decoder
 	streams  *spill.Recording
 	alphabet *ops.Symbols
-	raw      *rawTrace          // nil: none is written
-	controls *overhead.Controls // that count hits; nil: none do
-	recorded []uint64           // hits by site; shorter: none of the rest
-	only     map[uint32]bool    // thread ids; nil: all
-	byID     map[uint32]*thread // the last that had the number
-	all      []*thread          // in the order in which they began
+	counter  *pathprofile.Counter // of a path profile; nil: streams keep the order
+	raw      *rawTrace            // nil: none is written
+	controls *overhead.Controls   // that count hits; nil: none do
+	recorded []uint64             // hits by site; shorter: none of the rest
+	only     map[uint32]bool      // thread ids; nil: all
+	byID     map[uint32]*thread   // the last that had the number
+	all      []*thread            // in the order in which they began
 	stray    strayThreads
 	windows  uint64 // that have ended
 }
@@ -109,8 +111,11 @@ func (s *threads) records(id uint32) bool { return s.only == nil || s.only[id] }
 
 func (s *threads) begin(id uint32, started uint64) *thread {
 	t := &thread{id: id, started: started, name: s.process.ThreadName(int(id))}
-	t.stream = s.streams.Thread(int(id), t.name)
-	var sink ops.Sink = ops.NewRecorder(s.alphabet, t.stream.Append)
+	var sink ops.Sink = s.counter
+	if s.counter == nil {
+		t.stream = s.streams.Thread(int(id), t.name)
+		sink = ops.NewRecorder(s.alphabet, t.stream.Append)
+	}
 	if s.raw != nil {
 		sink = s.raw.besides(sink, t)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/internal/record"
 	"wpptrace/internal/text"
 	"wpptrace/loader/plan"
@@ -23,6 +24,9 @@ import (
 func WriteTables(w io.Writer, s *wpp.Snapshot, path string, most int, selected bool) error {
 	q := query.DefaultHotQuery()
 	q.Top = most
+	if pathprofile.IsProfile(s) {
+		q.MinLength, q.MaxLength = 1, 1
+	}
 	hot, err := query.Hot(s, q)
 	if err != nil {
 		return err

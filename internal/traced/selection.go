@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/remedy"
 	"wpptrace/loader/cfg"
@@ -106,7 +107,7 @@ func readWeights(path string, im *image.Image, mayMiss bool) (w *planner.Weights
 	}
 	var s *wpp.Snapshot
 	err = privilege.AsUser(func() error {
-		s, err = store.ReadFile(path)
+		s, err = store.ReadFile(path, pathprofile.Kind)
 		return err
 	})
 	if err != nil { // be it that it is cut off: what ran later may have run most

@@ -88,7 +88,19 @@ func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record
 // RecordTo is Record, but that it leaves the snapshot in file and does not read it.
 func (w *Tracer) RecordTo(ctx context.Context, file string, t Target,
 	flags ...string) (Outcome, error) {
-	command := append([]string{w.path, "-q", "-o", file}, flags...)
+	return w.recordBy(ctx, []string{w.path}, file, t, flags...)
+}
+
+// CountTo counts how often the paths of the target run, under `wpptrace profile -- CMD` with further
+// flags, and leaves the path profile in file.
+func (w *Tracer) CountTo(ctx context.Context, file string, t Target,
+	flags ...string) (Outcome, error) {
+	return w.recordBy(ctx, []string{w.path, "profile"}, file, t, flags...)
+}
+
+func (w *Tracer) recordBy(ctx context.Context, command []string, file string, t Target,
+	flags ...string) (Outcome, error) {
+	command = append(append(command, "-q", "-o", file), flags...)
 	for _, name := range t.Libraries {
 		command = append(command, "--lib", name)
 	}

@@ -56,15 +56,11 @@ func (r *FlatReport) Time(x *RoutineFigures) samples.Share {
 // linear in the grammars and the alphabet. It fails where the snapshot has no such thread.
 func Flat(s *wpp.Snapshot, tids ...int) (r *FlatReport, err error) {
 	defer wpp.Recover(&err)
-	threads, err := query.Threads(s, tids)
-	if err != nil {
-		return nil, err
-	}
 	counts, err := query.NewFrequencies(s, tids...)
 	if err != nil {
 		return nil, err
 	}
-	r = &FlatReport{Metric: query.NaturalMetric(s), Threads: len(threads)}
+	r = &FlatReport{Metric: query.NaturalMetric(s), Threads: counts.Threads}
 	of := map[int]*RoutineFigures{}
 	for i := range s.Symbols {
 		p, sym := &s.Symbols[i], uint32(i)

@@ -40,10 +40,6 @@ type LinesReport struct {
 // instructions of all paths of the alphabet.
 func Lines(s *wpp.Snapshot, file string, tids ...int) (r *LinesReport, err error) {
 	defer wpp.Recover(&err)
-	threads, err := query.Threads(s, tids)
-	if err != nil {
-		return nil, err
-	}
 	found, err := SourceFile(s, file)
 	if err != nil {
 		return nil, fmt.Errorf("lines of %s: %w", names.Printable(file), err)
@@ -62,7 +58,7 @@ func Lines(s *wpp.Snapshot, file string, tids ...int) (r *LinesReport, err error
 			total[at.line] = saturating.Add(total[at.line], n)
 		}
 	}
-	r = &LinesReport{File: found, Threads: len(threads)}
+	r = &LinesReport{File: found, Threads: paths.Threads}
 	for line, n := range total {
 		r.Lines = append(r.Lines, LineCount{line, n})
 	}

@@ -15,6 +15,7 @@ import (
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/wpptest"
 )
 
@@ -328,4 +329,18 @@ func TracedLoop() *wpp.Snapshot {
 	}
 	s.Threads = []wpp.Thread{{TID: 4711, Name: "spin", Grammar: wpp.FromSequitur(g)}}
 	return s
+}
+
+// Counted makes the path profile of what ran in a snapshot.
+func Counted(s *wpp.Snapshot) *wpp.Snapshot {
+	counts := pathprofile.Counts{Of: make([]uint64, len(s.Symbols)), Runs: 1,
+		Threads: uint64(len(s.Threads))}
+	for _, stream := range Streams(s) {
+		for _, sym := range stream {
+			counts.Of[sym]++
+		}
+	}
+	profile := *s
+	profile.Threads, profile.Sections = nil, []*wpp.Section{counts.Section()}
+	return &profile
 }

@@ -14,15 +14,19 @@ import (
 // tid,position,rules,rhs_symbols, a hundred lines a thread. See query.GrowthPoint. Time is linear
 // in the grammars.
 func WriteFigure8(w io.Writer, s *wpp.Snapshot) error {
+	threads, err := query.Threads(s, nil)
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "tid,position,rules,rhs_symbols")
-	for i := range s.Threads {
-		points, err := query.Growth(s.Threads[i].Grammar, 100)
+	for _, t := range threads {
+		points, err := query.Growth(t.Grammar, 100)
 		if err != nil {
 			return err
 		}
 		for _, p := range points {
-			fmt.Fprintf(out, "%d,%d,%d,%d\n", s.Threads[i].TID, p.Position, p.Rules, p.Symbols)
+			fmt.Fprintf(out, "%d,%d,%d,%d\n", t.TID, p.Position, p.Rules, p.Symbols)
 		}
 	}
 	if err := out.Flush(); err != nil {

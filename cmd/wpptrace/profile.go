@@ -1,0 +1,51 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// ofProfile are the flags of a recording that a path profile has.
+var ofProfile = []string{"pid", "duration", "snapshot-every", "output", "func", "no-func",
+	"weights", "lib", "complete", "follow-fork", "tid", "max-slowdown", "overhead", "window",
+	"max-stall", "ring-size", "on-overflow", "json", "strict", "quiet", "verbose"}
+
+func profileCommand() *cobra.Command {
+	o := newRecordFlags()
+	o.counted = true
+	c := &cobra.Command{
+		Use:   "profile {-p PID | [FLAG...] -- COMMAND [ARG...]}",
+		Short: "Count how often each path of a live process runs, for as long as you like",
+		Example: `  wpptrace profile -p 4711 -d 1h           an hour of process 4711
+  wpptrace profile -- gzip -c file > f.gz  a command from its first instruction to its exit
+  wpptrace hot --top 20 gzip-4711.wpp      the paths in which most instructions ran
+  wpptrace hot --lines match.c x.wpp       a source file, with how often each line ran
+  wpptrace diff before.wpp after.wpp       which paths are new, gone, hotter or colder`,
+		Long: `A path profile says how often each path ran, and not in which order: it takes the
+memory and the file that the different paths take, however long it lasts. All threads count
+together. Everything else is as in a recording: what is traced, what it costs, and that with -p it
+is traced in windows where more would take over 5% of its CPU time. Then counts are those of the
+windows, and shares are what they are good for; with --overhead 0 all is counted.
+
+hot, path, diff, stat and plan --weights take the profile as they take a recording, as far as the
+order of paths does not matter. What needs it refuses: find, rules, order, context, dump,
+hot --callers, and hot for subpaths of more than one path.
+
+--json prints each path that ran with its count. A count is not exact where events were lost, or
+where it has reached 2^64-1: then the path ran so often, or more often.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(c, args); err != nil {
+				return err
+			}
+			return recordCommandLine(&o, args, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.add(all)
+	for _, name := range ofProfile {
+		c.Flags().AddFlag(all.Lookup(name))
+	}
+	c.Flags().Lookup("json").Usage = "print each path that ran, with its count, as one JSON object"
+	return c
+}

@@ -1,0 +1,77 @@
+package pathprofile
+
+import (
+	"fmt"
+	"iter"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	"wpptrace/compress/wpp"
+)
+
+// Kind is that of the section.
+const Kind = (wpp.FirstSection + 3) | wpp.Critical
+
+// Most is where counters stop: it stands for so many executions or more.
+const Most = math.MaxUint64
+
+// Counts are how often the symbols of a snapshot, paths and marks, came in all threads together.
+// Where events were lost, it was so often at least: the figures of the snapshot say whether.
+type Counts struct {
+	Of      []uint64 // by symbol
+	Threads uint64   // that were counted
+	Runs    uint64   // processes that were counted
+}
+
+// Section returns the section that Of reads. It takes time linear in the counts.
+func (c *Counts) Section() *wpp.Section {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(
+		&PathProfileSection{Count: c.Of, Threads: c.Threads, Runs: c.Runs})
+	if err != nil { // of a message of numbers
+		panic(err)
+	}
+	return wpp.NewSection(Kind, data)
+}
+
+// IsProfile reports whether a snapshot that was read with Kind as a known one is a path profile.
+func IsProfile(s *wpp.Snapshot) bool {
+	for range s.SectionsOf(Kind) {
+		return true
+	}
+	return false
+}
+
+// Of returns the counts of a snapshot that was read with Kind as a known one; nil: it is no path
+// profile. It fails where the section is damaged. It takes time linear in the symbols.
+func Of(s *wpp.Snapshot) (*Counts, error) {
+	next, stop := iter.Pull(s.SectionsOf(Kind))
+	defer stop()
+	section, ok := next()
+	if !ok {
+		return nil, nil
+	}
+	c, err := decode(section, s)
+	if err != nil {
+		return nil, fmt.Errorf("read the section of path counts: %w", err)
+	}
+	return c, nil
+}
+
+func decode(section *wpp.Section, s *wpp.Snapshot) (*Counts, error) {
+	data, err := section.Data()
+	if err != nil {
+		return nil, err
+	}
+	m := &PathProfileSection{}
+	if err := proto.Unmarshal(data, m); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(m.Count) != len(s.Symbols):
+		return nil, fmt.Errorf("it has %d counts of %d symbols", len(m.Count), len(s.Symbols))
+	case len(s.Threads) > 0:
+		return nil, fmt.Errorf("there are %d grammars besides", len(s.Threads))
+	}
+	return &Counts{Of: m.Count, Threads: m.Threads, Runs: m.Runs}, nil
+}

@@ -1,0 +1,130 @@
+package kerneltests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
+	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
+	"wpptrace/kernel-tests/exact"
+	"wpptrace/kernel-tests/zoo"
+	"wpptrace/query"
+	describe "wpptrace/query/report"
+)
+
+// Path profiles of programs that run alike each time have the counts of a whole program path, path
+// for path: those of the zoo, with threads, signals, exceptions and longjmp, but for those which a
+// timer interrupts anywhere.
+func TestProfilesOfTheZoo(t *testing.T) {
+	cases := slices.DeleteFunc(zooCases(), func(c zoo.Case) bool {
+		return c.Program.Tags&zoo.Timer != 0 || c.Program.Tags&(zoo.Long|zoo.Longest) != 0 &&
+			!matrix()
+	})
+	builder, cases := programs(t, cases)
+	for _, c := range cases {
+		t.Run(c.Program.Name+"/"+c.Flavour.String(), func(t *testing.T) {
+			t.Parallel()
+			path, err := builder.Build(context.Background(), c.Program, c.Flavour)
+			if errors.Is(err, zoo.ErrNotBuildable) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := targetOf(c, path, t.TempDir())
+			target.FixedAddresses = true
+			countsAgree(t, target, nil)
+		})
+	}
+}
+
+// So do those of programs as the distribution ships them.
+func TestProfilesOfRealPrograms(t *testing.T) {
+	for _, real := range zoo.Reals() {
+		t.Run(real.Name, func(t *testing.T) {
+			t.Parallel()
+			path, err := real.Path()
+			if err != nil {
+				testenv.Missing(t, err)
+			}
+			countsAgree(t, exact.Target{Path: path, Args: real.Args,
+				Env: append(zoo.Env(), "PYTHONHASHSEED=0"), Dir: t.TempDir(),
+				Stdin: []byte(real.Stdin), FixedAddresses: true}, aside[real.Name])
+		})
+	}
+}
+
+// countsAgree fails the test unless a profile of a target and a recording of it have the same
+// counts. Paths of the routines aside are not compared.
+func countsAgree(t *testing.T, target exact.Target, aside []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience())
+	defer cancel()
+	dir := t.TempDir()
+	whole, profile := filepath.Join(dir, "whole.wpp"), filepath.Join(dir, "profile.wpp")
+	_, err := tracer.RecordTo(ctx, whole, target)
+	if errors.Is(err, exact.ErrRefused) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tracer.CountTo(ctx, profile, target); err != nil {
+		t.Fatal(err)
+	}
+	want, got := countsOf(t, whole, aside), countsOf(t, profile, aside)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%d paths, and %d in the profile: %s", len(want), len(got), diff)
+	}
+}
+
+// countsOf reads how often each path ran. Partial paths, whose numbers are each snapshot's own, are
+// named by where they begin and end.
+func countsOf(t *testing.T, file string, aside []string) map[string]uint64 {
+	t.Helper()
+	s, err := store.ReadFile(file, query.Sections()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pathprofile.IsProfile(s) != (filepath.Base(file) == "profile.wpp") || s.Figures.Lost > 0 {
+		t.Fatalf("%s: %d events are lost", file, s.Figures.Lost)
+	}
+	counts, err := query.NewFrequencies(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels, all := describe.NewLabels(s), map[string]uint64{}
+	for i := range s.Symbols {
+		n := counts.Symbol(uint32(i))
+		if n == 0 || slices.Contains(aside, routineOf(s, i)) {
+			continue
+		}
+		name := fmt.Sprint("a mark: ", s.Symbols[i].Mark)
+		if p := &s.Symbols[i]; !p.IsMark {
+			l := labels.Of(uint32(i))
+			name = fmt.Sprintf("%s %s#%d %s-%s %s-%s %d instructions", l.Image, l.Routine,
+				min(l.Path, s.Routines[p.Routine].Paths), l.Start, l.End, l.First, l.Last,
+				*l.Instructions)
+		}
+		all[name] += n
+	}
+	if len(all) == 0 && len(s.Symbols) > 0 {
+		t.Errorf("%s: nothing ran", file)
+	}
+	return all
+}
+
+func routineOf(s *wpp.Snapshot, sym int) string {
+	if r := s.RoutineOf(uint32(sym)); r != nil {
+		return r.Name
+	}
+	return ""
+}
