@@ -4,8 +4,8 @@
 // (package wire has the events). It keeps no path, and of the stack only the last activation with
 // its callers, which it reads again wherever these may be others. The other one (family.bpf.c)
 // knows the processes that a traced one has started, and stops each before its first instruction. A
-// third one (sample.bpf.c) counts where a process's CPU time goes, and a fourth (count.bpf.c) how
-// often paths run.
+// third one (sample.bpf.c) counts where a process's CPU time goes, a fourth (count.bpf.c) how often
+// paths run, and a fifth (first.bpf.c) knows which places have run at all.
 //
 //	arch_x86.h  what is of x86-64: registers, conditions, signal frames
 //	types.h     the structures and events that C and Go share
@@ -22,3 +22,4 @@ package bpf
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type news -type family_event -type family_table -type obstacle Family family.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type sample_table Sample sample.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type count_step -type count_metric -type count_cookie -type count_row Count count.bpf.c
+//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type first_cookie -type first_report -type first_hit First first.bpf.c

@@ -9,7 +9,7 @@ import (
 
 func TestLoad(t *testing.T) {
 	for _, load := range []func() (*ebpf.CollectionSpec, error){LoadTracer, LoadSample,
-		LoadCount} {
+		LoadCount, LoadFirst} {
 		spec, err := load()
 		if err != nil {
 			t.Fatal(err)

@@ -130,8 +130,8 @@ func rootCommand() *cobra.Command {
 		}
 		return flagError(err)
 	})
-	root.AddCommand(topCommand(), profileCommand(), planCommand(), checkCommand(), statCommand(),
-		hotCommand(), pathCommand(), findCommand(), rulesCommand(), orderCommand(),
+	root.AddCommand(topCommand(), profileCommand(), coverageCommand(), planCommand(),
+		checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(), rulesCommand(), orderCommand(),
 		contextCommand(), diffCommand(), dumpCommand(), compressCommand(), compactCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)

@@ -12,6 +12,7 @@ import (
 var takers = map[string]func(*cobra.Command) error{
 	"wpptrace": func(*cobra.Command) error { return privilege.TakeAll() },
 	"profile":  func(*cobra.Command) error { return privilege.TakeAll() },
+	"coverage": func(*cobra.Command) error { return privilege.TakeAll() },
 	"top":      func(*cobra.Command) error { return privilege.TakeAll() },
 	"check":    func(*cobra.Command) error { return privilege.Take(lookers...) },
 	"plan": func(c *cobra.Command) error {

@@ -311,10 +311,22 @@ func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) 
 		}
 	}
 	outlivePipes()
-	if len(argv) == 0 {
-		return recordProcess(o, s, stdout, stderr)
+	out := stdout
+	if len(argv) > 0 {
+		out = stderr
 	}
-	return recordChild(o, s, argv, stderr)
+	return recordTarget(o, s, argv, stderr, func(options record.Options) error {
+		return o.run(s, options, out, stderr)
+	})
+}
+
+// recordTarget opens the process that -p names, or starts a command, and runs a recording of it.
+func recordTarget(o *recordFlags, s *signals, argv []string, stderr io.Writer,
+	run func(record.Options) error) error {
+	if len(argv) == 0 {
+		return recordProcess(o, s, run)
+	}
+	return recordChild(o, s, argv, stderr, run)
 }
 
 // mayRecord fails where this process may not trace: what the kernel refuses then has many reasons.
@@ -325,7 +337,7 @@ func mayRecord() error {
 	return requirement.CheckFiles()
 }
 
-func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {
+func recordProcess(o *recordFlags, s *signals, run func(record.Options) error) error {
 	s.takeINT()
 	p, err := target.Open(o.pids[0])
 	if err != nil {
@@ -334,10 +346,11 @@ func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {
 	defer p.Close()
 	options := o.options(s, nil)
 	options.Process = p
-	return o.run(s, options, stdout, stderr)
+	return run(options)
 }
 
-func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) error {
+func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer,
+	run func(record.Options) error) error {
 	c, err := target.Start(argv)
 	if err != nil {
 		return err
@@ -346,7 +359,7 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 	s.takeINT()
 	options := o.options(s, nil)
 	options.Child = c
-	err = o.run(s, options, stderr, stderr)
+	err = run(options)
 	if unstarted := (*record.UnstartedError)(nil); errors.As(err, &unstarted) ||
 		errors.Is(err, context.Canceled) {
 		return err

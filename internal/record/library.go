@@ -138,6 +138,15 @@ type Libraries struct {
 	Called    []string // what those are called that the selection names
 }
 
+// SelectLibraries lists the libraries that a selection names and that a process has mapped by now,
+// and the globs of the selection that name none. needed is as for PlanLibraries.
+func SelectLibraries(p *target.Process, s traced.Selection,
+	needed []string) (list []target.Library, unmatched []string, err error) {
+	l := newLibraries(p, s, needed)
+	list, err = l.next()
+	return list, l.unmatched(), err
+}
+
 // PlanLibraries plans those libraries that a selection names and that a process has mapped by now,
 // each by itself. needed are the names under which its executable needs some.
 func PlanLibraries(p *target.Process, s traced.Selection, needed []string) (*Libraries, error) {

@@ -96,9 +96,18 @@ func LoadLibrary(in *target.Process, f *os.File, name string, sel Selection) (*P
 func loadAround(
 	obstacles func(*image.Image) []attach.Obstacle, f *os.File, name string, sel Selection,
 ) (p *Program, err error) {
+	err = reading(f, name, &sel, func() (err error) {
+		p, err = readProgram(f, name, sel, obstacles)
+		return err
+	})
+	return p, err
+}
+
+// reading has a file read within the memory that there is.
+func reading(f *os.File, name string, sel *Selection, read func() error) (err error) {
 	defer func() { // a file that we misunderstand must not end us while its process may be stopped
 		if cause := recover(); cause != nil {
-			p, err = nil, fmt.Errorf("plan probes of %s: %v: this is a mistake of wpptrace's: "+
+			err = fmt.Errorf("plan probes of %s: %v: this is a mistake of wpptrace's: "+
 				"report it, with the file", name, cause)
 		}
 	}()
@@ -106,10 +115,10 @@ func loadAround(
 	sel.room = newRoom(name)
 	end, err := sel.room.begin(f)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer end()
-	return readProgram(f, name, sel, obstacles)
+	return read()
 }
 
 // Obstructed says how many routines were left out for what the process has done to its code, and
@@ -161,23 +170,11 @@ func garbage(f *os.File) (percent int) {
 func readProgram(
 	f *os.File, name string, sel Selection, obstacles func(*image.Image) []attach.Obstacle,
 ) (*Program, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", name, err)
-	}
-	im, err := image.Open(f, st.Size(), name)
+	c, o, err := sel.read(f, name)
 	if err != nil {
 		return nil, err
 	}
-	c, err := sel.recover(f, im, name)
-	if err != nil {
-		return nil, err
-	}
-	o, err := sel.options(f, c, name)
-	if err != nil {
-		return nil, err
-	}
-	inTheWay := obstacles(im)
+	inTheWay := obstacles(c.Image)
 	if len(inTheWay) > 0 {
 		o.Refuse = func(r *cfg.Routine) string { return attach.InTheWay(inTheWay, r.Ranges) }
 	}
@@ -185,7 +182,25 @@ func readProgram(
 	if err != nil {
 		return nil, err
 	}
-	return &Program{im, p, o.Select, inTheWay}, nil
+	return &Program{c.Image, p, o.Select, inTheWay}, nil
+}
+
+// read reads a file, recovers its routines and says which of them are selected.
+func (s Selection) read(f *os.File, name string) (*cfg.Program, planner.Options, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, planner.Options{}, fmt.Errorf("look at %s: %w", name, err)
+	}
+	im, err := image.Open(f, st.Size(), name)
+	if err != nil {
+		return nil, planner.Options{}, err
+	}
+	c, err := s.recover(f, im, name)
+	if err != nil {
+		return nil, planner.Options{}, err
+	}
+	o, err := s.options(f, c, name)
+	return c, o, err
 }
 
 // nameColumns is how wide a routine's name is in an error of one line at most.

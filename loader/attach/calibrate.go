@@ -58,7 +58,7 @@ func (s *Session) calibrator() (*Calibrator, error) {
 	}
 	l, err := s.images.mechanism.Put(exe, s.objects.EmptyProbe, offsets, nil, self.PID)
 	if err != nil {
-		return nil, probeError(err)
+		return nil, ProbeError(err)
 	}
 	return &Calibrator{l}, nil
 }

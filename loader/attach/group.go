@@ -216,7 +216,7 @@ func (x *images) probe(at place, by *guard.Guard, cpu int) error {
 	var err error
 	if g.placed, err = by.Probe(x.mechanism, m.file, x.objects.Hit, offsets, cookies,
 		x.process.PID, cpu); err != nil {
-		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
+		return fmt.Errorf("put in %d probes: %w", n, ProbeError(err))
 	}
 	return nil
 }

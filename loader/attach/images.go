@@ -2,6 +2,7 @@ package attach
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/cilium/ebpf"
@@ -210,11 +211,17 @@ func (x *images) checkMemory(list ...*mapped) error {
 			takes += m.probedMemory()
 		}
 	}
-	probed := []int{x.process.PID}
-	if x.mechanism != uprobe.ProcessLink {
-		others := target.RunningFrom(x.executable().file)
+	return CheckMemory(x.process, x.mechanism, x.executable().file, takes)
+}
+
+// CheckMemory fails when probes of a process, whose executable is open, take so many bytes of its
+// memory that the kernel could kill it for the lack of that: as much again is to be left to it.
+func CheckMemory(p *target.Process, mechanism uprobe.Mechanism, exe *os.File, takes uint64) error {
+	probed := []int{p.PID}
+	if mechanism != uprobe.ProcessLink {
+		others := target.RunningFrom(exe)
 		probed = append(probed,
-			slices.DeleteFunc(others, func(pid int) bool { return pid == x.process.PID })...)
+			slices.DeleteFunc(others, func(pid int) bool { return pid == p.PID })...)
 	}
 	if left := target.MemoryLeft(probed...); takes > left/2 {
 		return remedy.Errorf(remedy.LessMemory, "put probes in: they take %.1f MiB of its "+

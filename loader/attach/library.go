@@ -23,10 +23,25 @@ func LibraryObstacles(p *target.Process, im *image.Image, file *os.File) ([]Obst
 		return nil, err
 	}
 	if m.absent {
-		return nil, errors.New("it is not mapped any more")
+		return nil, errNotMapped
 	}
 	return m.obstacles(p)
 }
+
+// LibraryBase is Base for a library whose file is open. It fails, too, where that is mapped more
+// than once, or not at all.
+func LibraryBase(p *target.Process, im *image.Image, file *os.File) (uint64, error) {
+	m := &mapped{image: im, file: file}
+	if err := m.find(p); err != nil {
+		return 0, err
+	}
+	if m.absent {
+		return 0, errNotMapped
+	}
+	return m.base, nil
+}
+
+var errNotMapped = errors.New("it is not mapped any more")
 
 // MayAdd fails when no other library can be traced.
 func (s *Session) MayAdd() error {

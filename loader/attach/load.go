@@ -103,8 +103,8 @@ func (s *Session) load(o Options) error {
 			return fmt.Errorf("set %s of the BPF program: %w", name, err)
 		}
 	}
-	if err := undisturbed(func() error { return spec.LoadAndAssign(&s.objects, nil) }); err != nil {
-		return loadError(err)
+	if err := LoadObjects(func() error { return spec.LoadAndAssign(&s.objects, nil) }); err != nil {
+		return err
 	}
 	if err := x.writeSites(x.executable(), 0); err != nil {
 		return err
@@ -172,6 +172,15 @@ func textEnd(im *image.Image) (end uint64) {
 		end = max(end, s.Addr+s.MemLen)
 	}
 	return end
+}
+
+// LoadObjects runs a function that has the kernel take BPF programs. Where it refuses them, the
+// error says what a user can do.
+func LoadObjects(load func() error) error {
+	if err := undisturbed(load); err != nil {
+		return loadError(err)
+	}
+	return nil
 }
 
 // loadError says what a user can do about a program that the kernel refuses.

@@ -180,8 +180,8 @@ func (s *Session) listen() (err error) {
 	return s.reports.open(s.objects.Ring, s.objects.OverflowRing)
 }
 
-// probeError says what a user can do about probes that the kernel refuses.
-func probeError(err error) error {
+// ProbeError says what a user can do about probes that the kernel refuses.
+func ProbeError(err error) error {
 	switch {
 	case errors.Is(err, unix.ESRCH):
 		return target.ErrGone

@@ -405,7 +405,7 @@ func TestProbeError(t *testing.T) {
 			"Linux 6.1 or later, with uprobes, is needed: wpptrace check says what is missing"},
 		{unix.EINVAL, "invalid argument"},
 	} {
-		if got := probeError(c.err).Error(); !strings.Contains(got, c.want) {
+		if got := ProbeError(c.err).Error(); !strings.Contains(got, c.want) {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
 	}

@@ -49,6 +49,21 @@ func (l *Lines) At(addr uint64) (file string, line int, ok bool) {
 	return l.files[r.file], int(r.line), true
 }
 
+// Each calls back with the lines of the code from lo up to hi, in the order of addresses: with each
+// as often as it begins there.
+func (l *Lines) Each(lo, hi uint64, visit func(file string, line int)) {
+	i, found := slices.BinarySearchFunc(l.rows, lo,
+		func(r lineRow, addr uint64) int { return cmp.Compare(r.addr, addr) })
+	if !found && i > 0 {
+		i--
+	}
+	for ; i < len(l.rows) && l.rows[i].addr < hi; i++ {
+		if r := l.rows[i]; r.file != noFile && r.line != 0 {
+			visit(l.files[r.file], int(r.line))
+		}
+	}
+}
+
 func (f elfFile) hasLines() bool { return f.debugSection("line") != nil }
 
 // linesOf reads the line tables of a file with the image's debug information.

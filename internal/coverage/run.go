@@ -1,0 +1,346 @@
+package coverage
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"os"
+	"path"
+	"time"
+
+	"kernel.org/pub/linux/libs/security/libcap/cap"
+
+	"wpptrace/compress/wpp/covered"
+	"wpptrace/internal/record"
+	"wpptrace/internal/record/sample"
+	"wpptrace/internal/remedy"
+	"wpptrace/internal/traced"
+	"wpptrace/loader/firsthit"
+	"wpptrace/loader/guard"
+	"wpptrace/loader/privilege"
+	"wpptrace/loader/target"
+)
+
+// Options say what is observed. One of Process and Child is needed.
+type Options struct {
+	// Process is observed from now on. It stays the caller's.
+	Process *target.Process
+	// Child is a command that stands before its first instruction. It stays the caller's, who waits
+	// for its end; it is killed when nothing can be observed.
+	Child     *target.Child
+	Selection traced.Selection
+	Duration  time.Duration // 0: until the process exits
+	// Confine gives up all capabilities but those that are needed once the probes stand; nil: none
+	// is given up.
+	Confine func(files []string, keep ...cap.Value) error
+	// Output is where the caller will write: Confine is told.
+	Output []string
+	Log    *slog.Logger // nil: nothing is logged
+	// LibraryLeftOut is called for a library that is not observed, and why; nil: nothing is.
+	LibraryLeftOut func(path string, err error)
+	// Began is called when all probes stand; nil: nothing is.
+	Began func(probes int)
+}
+
+// An observation is a process with probes in it.
+type observation struct {
+	options Options
+	process *target.Process
+	run     *target.Run
+	images  []observedImage
+	session *firsthit.Session
+	watch   *watch
+	sampler *sample.Sampler // nil: there is none
+}
+
+type observedImage struct {
+	file   *os.File
+	graphs *traced.Graphs
+	sites  []site
+	first  int // number of the first site
+}
+
+// Run observes a process until the context is done, the time is over, or the process has ended, and
+// returns what has run since it was called, or since the command began. It takes the privileges to
+// trace, and guard.Main to be called first in main. The probes go whatever becomes of this process.
+func Run(ctx context.Context, o Options) (*covered.Coverage, error) {
+	x, err := prepare(&o)
+	if err == nil && ctx.Err() != nil {
+		err = record.ErrInterrupted
+	}
+	if err != nil {
+		if x != nil {
+			x.close()
+		}
+		return nil, record.KillUnstarted(o.Child, err)
+	}
+	defer x.close()
+	if err := x.place(); err != nil {
+		return nil, record.KillUnstarted(o.Child, err)
+	}
+	if o.Child != nil {
+		o.Child.Release()
+	}
+	if err := x.confine(); err != nil {
+		return nil, err
+	}
+	if o.Began != nil {
+		o.Began(len(x.watch.sites))
+	}
+	if err := x.observe(ctx); err != nil {
+		return nil, err
+	}
+	return x.result()
+}
+
+// prepare reads the images. Nothing has touched the process then.
+func prepare(o *Options) (x *observation, err error) {
+	if o.Child != nil {
+		o.Process = o.Child.Process
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	x = &observation{options: *o, process: o.Process}
+	if x.run, err = o.Process.Run(); err != nil {
+		return x, err
+	}
+	exe, err := o.Process.Executable()
+	if err != nil {
+		return x, err
+	}
+	x.images = append(x.images, observedImage{file: exe})
+	if o.Child == nil {
+		if x.sampler, err = sample.Start(o.Process, sample.Options{}); err != nil {
+			o.Log.Warn("the process is not sampled", "why", err)
+		}
+	}
+	began := time.Now()
+	g, err := traced.GraphsOf(o.Process, exe, o.Selection)
+	if err != nil {
+		return x, err
+	}
+	x.images[0].graphs = g
+	if err := x.addLibraries(); err != nil {
+		return x, err
+	}
+	if err := x.load(); err != nil {
+		return x, err
+	}
+	if x.sampler != nil {
+		o.Process.Wait(time.Until(began.Add(sampling)))
+	}
+	return x, nil
+}
+
+// sampling is how long it takes at least to know what is hit often.
+const sampling = time.Second
+
+// addLibraries reads the libraries that the selection names and that the process has mapped.
+func (x *observation) addLibraries() error {
+	if len(x.options.Selection.Libraries) == 0 {
+		return nil
+	}
+	list, _, err := record.SelectLibraries(x.process, x.options.Selection,
+		x.images[0].graphs.Image.Needed)
+	if err != nil {
+		return err
+	}
+	for _, lib := range list {
+		f, err := x.process.OpenLibrary(lib)
+		if err == nil {
+			var g *traced.Graphs
+			g, err = traced.GraphsOfLibrary(x.process, f, path.Base(lib.Path), x.options.Selection)
+			if err == nil {
+				x.images = append(x.images, observedImage{file: f, graphs: g})
+				continue
+			}
+			f.Close()
+		}
+		if x.options.LibraryLeftOut != nil {
+			x.options.LibraryLeftOut(lib.Path, err)
+		}
+	}
+	return nil
+}
+
+// load has the kernel take the BPF program.
+func (x *observation) load() error {
+	var all []site
+	var alone []bool
+	var images []firsthit.Image
+	for i := range x.images {
+		m := &x.images[i]
+		m.sites, m.first = sitesOf(m.graphs), len(all)
+		image := firsthit.Image{Image: m.graphs.Image, File: m.file}
+		var err error
+		if image.Base, err = firsthit.Base(x.process, m.graphs.Image, m.file, i > 0); err != nil {
+			return err
+		}
+		for _, s := range m.sites {
+			image.Places = append(image.Places, s.place)
+		}
+		all, alone = append(all, m.sites...), append(alone, shownAlone(m.graphs, m.sites)...)
+		images = append(images, image)
+	}
+	if len(all) == 0 {
+		return remedy.Errorf(remedy.Select, "observe process %d (%s): there is no place for any "+
+			"probe", x.process.PID, x.process.Name)
+	}
+	s, err := firsthit.Load(x.process, images, firsthit.Options{})
+	if err != nil {
+		return err
+	}
+	x.session, x.watch = s, newWatch(s, all, alone)
+	return nil
+}
+
+// place puts the probes in.
+func (x *observation) place() error {
+	defer guard.RaisePriority()()
+	hot := x.hotSites()
+	err := x.watch.placeAll(func(i int) bool { return hot[i] }, x.options.Child == nil, nil)
+	if err != nil {
+		return cmp.Or(x.gone(), err)
+	}
+	return nil
+}
+
+// hotSites are those of routines that samples were in.
+func (x *observation) hotSites() []bool {
+	hot := make([]bool, len(x.watch.sites))
+	if x.sampler == nil {
+		return hot
+	}
+	counts, err := x.sampler.Take()
+	if err != nil {
+		x.options.Log.Warn("no samples were taken", "why", err)
+	}
+	_ = x.sampler.Close()
+	x.sampler = nil
+	for i := range x.images {
+		m := &x.images[i]
+		id, err := target.IDOf(m.file)
+		if err != nil || counts.Images[id] == nil {
+			continue
+		}
+		in := map[int]bool{}
+		for offset := range counts.Images[id].Offsets {
+			if addr, ok := m.graphs.Image.Address(offset); ok {
+				if r := m.graphs.Containing(addr); r != nil {
+					in[r.ID] = true
+				}
+			}
+		}
+		for k, s := range m.sites {
+			hot[m.first+k] = in[s.routine]
+		}
+	}
+	return hot
+}
+
+// gone says why the process cannot be observed any more; nil: it can.
+func (x *observation) gone() error {
+	switch {
+	case !x.process.Alive():
+		return target.ErrGone
+	case x.session.GuardDead():
+		return guard.ErrGone
+	}
+	return nil
+}
+
+func (x *observation) confine() error {
+	own := []cap.Value{cap.SYS_NICE, cap.SYS_PTRACE}
+	guards := []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_NICE}
+	if !privilege.Has(cap.BPF) {
+		guards = append(guards, cap.SYS_ADMIN)
+	}
+	if err := x.session.Confine(guards...); err != nil || x.options.Confine == nil {
+		return err
+	}
+	return x.options.Confine(x.options.Output, own...)
+}
+
+// observe takes out what is hit often, until the end.
+func (x *observation) observe(ctx context.Context) error {
+	const look = 50 * time.Millisecond // whether it is over
+	var end time.Time
+	if x.options.Duration > 0 {
+		end = time.Now().Add(x.options.Duration)
+	}
+	for {
+		switch {
+		case ctx.Err() != nil, !end.IsZero() && !time.Now().Before(end), !x.process.Alive(),
+			x.run.Over():
+			return nil
+		case x.session.GuardDead():
+			return guard.ErrGone
+		}
+		until := time.Now().Add(look)
+		if !end.IsZero() && until.After(end) {
+			until = end
+		}
+		if err := x.watch.attend(until, nil); err != nil {
+			if !x.process.Alive() || x.run.Over() {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// result takes the probes out and says what has run.
+func (x *observation) result() (*covered.Coverage, error) {
+	fallen := make([]bool, len(x.watch.sites))
+	if x.process.Alive() && !x.run.Over() {
+		list, err := x.watch.fallen()
+		if err != nil && x.process.Alive() && !x.run.Over() {
+			return nil, err
+		}
+		for _, i := range list {
+			fallen[i] = true
+		}
+	}
+	passages := make([]uint64, x.session.Counters())
+	if err := x.session.Passages(passages); err != nil {
+		return nil, err
+	}
+	c := &covered.Coverage{}
+	for i := range x.images {
+		m := &x.images[i]
+		lo, hi := m.first, m.first+len(m.sites)
+		seen := &observed{sites: m.sites, fallen: fallen[lo:hi],
+			passages: passages[lo*firsthit.Outcomes : hi*firsthit.Outcomes]}
+		for _, g := range x.watch.in[lo:hi] {
+			seen.stands = append(seen.stands, g != nil)
+		}
+		lines, err := m.graphs.Image.Lines()
+		if err != nil {
+			x.options.Log.Warn("no source lines", "image", m.graphs.Image.Name, "why", err)
+		}
+		image, err := collect(m.graphs, lines, seen)
+		if err != nil {
+			return nil, err
+		}
+		c.Images = append(c.Images, *image)
+	}
+	return c, nil
+}
+
+func (x *observation) close() {
+	if x.sampler != nil {
+		_ = x.sampler.Close()
+	}
+	if x.session != nil {
+		if err := x.session.Close(); err != nil {
+			x.options.Log.Warn("the probes", "err", err)
+		}
+	}
+	for _, m := range x.images {
+		m.file.Close()
+	}
+	if x.run != nil {
+		x.run.Close()
+	}
+}

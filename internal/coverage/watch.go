@@ -1,0 +1,192 @@
+package coverage
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"wpptrace/loader/firsthit"
+)
+
+// Groups of probes: of code that samples were not in, and of code that they were in.
+const (
+	coldGroup = 256
+	hotGroup  = 24
+)
+
+// A watch has probes in a process, and takes those out that were hit.
+type watch struct {
+	session *firsthit.Session
+	sites   []site // of all images, by number
+	// alone says of each outcome of each site that only its probe shows it: firsthit.Outcomes each
+	alone  []bool
+	in     []*firsthit.Group // by site: the group that has its probe; nil: it is out
+	groups map[*firsthit.Group]bool
+	primed time.Time // until then probes change at once
+
+	replaced int // groups
+}
+
+func newWatch(s *firsthit.Session, sites []site, alone []bool) *watch {
+	return &watch{session: s, sites: sites, alone: alone, in: make([]*firsthit.Group, len(sites)),
+		groups: map[*firsthit.Group]bool{}}
+}
+
+// prime has probes change at once for a while.
+func (w *watch) prime() {
+	const stay, least = time.Second, 500 * time.Millisecond
+	if time.Until(w.primed) < least {
+		_ = w.session.Prime(stay) // they change without it, too
+		w.primed = time.Now().Add(stay)
+	}
+}
+
+// put puts sites in that are out.
+func (w *watch) put(sites []int) error {
+	w.prime()
+	g, err := w.session.Put(sites)
+	if err != nil {
+		return err
+	}
+	w.groups[g] = true
+	for _, i := range sites {
+		w.in[i] = g
+	}
+	return nil
+}
+
+// patience is how many passages with one outcome a jump may have while the other outcome, which
+// nothing else shows, has not been seen: so many take a millisecond or two.
+const patience = 2048
+
+// isDone reports whether the probe of a site has shown what it can, or costs too much.
+func (w *watch) isDone(i int, n [firsthit.Outcomes]uint64) bool {
+	switch passages := n[0] + n[1]; {
+	case passages == 0:
+		return false
+	case !w.sites[i].isJump(), n[0] > 0 && n[1] > 0:
+		return true
+	case n[0] == 0 && w.alone[2*i], n[1] == 0 && w.alone[2*i+1]:
+		return passages >= patience
+	}
+	return true
+}
+
+// replace has a group replaced by one of its sites that are not done; with few that are, it stays.
+func (w *watch) replace(g *firsthit.Group) error {
+	var rest []int
+	for _, i := range g.Places {
+		n, err := w.session.PassagesOf(i)
+		if err != nil {
+			return err
+		}
+		if !w.isDone(i, n) {
+			rest = append(rest, i)
+		}
+	}
+	if len(rest) == len(g.Places) {
+		return nil
+	}
+	w.prime()
+	for _, i := range g.Places {
+		w.in[i] = nil
+	}
+	if len(rest) > 0 {
+		if err := w.put(rest); err != nil {
+			return err
+		}
+	}
+	delete(w.groups, g)
+	w.replaced++
+	return w.session.Remove(g)
+}
+
+// attend deals with what is hit often until a time, and at least with what has been reported. each
+// is called for passages that are reported.
+func (w *watch) attend(until time.Time, each func(firsthit.Passage)) error {
+	var often []*firsthit.Group
+	for {
+		deadline := until
+		if len(often) > 0 {
+			deadline = time.Time{}.Add(1) // what there is already
+		}
+		p, err := w.session.Next(deadline)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			for _, g := range often {
+				if err := w.replace(g); err != nil {
+					return err
+				}
+			}
+			if often = often[:0]; !time.Now().Before(until) {
+				return nil
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		if each != nil {
+			each(p)
+		}
+		if g := w.in[p.Place]; g != nil && p.Passages >= firsthit.Often &&
+			!slices.Contains(often, g) {
+			often = append(often, g)
+		}
+	}
+}
+
+// placeAll puts all sites in: some that are hit often, by what is known, last. running says that
+// the process runs meanwhile.
+func (w *watch) placeAll(hot func(i int) bool, running bool, each func(firsthit.Passage)) error {
+	var cold, warm []int
+	for i := range w.sites {
+		if hot(i) {
+			warm = append(warm, i)
+		} else {
+			cold = append(cold, i)
+		}
+	}
+	pause := time.Duration(0)
+	if running {
+		pause = time.Millisecond
+	}
+	for _, part := range []struct {
+		sites []int
+		size  int
+	}{{cold, coldGroup}, {warm, hotGroup}} {
+		for sites := range slices.Chunk(part.sites, part.size) {
+			if err := w.putEach(sites); err != nil {
+				return err
+			}
+			if err := w.attend(time.Now().Add(pause), each); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// putEach puts sites in, those of each image by themselves.
+func (w *watch) putEach(sites []int) error {
+	for len(sites) > 0 {
+		n := w.session.SameImage(sites)
+		if err := w.put(sites[:n]); err != nil {
+			return err
+		}
+		sites = sites[n:]
+	}
+	return nil
+}
+
+// fallen lists the sites whose probes are thought to stand, and do not, though they have not shown
+// all: where the process's first thread has ended, a kernel may take out what is to stay.
+func (w *watch) fallen() ([]int, error) {
+	var standing []int
+	for i, g := range w.in {
+		if g != nil {
+			standing = append(standing, i)
+		}
+	}
+	return w.session.Standing(standing)
+}

@@ -1,0 +1,389 @@
+package firsthit
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+	"kernel.org/pub/linux/libs/security/libcap/cap"
+
+	"wpptrace/bpf"
+	"wpptrace/loader/arch"
+	"wpptrace/loader/attach"
+	"wpptrace/loader/guard"
+	"wpptrace/loader/image"
+	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
+)
+
+// A Place is an instruction that may carry a probe.
+type Place struct {
+	Addr uint64 // link-time
+	// Condition is that of a conditional jump, as x86.Inst has it; x86.NoCondition: it has one
+	// outcome, the first.
+	Condition uint8
+}
+
+// Outcomes of a place: a jump's are that it goes on behind it, or jumps.
+const Outcomes = int(bpf.FirstFirstCookieFIRST_OUTCOMES)
+
+// An Image is an executable or a library that a process has mapped, with places in it.
+type Image struct {
+	Image  *image.Image
+	File   *os.File // by way of the process's mapping; open until the session is closed
+	Base   uint64   // where it is mapped: what to add to a link-time address
+	Places []Place
+	first  int // the number of the first of them
+}
+
+// Base is where an image is mapped, whose file is open: an executable, or a library.
+func Base(p *target.Process, im *image.Image, file *os.File, isLibrary bool) (uint64, error) {
+	if isLibrary {
+		return attach.LibraryBase(p, im, file)
+	}
+	return attach.Base(p, im)
+}
+
+// Options say what is reported. The zero value will do.
+type Options struct {
+	// Each has the first passage of each outcome of each place reported.
+	Each bool
+}
+
+// A Session is places of a process. It belongs to one goroutine.
+type Session struct {
+	process   *target.Process
+	mechanism uprobe.Mechanism
+	objects   bpf.FirstObjects
+	counts    *ebpf.Memory
+	reports   *ringbuf.Reader
+	record    ringbuf.Record
+	guard     *guard.Guard
+	images    []Image
+	places    int
+}
+
+// A Group is places whose probes go in and come out together.
+type Group struct {
+	Places []int // their numbers
+	placed *guard.Probes
+}
+
+// Often is how many passages of an outcome are reported; so is each power of two above.
+const Often = uint64(bpf.FirstFirstReportFIRST_OFTEN)
+
+// A Passage is one that is reported.
+type Passage struct {
+	Time     uint64 // CLOCK_MONOTONIC, ns
+	Place    int
+	Outcome  int
+	Passages uint64 // of that outcome of the place, this one included
+	Thread   int
+}
+
+// Load prepares a session for the places of some images of a process, first the executable's. They
+// are numbered in this order. Nothing is put in yet. The caller closes the session, before the
+// process. Cost: some 20 ms; 16 bytes of the kernel's memory a place.
+func Load(p *target.Process, images []Image, o Options) (s *Session, err error) {
+	s = &Session{process: p, mechanism: uprobe.Detect(), images: images}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, err),
+				s.Close())
+			s = nil
+		}
+	}()
+	if err := s.mechanism.SupportsWindows(); err != nil {
+		return s, err
+	}
+	if err := s.mechanism.SupportsLibraries(); err != nil && len(images) > 1 {
+		return s, err
+	}
+	on, err := p.ShadowStack()
+	if err != nil {
+		return s, err
+	}
+	if on {
+		return s, errShadowStack
+	}
+	pages := uint64(0)
+	for i := range images {
+		images[i].first = s.places
+		s.places += len(images[i].Places)
+		pages += images[i].pages()
+	}
+	if err := attach.CheckMemory(p, s.mechanism, images[0].File, pages*page); err != nil {
+		return s, err
+	}
+	for i := range images {
+		if err := s.check(images[i].first, len(images[i].Places), untouched); err != nil {
+			return s, err
+		}
+	}
+	if err := s.load(o); err != nil {
+		return s, err
+	}
+	s.guard, err = guard.Start(p)
+	return s, err
+}
+
+var errShadowStack = errors.New("it has a shadow stack, with which kernels kill a probed " +
+	"process: start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
+
+const page = 4096
+
+// pages is how many pages of memory have places.
+func (m *Image) pages() (n uint64) {
+	met := map[uint64]bool{}
+	for _, at := range m.Places {
+		met[at.Addr/page] = true
+	}
+	return uint64(len(met))
+}
+
+func (s *Session) load(o Options) error {
+	spec, err := bpf.LoadFirst()
+	if err != nil {
+		return fmt.Errorf("read the BPF program: %w", err)
+	}
+	s.mechanism.Prepare(spec.Programs["first"])
+	spec.Maps["passages"].MaxEntries = uint32(max(s.places, 1) * Outcomes)
+	each := uint32(0)
+	if o.Each {
+		each = 1
+	}
+	err = cmp.Or(spec.Variables["target"].Set(uint32(s.process.PID)),
+		spec.Variables["each"].Set(each))
+	if err != nil {
+		return fmt.Errorf("set a variable of the BPF program: %w", err)
+	}
+	err = attach.LoadObjects(func() error { return spec.LoadAndAssign(&s.objects, nil) })
+	if err != nil {
+		return err
+	}
+	if s.counts, err = s.objects.Passages.Memory(); err != nil {
+		return fmt.Errorf("share the counters with the kernel: %w", err)
+	}
+	if s.reports, err = ringbuf.NewReader(s.objects.Reports); err != nil {
+		return fmt.Errorf("open the ring buffer: %w", err)
+	}
+	return nil
+}
+
+// Prime has probes change at once for a time; see guard.Guard.
+func (s *Session) Prime(stay time.Duration) error { return s.guard.Prime(s.mechanism, stay) }
+
+// Put puts the probes of some places of one image in, in random order: none of them, if it fails.
+// Those that stand already, as they are in another group, are left. Cost: some 5 us of the
+// process's time a probe, far more while some are hit often.
+func (s *Session) Put(places []int) (*Group, error) {
+	m := s.imageOf(places[0])
+	offsets, cookies := make([]uint64, len(places)), make([]uint64, len(places))
+	for k, i := range rand.Perm(len(places)) {
+		at := m.Places[places[i]-m.first]
+		offset, ok := m.Image.FileOffset(at.Addr)
+		if !ok || offset == 0 {
+			return nil, fmt.Errorf("%x has no place in the file", at.Addr)
+		}
+		offsets[k] = offset
+		cookies[k] = uint64(places[i]) |
+			uint64(at.Condition)<<uint64(bpf.FirstFirstCookieFIRST_CONDITION)
+	}
+	placed, err := s.guard.Probe(s.mechanism, m.File, s.objects.First, offsets, cookies,
+		s.process.PID, guard.CPUOf(s.process.PID))
+	if err != nil {
+		return nil, fmt.Errorf("put %d probes into process %d (%s): %w", len(places),
+			s.process.PID, s.process.Name, attach.ProbeError(err))
+	}
+	return &Group{places, placed}, nil
+}
+
+// Remove begins to take groups out. Their probes are out after some us each, but for those that are
+// in another group, too; the kernel goes on for long after that.
+func (s *Session) Remove(list ...*Group) error {
+	var placed []*guard.Probes
+	for _, g := range list {
+		placed = append(placed, g.placed)
+	}
+	if err := guard.BeginRemoval(guard.CPUOf(s.process.PID), placed...); err != nil {
+		return fmt.Errorf("take probes out of process %d: %w", s.process.PID, err)
+	}
+	return nil
+}
+
+// AwaitRemovals returns when no passage goes on of probes that are out.
+func (s *Session) AwaitRemovals() error { return s.guard.AwaitRemovals() }
+
+// Passages are those of each place and outcome so far: the outcome o of the place p is at index
+// p*Outcomes+o. to is filled, and is as long as there are counters. Cost: a copy of 16 bytes a
+// place.
+func (s *Session) Passages(to []uint64) error {
+	raw := make([]byte, 8*len(to))
+	if _, err := s.counts.ReadAt(raw, 0); err != nil {
+		return fmt.Errorf("read the counters: %w", err)
+	}
+	for i := range to {
+		to[i] = binary.LittleEndian.Uint64(raw[8*i:])
+	}
+	return nil
+}
+
+// Counters is how many there are.
+func (s *Session) Counters() int { return s.places * Outcomes }
+
+// PassagesOf are those of each outcome of a place.
+func (s *Session) PassagesOf(place int) (n [Outcomes]uint64, err error) {
+	var raw [8 * Outcomes]byte
+	if _, err := s.counts.ReadAt(raw[:], int64(place*len(raw))); err != nil {
+		return n, fmt.Errorf("read the counters: %w", err)
+	}
+	for i := range n {
+		n[i] = binary.LittleEndian.Uint64(raw[8*i:])
+	}
+	return n, nil
+}
+
+// Next returns the next passage that is reported; os.ErrDeadlineExceeded, if none is until then.
+func (s *Session) Next(deadline time.Time) (Passage, error) {
+	s.reports.SetDeadline(deadline)
+	if err := s.reports.ReadInto(&s.record); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return Passage{}, os.ErrDeadlineExceeded
+		}
+		return Passage{}, fmt.Errorf("read the ring buffer: %w", err)
+	}
+	var h bpf.FirstFirstHit
+	if _, err := binary.Decode(s.record.RawSample, binary.LittleEndian, &h); err != nil {
+		return Passage{}, fmt.Errorf("read a report of the kernel: %w", err)
+	}
+	return Passage{h.Time, int(h.Site), int(h.Outcome), h.Passages, int(h.Tid)}, nil
+}
+
+// Unreported is how many reports there was no room for.
+func (s *Session) Unreported() (n uint64, err error) {
+	err = s.objects.Unreported.Get(&n)
+	return n, err
+}
+
+// Confine leaves the process that puts probes in with those capabilities alone.
+func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
+
+// GuardDead reports whether the guard has been killed: no probe stands any more.
+func (s *Session) GuardDead() bool {
+	select {
+	case <-s.guard.Gone():
+		return true
+	default:
+		return false
+	}
+}
+
+// Close takes all probes out, and frees everything.
+func (s *Session) Close() (err error) {
+	if s.guard != nil {
+		err = s.guard.Close()
+		s.guard = nil
+	}
+	if s.reports != nil {
+		err = errors.Join(err, s.reports.Close())
+	}
+	return errors.Join(err, s.objects.Close())
+}
+
+// imageOf is the image that a place is in.
+func (s *Session) imageOf(place int) *Image {
+	i, found := slices.BinarySearchFunc(s.images, place,
+		func(m Image, place int) int { return cmp.Compare(m.first, place) })
+	if !found {
+		i--
+	}
+	for len(s.images[i].Places) == 0 { // the first of the same number
+		i++
+	}
+	return &s.images[i]
+}
+
+// SameImage is how many of some places, whose numbers ascend, are in the image of the first one.
+func (s *Session) SameImage(places []int) int {
+	m := s.imageOf(places[0])
+	n, _ := slices.BinarySearch(places, m.first+len(m.Places))
+	return n
+}
+
+// Standing lists which of some places, whose numbers ascend, have no probe that stands. Cost: a
+// read of the process's memory for each 4 KB of code.
+func (s *Session) Standing(places []int) (fallen []int, err error) {
+	for len(places) > 0 {
+		m, n := s.imageOf(places[0]), s.SameImage(places)
+		err := m.read(s.process, places[:n], func(place int, b byte) error {
+			if b != breakpoint {
+				fallen = append(fallen, place)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		places = places[n:]
+	}
+	return fallen, nil
+}
+
+var breakpoint = arch.Native.Breakpoint()
+
+// check calls a check for places.
+func (s *Session) check(first, n int, check func(m *Image, place int, b byte) error) error {
+	if n == 0 {
+		return nil
+	}
+	places := make([]int, n)
+	for i := range places {
+		places[i] = first + i
+	}
+	m := s.imageOf(first)
+	return m.read(s.process, places, func(place int, b byte) error { return check(m, place, b) })
+}
+
+// untouched fails where the text is not the file's.
+func untouched(m *Image, place int, b byte) error {
+	addr := m.Places[place-m.first].Addr
+	switch file := m.Image.Bytes(addr, addr+1); {
+	case len(file) == 1 && file[0] == b:
+		return nil
+	case b == breakpoint:
+		return fmt.Errorf("its text at %x: %w", addr, attach.ErrBreakpoint)
+	}
+	return fmt.Errorf("its text at %x is not the file's: code that is changed at run time cannot "+
+		"be traced", addr)
+}
+
+// read hands over the first byte of the instruction of each of some places as it is in the memory
+// of the process. Their addresses ascend.
+func (m *Image) read(p *target.Process, places []int, visit func(place int, b byte) error) error {
+	buf := make([]byte, page)
+	for i := 0; i < len(places); {
+		at := func(k int) uint64 { return m.Places[places[k]-m.first].Addr }
+		lo, n := at(i), 1
+		for i+n < len(places) && at(i+n)-lo < page {
+			n++
+		}
+		part := buf[:at(i+n-1)-lo+1]
+		if err := p.ReadMemory(part, m.Base+lo); err != nil {
+			return err
+		}
+		for k := i; k < i+n; k++ {
+			if err := visit(places[k], part[at(k)-lo]); err != nil {
+				return err
+			}
+		}
+		i += n
+	}
+	return nil
+}
