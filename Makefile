@@ -61,7 +61,8 @@ demo: wpptrace
 # As root. Some five minutes on two cores, or ten where the machine does something else, too.
 test:
 	@.ci/need-go
-	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils dwz cpio
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils dwz cpio \
+		lcov
 	go vet ./...
 	go vet -tags docs ./cmd/wpptrace
 	go tool -modfile=tools/staticcheck.mod staticcheck ./...

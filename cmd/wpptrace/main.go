@@ -131,8 +131,9 @@ func rootCommand() *cobra.Command {
 		return flagError(err)
 	})
 	root.AddCommand(topCommand(), profileCommand(), coverageCommand(), planCommand(),
-		checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(), rulesCommand(), orderCommand(),
-		contextCommand(), diffCommand(), dumpCommand(), compressCommand(), compactCommand())
+		checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(),
+		rulesCommand(), orderCommand(), contextCommand(), diffCommand(), dumpCommand(),
+		compressCommand(), compactCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

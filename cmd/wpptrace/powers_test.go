@@ -29,6 +29,7 @@ var commandLines = map[string][]string{
 	"compact":  {"mine.wpp"},
 	"compress": {"mine.u32", "--symbols", "-o", "made.wpp"},
 	"context":  {"f", "mine.wpp"},
+	"coverage": nil,
 	"diff":     {"mine.wpp", "mine.wpp"},
 	"dump":     {"mine.wpp"},
 	"find":     {"f", "mine.wpp"},

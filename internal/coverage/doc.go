@@ -1,6 +1,7 @@
 // Package coverage finds out which code of a process runs, at next to no cost: each block of each
 // routine whose graph is exact has a probe until it is hit. Run puts them in, takes those out that
-// were hit, and returns what has run as covered.Coverage, of which Table, LCOV and JSON are printed.
+// were hit, and returns what has run as covered.Coverage, of which a table, a tracefile of lcov and
+// a JSON object are printed.
 //
 // The probes stand in groups. A group of which some are hit often is replaced by one of the rest,
 // which goes in before the former goes out, so that no block runs unseen. What is likely to be hit

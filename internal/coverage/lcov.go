@@ -9,9 +9,9 @@ import (
 	"wpptrace/compress/wpp/covered"
 )
 
-// WriteLCOV writes a coverage as a tracefile of lcov (geninfo(1)), which genhtml reads. Counts in it
-// are 0 and 1: whether code has run, and not how often. What is not known is absent; of a jump that
-// has run, an outcome that may have been, or not, is absent too.
+// WriteLCOV writes a coverage as a tracefile of lcov (geninfo(1)), which genhtml reads. Counts in
+// it are 0 and 1: whether code has run, and not how often. What is not known is absent, as is an
+// outcome of a jump that has run, where it is not known.
 func WriteLCOV(w io.Writer, c *covered.Coverage) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "TN:")

@@ -15,6 +15,12 @@ const (
 	hotGroup  = 24
 )
 
+// Pauses behind each group of a process that runs: what is hit often goes, and it runs freely.
+const (
+	afterCold = time.Millisecond
+	afterHot  = 6 * time.Millisecond
+)
+
 // A watch has probes in a process, and takes those out that were hit.
 type watch struct {
 	session *firsthit.Session
@@ -147,19 +153,20 @@ func (w *watch) placeAll(hot func(i int) bool, running bool, each func(firsthit.
 			cold = append(cold, i)
 		}
 	}
-	pause := time.Duration(0)
-	if running {
-		pause = time.Millisecond
-	}
 	for _, part := range []struct {
 		sites []int
 		size  int
-	}{{cold, coldGroup}, {warm, hotGroup}} {
+		rest  time.Duration // in which the process runs freely
+	}{{cold, coldGroup, afterCold}, {warm, hotGroup, afterHot}} {
 		for sites := range slices.Chunk(part.sites, part.size) {
 			if err := w.putEach(sites); err != nil {
 				return err
 			}
-			if err := w.attend(time.Now().Add(pause), each); err != nil {
+			until := time.Now()
+			if running {
+				until = until.Add(part.rest)
+			}
+			if err := w.attend(until, each); err != nil {
 				return err
 			}
 		}

@@ -32,11 +32,12 @@ var objects = []struct{ command, typeName string }{
 	{"plan --routine NAME --json", "planreport.Chart"},
 	{"plan --interesting SNAPSHOT --json", "interesting.Report"},
 	{"check --json", "checkreport.Report"},
+	{"coverage --json", "coverage.Report"},
 }
 
 // sources are the directories whose types the objects are of.
 var sources = []string{"query", "query/profile", "query/report", "internal/planreport",
-	"internal/interesting", "internal/checkreport", "loader/plan/chart"}
+	"internal/interesting", "internal/checkreport", "internal/coverage", "loader/plan/chart"}
 
 const introduction = `# JSON
 

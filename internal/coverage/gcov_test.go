@@ -1,0 +1,217 @@
+package coverage
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"wpptrace/compress/wpp/covered"
+	"wpptrace/internal/testenv"
+	"wpptrace/loader/target"
+)
+
+// gcovPrograms are compiled twice, with and without --coverage: gcov's lines are the truth.
+var gcovPrograms = []struct {
+	source string
+	flags  []string
+}{
+	{"mixed.c", []string{"-O0"}},
+	{"threads.c", []string{"-O0", "-pthread"}},
+	{"exceptions.cc", []string{"-O0"}},
+}
+
+// A whole run of a command: lines are those of gcov.
+func TestLinesOfCommand(t *testing.T) {
+	for _, p := range gcovPrograms {
+		t.Run(p.source, func(t *testing.T) {
+			program := compile(t, p.source, p.flags...)
+			c, err := target.Start([]string{program})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Process.Close()
+			got, err := Run(t.Context(), Options{Child: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-c.Done()
+			dir := t.TempDir()
+			counted := compileInto(t, dir, p.source, append(p.flags, "--coverage")...)
+			if out, err := exec.Command(counted).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			compareLines(t, p.source, got, gcov(t, dir, p.source))
+		})
+	}
+}
+
+// The second half of a run, of which wpptrace has not seen the first one: lines are those that gcov
+// counts from there on.
+func TestLinesSinceAttaching(t *testing.T) {
+	for _, p := range gcovPrograms {
+		t.Run(p.source, func(t *testing.T) {
+			flags := append(slices.Clone(p.flags), "-DPHASES")
+			s := testenv.Start(t, exec.Command(compile(t, p.source, flags...)))
+			awaitReady(t, s)
+			process, err := target.Open(s.PID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer process.Close()
+			got, err := Run(t.Context(), Options{Process: process, Began: func(int) { s.Put(0) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			counted := testenv.Start(t, exec.Command(compileInto(t, dir, p.source,
+				append(flags, "--coverage", "-DGCOV")...)))
+			awaitReady(t, counted)
+			counted.Put(0)
+			counted.Cmd.Wait()
+			compareLines(t, p.source, got, gcov(t, dir, p.source))
+		})
+	}
+}
+
+func awaitReady(t *testing.T, s *testenv.Subject) {
+	t.Helper()
+	if got := s.Answer(); got != "ready\n" {
+		t.Fatalf("the program says %q", got)
+	}
+}
+
+// Probes go when the observation is over, whatever the process does.
+func TestNothingIsLeft(t *testing.T) {
+	s := testenv.StartServer(t)
+	process, err := target.Open(s.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer process.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := make(chan struct{})
+	c, err := Run(ctx, Options{Process: process, Began: func(int) {
+		s.Put(3000)
+		go func() {
+			defer close(answered)
+			_, _ = s.Out.ReadString('\n')
+			cancel()
+		}()
+	}})
+	<-answered
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.IsClean()
+	if r := NewReport(c); r.Blocks.Ran < 100 || r.Blocks.Ran == r.Blocks.Observed {
+		t.Errorf("of bash's blocks ran %+v", r.Blocks)
+	}
+	s.Ask(1)
+	s.End()
+}
+
+func compile(t *testing.T, source string, flags ...string) (program string) {
+	return compileInto(t, t.TempDir(), source, flags...)
+}
+
+// compileInto compiles a program of testdata. gcov's files go to a directory.
+func compileInto(t *testing.T, dir, source string, flags ...string) (program string) {
+	t.Helper()
+	compiler := "gcc"
+	if strings.HasSuffix(source, ".cc") {
+		compiler = "g++"
+	}
+	program = filepath.Join(dir, "prog")
+	path, err := filepath.Abs(filepath.Join("testdata", source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(compiler, append(flags, "-g", "-Wl,--build-id", "-o", program, path)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", compiler, err, out)
+	}
+	return program
+}
+
+// gcov returns the lines of a source file that have code, and whether they ran.
+func gcov(t *testing.T, dir, source string) map[int]bool {
+	t.Helper()
+	data, err := filepath.Glob(filepath.Join(dir, "*.gcda"))
+	if err != nil || len(data) != 1 {
+		t.Fatalf("gcov's data: %q, %v", data, err)
+	}
+	cmd := exec.Command("gcov", data[0])
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("gcov: %v\n%s", err, out)
+	}
+	f, err := os.Open(filepath.Join(dir, source+".gcov"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := map[int]bool{}
+	for s := bufio.NewScanner(f); s.Scan(); {
+		fields := strings.SplitN(s.Text(), ":", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		count := strings.TrimSuffix(strings.TrimSpace(fields[0]), "*")
+		n, err := strconv.Atoi(strings.TrimSpace(fields[1]))
+		if err != nil || n == 0 || count == "-" {
+			continue
+		}
+		lines[n] = lines[n] || count != "#####" && count != "====="
+	}
+	return lines
+}
+
+// compareLines compares lines of a source file. Lines of a label alone have no instructions.
+func compareLines(t *testing.T, source string, c *covered.Coverage, want map[int]bool) {
+	t.Helper()
+	var got *covered.Source
+	for _, s := range c.Sources() {
+		if filepath.Base(s.Name) == source {
+			got = &s
+		}
+	}
+	if got == nil {
+		t.Fatalf("no lines of %s are known", source)
+	}
+	text, err := os.ReadFile(filepath.Join("testdata", source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	line := func(n int) string { return fmt.Sprintf("line %d: %s", n, lines[n-1]) }
+	known, ran := map[int]bool{}, 0
+	for _, l := range got.Lines {
+		known[l.Line] = true
+		gcovRan, ok := want[l.Line]
+		switch {
+		case !ok && strings.TrimSpace(lines[l.Line-1]) != "}":
+			t.Logf("gcov does not know %s", line(l.Line))
+		case ok && gcovRan != l.Ran:
+			t.Errorf("it has run: %v, by gcov %v: %s", l.Ran, gcovRan, line(l.Line))
+		}
+		if l.Ran {
+			ran++
+		}
+	}
+	for n := range want {
+		if !known[n] && !strings.HasSuffix(lines[n-1], ":") {
+			t.Errorf("only gcov knows %s", line(n))
+		}
+	}
+	if ran < 10 {
+		t.Errorf("only %d lines have run", ran)
+	}
+}
