@@ -32,21 +32,23 @@ type Stat struct {
 	Instructions  uint64 `json:"instructions"`   // that these executions ran
 	Threads       int    `json:"threads"`        // that were recorded
 
-	Rules        int     `json:"rules"`          // of the grammars
-	RHSSymbols   int     `json:"rhs_symbols"`    // on their right-hand sides
-	RulesPerPath float64 `json:"rules_per_path"` // per distinct path
+	// of the grammars, of which a path profile has none
+	Rules        int     `json:"rules" zero:"-"`
+	RHSSymbols   int     `json:"rhs_symbols" zero:"-"`    // on their right-hand sides
+	RulesPerPath float64 `json:"rules_per_path" zero:"-"` // per distinct path
 	// of the trace without compression, in Larus's operations
 	TraceBytes        uint64 `json:"trace_bytes"`
-	GrammarASCIIBytes uint64 `json:"grammar_ascii_bytes"` // Larus's "WPP Size"
+	GrammarASCIIBytes uint64 `json:"grammar_ascii_bytes" zero:"-"` // Larus's "WPP Size"
 	// of the snapshot file, program tables included
 	GrammarBytes uint64 `json:"grammar_bytes"`
 	// trace_bytes / grammar_ascii_bytes, Larus's "Trace/WPP"
-	RatioASCII float64 `json:"ratio_ascii"`
+	RatioASCII float64 `json:"ratio_ascii" zero:"-"`
 	// trace_bytes / grammar_bytes
-	Ratio              float64 `json:"ratio"`
-	TraceRate          float64 `json:"trace_bytes_per_second"`         // of the recording
-	GrammarRate        float64 `json:"grammar_ascii_bytes_per_second"` // Larus's "WPP/Sec"
-	BitsPerInstruction float64 `json:"bits_per_instruction"`           // of the snapshot file
+	Ratio     float64 `json:"ratio"`
+	TraceRate float64 `json:"trace_bytes_per_second"` // of the recording
+	// Larus's "WPP/Sec"
+	GrammarRate        float64 `json:"grammar_ascii_bytes_per_second" zero:"-"`
+	BitsPerInstruction float64 `json:"bits_per_instruction"` // of the snapshot file
 
 	DurationSeconds float64 `json:"duration_seconds"` // of the recording
 	// that the process used meanwhile, with what tracing took of it

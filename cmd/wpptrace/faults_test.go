@@ -59,7 +59,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	kinds := [][]string{{}, {"--overhead", "20", "--window", "1ms"},
-		{"--on-overflow", "stop", "--ring-size", "4K"}, {"-F", "^(read|add|eval)"}}
+		{"--on-overflow", "stop", "--ring-size", "4K"}, {"-F", "^(read|add|eval)"},
+		{"profile"}, {"profile", "--overhead", "20", "--window", "1ms"}}
 	s := testenv.StartServer(t)
 	var questions []int
 	var got []string
@@ -67,8 +68,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	kills := amount(8, 200)
 	for i := range kills {
 		kind := kinds[i%len(kinds)]
-		w := startTracer(t, append([]string{"-p", strconv.Itoa(s.PID()), "-o", "x.wpp",
-			"--max-slowdown", "0"}, kind...)...)
+		w := startTracer(t, append(slices.Clone(kind), "-p", strconv.Itoa(s.PID()), "-o", "x.wpp",
+			"--max-slowdown", "0")...)
 		work := func() {
 			n := 1 + random.IntN(50)
 			questions, got = append(questions, n), append(got, s.Ask(n))

@@ -133,7 +133,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(topCommand(), profileCommand(), coverageCommand(), planCommand(),
 		checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(),
 		rulesCommand(), orderCommand(), contextCommand(), diffCommand(), dumpCommand(),
-		compressCommand(), compactCommand())
+		compressCommand(), compactCommand(), mergeCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/internal/text"
 	"wpptrace/query"
 	"wpptrace/query/names"
@@ -80,7 +81,12 @@ func writeTitle(out *bufio.Writer, s *wpp.Snapshot, threads int) {
 	if threads == 0 { // nothing ran of any
 		tail = fmt.Sprintf(" (pid %d)", s.Figures.PID)
 	}
-	if len(s.Figures.Command) == 0 && len(s.Images) > 0 {
+	if runs := pathprofile.Runs(s); runs > 1 {
+		if len(s.Figures.Command) == 0 && len(s.Images) > 0 { // they are of several
+			title = "Program: " + names.Printable(s.Images[0].Base())
+		}
+		tail = fmt.Sprintf(" (%s, %s)", text.Count(runs, "run"), text.Count(threads, "thread"))
+	} else if len(s.Figures.Command) == 0 && len(s.Images) > 0 {
 		// it was made of a trace, which has no command
 		title, tail = "Trace: "+names.Printable(s.Images[0].Base()), fmt.Sprintf(" (%s)",
 			text.Count(threads, "thread"))

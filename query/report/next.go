@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/query/names"
 	"wpptrace/query/profile"
@@ -55,7 +56,7 @@ func Next(s *wpp.Snapshot, flat *profile.FlatReport, file string, selected bool)
 	case !selected && share < most && r.Image == 0 && r.Name != "" && len(r.Name) <= widest:
 		next = append(next, fmt.Sprintf("-F %s traces that routine alone: %s of the CPU time",
 			quoted("^"+regexp.QuoteMeta(r.Name)+"$"), percent(share)))
-	case x.Calls > 0 && file != "":
+	case x.Calls > 0 && file != "" && !pathprofile.IsProfile(s):
 		next = append(next, fmt.Sprintf("wpptrace hot --callers %s %s prints who calls it",
 			quoted(names.Shorten(name, widest)), quoted(file)))
 	case x.Paths > 0 && file != "":

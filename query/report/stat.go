@@ -89,6 +89,8 @@ func (x StatJSON) MarshalJSON() ([]byte, error) {
 
 // unknownFigures returns the names of those that are not known, for which a Stat has a zero.
 func unknownFigures(x *query.Stat) map[string]bool {
+	noGrammars := x.Rules == 0 // as in a path profile
+
 	measured := x.Probes > 0 // by wpptrace itself: a trace of another tool has none of these
 	return map[string]bool{
 		"command": len(x.Command) == 0, "pid": x.PID == 0, "started": x.Started == "",
@@ -96,13 +98,15 @@ func unknownFigures(x *query.Stat) map[string]bool {
 		"killed_by_signal": x.Signal == 0, "kernel": x.Kernel == "",
 		"wpptrace_version": x.Tool == "",
 
-		"instructions":                   x.Instructions == 0 && x.Paths > 0,
-		"rules_per_path":                 x.DistinctPaths == 0,
+		"instructions": x.Instructions == 0 && x.Paths > 0,
+		"rules":        noGrammars, "rhs_symbols": noGrammars,
+		"grammar_ascii_bytes":            noGrammars,
+		"rules_per_path":                 noGrammars || x.DistinctPaths == 0,
 		"grammar_bytes":                  x.GrammarBytes == 0,
 		"ratio_ascii":                    x.GrammarASCIIBytes == 0,
 		"ratio":                          x.GrammarBytes == 0,
 		"trace_bytes_per_second":         x.DurationSeconds == 0,
-		"grammar_ascii_bytes_per_second": x.DurationSeconds == 0,
+		"grammar_ascii_bytes_per_second": noGrammars || x.DurationSeconds == 0,
 		"bits_per_instruction":           x.GrammarBytes == 0 || x.Instructions == 0,
 
 		"duration_seconds": x.DurationSeconds == 0, "cpu_seconds": x.CPUSeconds == 0,

@@ -58,6 +58,14 @@ func Of(s *wpp.Snapshot) (*Counts, error) {
 	return c, nil
 }
 
+// Runs is how many processes a path profile has counted; 0: it is none, or is damaged.
+func Runs(s *wpp.Snapshot) uint64 {
+	if c, err := Of(s); err == nil && c != nil {
+		return c.Runs
+	}
+	return 0
+}
+
 func decode(section *wpp.Section, s *wpp.Snapshot) (*Counts, error) {
 	data, err := section.Data()
 	if err != nil {

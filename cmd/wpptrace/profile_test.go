@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
+	"wpptrace/query"
+	"wpptrace/query/report"
+)
+
+// TestProfileOfAProcess: a process at work is counted whole, or in windows, which the report and its
+// JSON say.
+func TestProfileOfAProcess(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		flags []string
+		whole bool
+	}{
+		{"whole", []string{"--overhead", "0", "--max-slowdown", "0"}, true},
+		{"windows", []string{"--overhead", "20"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			busy := testenv.Start(t, exec.Command(compileRandomPaths(t)))
+			w := startTracer(t, append([]string{"profile", "--json", "-p",
+				strconv.Itoa(busy.PID()), "-o", "x.wpp", "-d", "2s"}, c.flags...)...)
+			w.wait(0)
+			var object report.ProfileJSON
+			if err := json.Unmarshal([]byte(w.stdout.String()), &object); err != nil {
+				t.Fatalf("%v: %s", err, w.stdout.String())
+			}
+			if len(object.Paths) == 0 || object.Executions == 0 ||
+				(object.Sampled != nil && *object.Sampled == 1) != c.whole {
+				t.Errorf("%s", w.stdout.String())
+			}
+			s, err := store.ReadFile(w.path("x.wpp"), query.Sections()...)
+			if err != nil || len(s.Threads) > 0 {
+				t.Fatal(err)
+			}
+			out, errs, status := wpptrace("hot", "--top", "3", w.path("x.wpp"))
+			if status != 0 || errs != "" ||
+				strings.Contains(out, "window") == c.whole {
+				t.Errorf("hot: %s%s", out, errs)
+			}
+		})
+	}
+}
+
+// TestProfileOfACommand: its exit status is the command's, and what is counted twice is counted in
+// sum twice as often.
+func TestProfileOfACommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it traces a process")
+	}
+	dir := t.TempDir()
+	one, sum := filepath.Join(dir, "one.wpp"), filepath.Join(dir, "sum.wpp")
+	command := []string{"profile", "-q", "-o", one, "--", "bash", "--norc", "-c",
+		"for i in 1 2 3; do x=$((x + i)); done; exit 7"}
+	if _, errs, status := wpptrace(command...); status != 7 || errs != "" {
+		t.Fatalf("exit status %d: %s", status, errs)
+	}
+	if _, errs, status := wpptrace("merge", "-o", sum, one, one); status != 0 || errs != "" {
+		t.Fatalf("exit status %d: %s", status, errs)
+	}
+	var counts [2]map[string]uint64
+	for i, file := range []string{one, sum} {
+		s, err := store.ReadFile(file, query.Sections()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := report.NewProfileJSON(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[i] = map[string]uint64{}
+		for _, p := range object.Paths {
+			counts[i][p.Name(100)] = p.Count
+			if !p.Exact {
+				t.Errorf("%s is not exact", p.Name(100))
+			}
+		}
+	}
+	if len(counts[0]) < 100 || len(counts[0]) != len(counts[1]) {
+		t.Errorf("%d paths, and %d in the sum", len(counts[0]), len(counts[1]))
+	}
+	for name, n := range counts[0] {
+		if counts[1][name] != 2*n {
+			t.Errorf("%s: %d, and %d in the sum", name, n, counts[1][name])
+		}
+	}
+}
