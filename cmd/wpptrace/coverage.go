@@ -1,46 +1,46 @@
 package main
 
 import (
+	"cmp"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wpptrace/compress/wpp/covered"
 	"wpptrace/internal/coverage"
 	"wpptrace/internal/record"
 	"wpptrace/internal/statusline"
+	"wpptrace/loader/target"
 )
 
 // coverageFlags are those of wpptrace coverage.
 type coverageFlags struct {
 	record recordFlags
 	lcov   string
+	named  string // processes to attach to
 }
 
 func coverageCommand() *cobra.Command {
 	o := coverageFlags{record: newRecordFlags()}
 	c := &cobra.Command{
-		Use:   "coverage {-p PID | [FLAG...] -- COMMAND [ARG...]}",
-		Short: "Find out which lines, branches and routines of a live process run, at full speed",
-		Example: `  wpptrace coverage -p 4711 -d 1m              what process 4711 runs in a minute
-  wpptrace coverage --lcov x.info -- ./test     for genhtml x.info -o html
-  wpptrace coverage --lib 'libssl*' -p 4711     of a library, too`,
-		Long: `Each block of code has a probe until it has run. So the process soon runs at full
-speed, and what it runs that is new is still seen. It need not be recompiled.
-
-With -p it is known what has run since wpptrace attached, with -- since COMMAND began. Whether code
-has run is known, and not how often: counts in the file of --lcov are 0 and 1. Code that cannot be
-observed is left out: routines that wpptrace plan -v lists as left out, those that -F and -N do not
-select, and blocks without an instruction that may carry a probe. A line has run if any of its code
-has; it has not if all of its code is known not to have.
-
-Lines and branches are those of debug information: build with -g. Without, blocks and routines are
-counted. A branch is an outcome of a conditional jump of the machine's.
-
-A table by source file goes to stdout with -p, to stderr with --. SIGINT, SIGTERM, SIGHUP or SIGQUIT
-ends it, a second one at once. With --, the exit status is that of COMMAND.`,
-		Args: cobra.ArbitraryArgs,
+		Use:     "coverage {-p PID | --attach-all NAME | [FLAG...] -- COMMAND [ARG...] | FILE...}",
+		Short:   "Find out which lines, branches and routines of a live process run, at full speed",
+		Example: coverage.Example,
+		Long:    coverage.Help,
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
+			files := len(args) > 0 && c.ArgsLenAtDash() < 0 && !c.Flags().Changed("pid")
+			switch {
+			case files && o.named == "":
+				return o.printFiles(args, c.OutOrStdout())
+			case o.named != "" && (len(args) > 0 || c.Flags().Changed("pid")):
+				return usagef("both --attach-all and another process: give one of them")
+			case o.named != "":
+				return cmp.Or(o.record.selection.check(), o.runNamed(c.OutOrStdout(),
+					c.ErrOrStderr()))
+			}
 			if err := o.record.check(c, args); err != nil {
 				return err
 			}
@@ -49,14 +49,19 @@ ends it, a second one at once. With --, the exit status is that of COMMAND.`,
 	}
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.record.add(all)
-	for _, name := range []string{"pid", "duration", "func", "no-func", "lib"} {
-		c.Flags().AddFlag(all.Lookup(name))
+	f := c.Flags()
+	f.AddFlag(all.Lookup("pid"))
+	f.StringVar(&o.named, "attach-all", "", "attach to all processes whose command is called "+
+		"`NAME`, as ps -e has it, and unite what they run")
+	for _, name := range []string{"duration", "func", "no-func", "lib"} {
+		f.AddFlag(all.Lookup(name))
 	}
-	c.Flags().StringVar(&o.lcov, "lcov", "", "write what has run to `FILE`, as lcov and genhtml "+
-		"read it")
-	c.Flags().BoolVar(&o.record.json, "json", false, "print one JSON object in place of the table")
+	f.StringVarP(&o.record.output, "output", "o", "", "write a snapshot of what has run to "+
+		"`FILE`, for residual, and to be merged; what was there becomes FILE.old")
+	f.StringVar(&o.lcov, "lcov", "", "write what has run to `FILE`, as lcov and genhtml read it")
+	f.BoolVar(&o.record.json, "json", false, "print one JSON object in place of the table")
 	for _, name := range []string{"quiet", "verbose"} {
-		c.Flags().AddFlag(all.Lookup(name))
+		f.AddFlag(all.Lookup(name))
 	}
 	return c
 }
@@ -74,32 +79,81 @@ func (o *coverageFlags) run(argv []string, stdout, stderr io.Writer) error {
 		out = stderr
 	}
 	return recordTarget(&o.record, s, argv, stderr, func(options record.Options) error {
-		return o.observe(s, options, out, stderr)
+		process := options.Process
+		if options.Child != nil {
+			process = options.Child.Process
+		}
+		if err := o.record.checkTarget(process); err != nil {
+			return record.KillUnstarted(options.Child, err)
+		}
+		return o.observe(s, process, out, stderr, func(own coverage.Options) (*covered.Coverage,
+			error) {
+			own.Process, own.Child = options.Process, options.Child
+			return coverage.Run(s.end, own)
+		})
 	})
 }
 
-func (o *coverageFlags) observe(s *signals, from record.Options, out, stderr io.Writer) error {
-	process := from.Process
-	if from.Child != nil {
-		process = from.Child.Process
+// runNamed observes all processes of a name.
+func (o *coverageFlags) runNamed(stdout, stderr io.Writer) error {
+	s := watchSignals()
+	defer s.stop()
+	if err := mayRecord(); err != nil {
+		return err
 	}
+	outlivePipes()
+	s.takeINT()
+	list, err := coverage.Named(o.named)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		defer p.Close()
+	}
+	return o.observe(s, list[0], stdout, stderr, func(own coverage.Options) (*covered.Coverage,
+		error) {
+		return coverage.RunAll(s.end, list, own)
+	})
+}
+
+func (o *coverageFlags) observe(s *signals, process *target.Process, out, stderr io.Writer,
+	run func(coverage.Options) (*covered.Coverage, error)) error {
 	errs := statusline.New(stderr, o.record.quiet)
 	p := &printer{flags: &o.record, errs: errs, prepared: s.quitAtOnce(stderr)}
 	defer p.prepared()
-	if err := o.record.checkTarget(process); err != nil {
-		return record.KillUnstarted(from.Child, err)
-	}
-	c, err := coverage.Run(s.end, coverage.Options{
-		Process: from.Process, Child: from.Child, Selection: from.Selection,
-		Duration: from.Duration, Confine: confine, Output: []string{o.lcov},
+	from := coverage.Origin{Tool: version(), Command: process.Command(), PID: process.PID,
+		Start: time.Now()}
+	c, err := run(coverage.Options{Selection: o.record.selection.compiled,
+		Duration: o.record.limit, Confine: confine, Output: []string{o.lcov, o.record.output},
 		Log: newLog(errs, o.record.verbose),
 		LibraryLeftOut: func(path string, err error) {
 			p.insist("%s is left out: %s", path, errorText(err))
 		},
-		Began: func(probes int) { p.prepared(); p.say("attached: %d probes", probes) },
+		Began: func(pid, probes int) {
+			p.prepared()
+			p.say("attached to process %d: %d probes", pid, probes)
+		},
 	})
 	if err != nil {
 		return err
+	}
+	return o.write(c, from, out)
+}
+
+func (o *coverageFlags) printFiles(files []string, out io.Writer) error {
+	c, err := coverage.ReadFiles(files)
+	if err != nil {
+		return err
+	}
+	return o.write(c, coverage.Origin{Tool: version()}, out)
+}
+
+// write prints a coverage, and writes it to the files that were asked for.
+func (o *coverageFlags) write(c *covered.Coverage, from coverage.Origin, out io.Writer) error {
+	if o.record.output != "" {
+		if err := coverage.WriteSnapshot(o.record.output, c, from); err != nil {
+			return err
+		}
 	}
 	if o.lcov != "" {
 		if err := coverage.WriteFile(o.lcov, c, coverage.WriteLCOV); err != nil {

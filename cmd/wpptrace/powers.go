@@ -12,9 +12,15 @@ import (
 var takers = map[string]func(*cobra.Command) error{
 	"wpptrace": func(*cobra.Command) error { return privilege.TakeAll() },
 	"profile":  func(*cobra.Command) error { return privilege.TakeAll() },
-	"coverage": func(*cobra.Command) error { return privilege.TakeAll() },
-	"top":      func(*cobra.Command) error { return privilege.TakeAll() },
-	"check":    func(*cobra.Command) error { return privilege.Take(lookers...) },
+	"coverage": func(c *cobra.Command) error {
+		if !c.Flags().Changed("pid") && !c.Flags().Changed("attach-all") &&
+			c.ArgsLenAtDash() < 0 { // files are read
+			return privilege.Take()
+		}
+		return privilege.TakeAll()
+	},
+	"top":   func(*cobra.Command) error { return privilege.TakeAll() },
+	"check": func(*cobra.Command) error { return privilege.Take(lookers...) },
 	"plan": func(c *cobra.Command) error {
 		switch {
 		case !c.Flags().Changed("pid"): // a file is planned

@@ -29,7 +29,7 @@ var commandLines = map[string][]string{
 	"compact":  {"mine.wpp"},
 	"compress": {"mine.u32", "--symbols", "-o", "made.wpp"},
 	"context":  {"f", "mine.wpp"},
-	"coverage": nil,
+	"coverage": {"mine.wpp"},
 	"diff":     {"mine.wpp", "mine.wpp"},
 	"dump":     {"mine.wpp"},
 	"find":     {"f", "mine.wpp"},
@@ -45,7 +45,8 @@ var commandLines = map[string][]string{
 // filesOf are the arguments and flags of commands that name a file: all that TestFilesAreTheUsers
 // finds to do so. A new one belongs here when it is opened as the user: see privilege.AsUser.
 var filesOf = []string{
-	"compact --output", "compact 0", "compress --output", "compress 0", "context 1", "diff 0",
+	"compact --output", "compact 0", "compress --output", "compress 0", "context 1",
+	"coverage 0", "diff 0",
 	"diff 1", "dump 0", "find 1", "hot --cost", "hot --disasm --binary", "hot --lines", "hot 0", "order 2", "path 1",
 	"plan --interesting", "plan --weights", "plan -p --interesting", "plan -p --weights", "plan 0",
 	"rules --file", "rules 1", "stat 0",

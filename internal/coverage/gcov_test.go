@@ -65,7 +65,8 @@ func TestLinesSinceAttaching(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer process.Close()
-			got, err := Run(t.Context(), Options{Process: process, Began: func(int) { s.Put(0) }})
+			got, err := Run(t.Context(),
+				Options{Process: process, Began: func(int, int) { s.Put(0) }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +98,7 @@ func TestNothingIsLeft(t *testing.T) {
 	defer process.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan struct{})
-	c, err := Run(ctx, Options{Process: process, Began: func(int) {
+	c, err := Run(ctx, Options{Process: process, Began: func(int, int) {
 		s.Put(3000)
 		go func() {
 			defer close(answered)

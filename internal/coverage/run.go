@@ -39,7 +39,7 @@ type Options struct {
 	// LibraryLeftOut is called for a library that is not observed, and why; nil: nothing is.
 	LibraryLeftOut func(path string, err error)
 	// Began is called when all probes stand; nil: nothing is.
-	Began func(probes int)
+	Began func(pid, probes int)
 }
 
 // An observation is a process with probes in it.
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) (*covered.Coverage, error) {
 		return nil, err
 	}
 	if o.Began != nil {
-		o.Began(len(x.watch.sites))
+		o.Began(x.process.PID, len(x.watch.sites))
 	}
 	if err := x.observe(ctx); err != nil {
 		return nil, err

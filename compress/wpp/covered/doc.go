@@ -5,3 +5,5 @@
 // A Coverage holds all that is printed of it, so that it is read without the program. The package
 // builds on any system.
 package covered
+
+//go:generate protoc --go_out=. --go_opt=paths=source_relative covered.proto
