@@ -14,8 +14,8 @@ import (
 	"wpptrace/query/report"
 )
 
-// TestProfileOfAProcess: a process at work is counted whole, or in windows, which the report and its
-// JSON say.
+// TestProfileOfAProcess: a process at work is counted whole, or in windows, which the report and
+// its JSON say.
 func TestProfileOfAProcess(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -8,6 +8,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/record/source"
 	"wpptrace/internal/traced"
 )
 
@@ -149,11 +150,7 @@ type SnapshotWritten struct{ Path string }
 type SnapshotFailed struct{ Err error }
 
 // DebugInfoMissing says what of an image's debug information is passed over, once for each image.
-type DebugInfoMissing struct {
-	Image       string
-	Consequence string
-	Err         error // why
-}
+type DebugInfoMissing source.Missing
 
 // Progress comes several times a second. Its functions may be called until the handler returns.
 type Progress struct {

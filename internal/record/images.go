@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"wpptrace/decoder"
+	"wpptrace/internal/record/source"
 	"wpptrace/internal/remedy"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
@@ -22,7 +23,7 @@ type images struct {
 	decoder   *decoder.Decoder
 	raw       *rawTrace // nil: there is none
 	threads   *threads
-	troubles  *debugTroubles
+	troubles  *source.Troubles
 	libraries *libraries
 	ids       []target.FileID // of the files of the plan's parts
 	handle    func(Event)
@@ -79,7 +80,7 @@ func (m *images) planLibrary(lib target.Library) (*traced.Program, error) {
 
 // addLibrary has the last part of the plan decoded and probed.
 func (m *images) addLibrary(made *traced.Program) error {
-	m.troubles.notePassedOver(made.Image)
+	m.troubles.NotePassedOver(made.Image)
 	if err := m.decoder.Grow(); err != nil {
 		return err
 	}

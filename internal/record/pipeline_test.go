@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/decoder"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/traced"
@@ -33,6 +36,43 @@ func BenchmarkPipeline(b *testing.B) {
 				measurePipeline(b, program, events)
 			}
 		})
+	}
+}
+
+// TestCountsOfTheSameEvents: of the same events, a path profile counts what a grammar derives.
+func TestCountsOfTheSameEvents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it traces a process")
+	}
+	program, events := recordEvents(t, []string{"bash", "--norc", "-c",
+		"f() { [ $1 -gt 0 ] && f $(($1 - 1)); }; f 9; for i in 1 2 3; do x=${x/a/$i}; done"}, "")
+	decode := func(sink ops.Sink) {
+		d, err := decoder.New(program.Plan, nil)
+		must(t, err)
+		thread := d.Thread(sink, true)
+		for _, w := range events {
+			thread.Take(w)
+		}
+		thread.Close()
+	}
+	var whole, counted ops.Symbols
+	grammar, counter := sequitur.NewFolding(), pathprofile.NewCounter(&counted)
+	decode(ops.NewRecorder(&whole, grammar.AppendRun))
+	decode(counter)
+	want, got := map[ops.Meaning]uint64{}, map[ops.Meaning]uint64{}
+	for sym := range wpp.FromSequitur(grammar).Expand(0) {
+		m := whole.Meaning(sym)
+		m.N = 0 // marks are counted by their kind
+		want[m]++
+	}
+	for sym, n := range counter.Counts() {
+		got[counted.Meaning(uint32(sym))] += n
+	}
+	if !maps.Equal(want, got) || len(got) < 100 {
+		t.Errorf("%d different paths and marks, want %d", len(got), len(want))
+	}
+	if total := grammar.Length(); counter.Total() != total {
+		t.Errorf("%d paths and marks, want %d", counter.Total(), total)
 	}
 }
 
@@ -98,7 +138,7 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 }
 
 // recordEvents runs a program of one thread and returns the events that its probes make.
-func recordEvents(b *testing.B, argv []string, input string) (*traced.Program, []wire.Event) {
+func recordEvents(b testing.TB, argv []string, input string) (*traced.Program, []wire.Event) {
 	c, err := zoo.Start(argv, input)
 	if err != nil {
 		b.Fatal(err)

@@ -17,12 +17,12 @@ import (
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/counted"
-	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/decoder"
 	"wpptrace/internal/record/division"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/record/source"
 	"wpptrace/internal/remedy"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
@@ -209,15 +209,15 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 			return err
 		}
 	}
-	troubles := newDebugTroubles(o.Log)
-	troubles.notePassedOver(r.program.Image)
+	troubles := source.NewTroubles(o.Log)
+	troubles.NotePassedOver(r.program.Image)
 	r.threads = &threads{
 		process: o.Process, session: r.session, plan: r.program.Plan, decoder: r.decoder,
 		streams:  streams,
 		alphabet: &ops.Symbols{}, raw: r.raw, byID: map[uint32]*thread{},
 	}
 	if o.Counted {
-		r.threads.counter = pathprofile.NewCounter(r.threads.alphabet)
+		r.threads.count()
 	}
 	for _, id := range o.Threads {
 		if r.threads.only == nil {
@@ -228,7 +228,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	r.usage = &usage{used: o.used, threads: r.threads, meter: overhead.UsualMeter()}
 	r.snapshots = &snapshots{
 		program: r.program, decoder: r.decoder, threads: r.threads, figures: r.figures,
-		sources: newSourceTable(troubles),
+		sources: source.NewTable(troubles),
 		command: o.Process.Command(),
 		profile: func() *samples.Profile {
 			return r.sampling.profile(r.program.Plan, r.images.ids)
@@ -446,7 +446,9 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.images.troubles.report(r.handle)
+	for _, missing := range r.images.troubles.News() {
+		r.handle(DebugInfoMissing(missing))
+	}
 	if r.options.Unwritten {
 		return r.result(snapshot, false), cmp.Or(rawErr, disturbance)
 	}

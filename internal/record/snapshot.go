@@ -9,10 +9,10 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/counted"
-	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/samples"
 	windowed "wpptrace/compress/wpp/windows"
 	"wpptrace/decoder"
+	"wpptrace/internal/record/source"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
@@ -25,7 +25,7 @@ type snapshots struct {
 	threads *threads
 	figures func() wpp.Figures
 	symbols []wpp.Symbol // of the alphabet, as far as snapshots have needed them
-	sources *sourceTable
+	sources *source.Table
 	command []string
 	profile func() *samples.Profile // of the CPU time so far; nil: there is none
 	counts  func() *counted.Counts  // between windows so far; nil: there are none
@@ -34,7 +34,7 @@ type snapshots struct {
 // bytes is how much memory the tables of snapshots take, but for those of the plan.
 func (s *snapshots) bytes() uint64 {
 	symbols := uint64(cap(s.symbols)) * uint64(unsafe.Sizeof(wpp.Symbol{}))
-	return (s.threads.alphabet.Bytes()+symbols)*3/2 + s.sources.size.Load()
+	return (s.threads.alphabet.Bytes()+symbols)*3/2 + s.sources.Bytes()
 }
 
 // snapshot copies what the recording will change, which is quick, and leaves the rest to complete,
@@ -82,9 +82,7 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 // counted is snapshot of a path profile.
 func (s *snapshots) counted() (complete func() (*wpp.Snapshot, error)) {
 	_, program := s.tables(0)
-	counts := &pathprofile.Counts{Of: s.threads.counter.Counts(), Runs: 1,
-		Threads: uint64(len(s.threads.all))}
-	profile := s.profile()
+	counts, profile := s.threads.counts(), s.profile()
 	return func() (*wpp.Snapshot, error) {
 		made, err := program()
 		if err != nil {
@@ -112,7 +110,7 @@ func (s *snapshots) tables(from int) (to int, complete func() (*wpp.Snapshot, er
 	all := slices.Clip(s.symbols)
 	return len(all), func() (*wpp.Snapshot, error) {
 		made.Symbols = all
-		s.sources.addTo(made, parts)
+		s.sources.AddTo(made, parts)
 		made.Symbols = all[from:]
 		return made, nil
 	}

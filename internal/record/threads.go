@@ -36,8 +36,10 @@ type threads struct {
 	only     map[uint32]bool      // thread ids; nil: all
 	byID     map[uint32]*thread   // the last that had the number
 	all      []*thread            // in the order in which they began
-	stray    strayThreads
-	windows  uint64 // that have ended
+	// of a path profile: threads that are in all no more, but for the first one, their sum
+	forgotten uint64
+	stray     strayThreads
+	windows   uint64 // that have ended
 }
 
 // listen takes what comes until the deadline.
@@ -95,6 +97,36 @@ func (s *threads) take(b wire.Batch) {
 		}
 	}
 	t.take(b, s)
+	if s.counter != nil && t.ended && t.lost == 0 {
+		s.forget(t)
+	}
+}
+
+// count has paths counted, and not kept in order.
+func (s *threads) count() {
+	s.counter = pathprofile.NewCounter(s.alphabet)
+	s.all = []*thread{{}} // which began before any
+}
+
+// forget lets go of a thread of a path profile that has ended, of which all is known: there may be
+// any number of them, one after the other.
+func (s *threads) forget(t *thread) {
+	i, _ := s.find(t.id, t.started)
+	s.all = slices.Delete(s.all, i, i+1)
+	if s.byID[t.id] == t {
+		delete(s.byID, t.id)
+	}
+	sum := s.all[0]
+	sum.hits, sum.stepped = sum.hits+t.hits, sum.stepped+t.stepped
+	sum.taken, sum.received = sum.taken+t.taken, sum.received+t.received
+	sum.amiss += t.amiss
+	s.forgotten++
+}
+
+// counts are what a path profile has counted so far.
+func (s *threads) counts() *pathprofile.Counts {
+	return &pathprofile.Counts{Of: s.counter.Counts(), Runs: 1,
+		Threads: s.forgotten + uint64(len(s.all)-1)}
 }
 
 // countSite counts hits of a site that have been reported.

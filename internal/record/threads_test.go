@@ -3,9 +3,11 @@ package record
 import (
 	"encoding/binary"
 	"os"
+	"slices"
 	"testing"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/compress/wpp"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
@@ -81,6 +83,38 @@ func TestThreadsThatEnd(t *testing.T) {
 			th.taken != 3 || th.received != 1 || th.hits != 1 {
 			t.Fatalf("thread %d, started at %d: %+v", th.id, th.started, th)
 		}
+	}
+}
+
+// TestThreadsThatAreCounted: a path profile of them does not grow with their number, and forgets
+// nothing that they did.
+func TestThreadsThatAreCounted(t *testing.T) {
+	const threads, most = 20_000, 5 // bytes a thread
+	r := offline(t)
+	r.threads.count()
+	events := append(first(r.program.Plan), wire.MakeEnd(wire.Outside, 0))
+	r.threads.take(batch(t, 1, 1, 1, 0, events...)) // tables that all share
+	before := testenv.Heap()
+	for i := range uint64(threads) {
+		r.threads.take(batch(t, uint32(10+i%1000), 10+i, 1, 0, events...))
+	}
+	if grown := float64(testenv.Heap()-before) / threads; grown > most {
+		t.Errorf("a thread that has ended takes %v bytes, most is %d", grown, most)
+	}
+	r.threads.take(batch(t, 5, 5, 1, 0, first(r.program.Plan)...)) // which goes on
+	c := r.threads.counts()
+	if len(r.threads.all) != 2 || len(r.threads.byID) != 1 || c.Threads != threads+2 {
+		t.Errorf("%d threads, %d by number, %d counted", len(r.threads.all), len(r.threads.byID),
+			c.Threads)
+	}
+	want := []uint64{threads + 2, threads + 1} // activations that were met, and paths
+	if !slices.Equal(c.Of, want) {
+		t.Errorf("counts are %d, want %d", c.Of, want)
+	}
+	var f wpp.Figures
+	r.threads.addFigures(&f)
+	if f.Hits != threads+2 || f.Events != 3*(threads+1)+2 || f.Anomalies != 0 {
+		t.Errorf("%+v", f)
 	}
 }
 

@@ -174,9 +174,14 @@ func (r *Recorder) warn(err error) {
 func (r *Recorder) status() Status {
 	s := Status{Duration: r.duration(), Ring: r.session.Fill()}
 	for _, t := range r.threads.all {
-		paths, rules, symbols := t.stream.Size()
-		s.Paths, s.Rules, s.Symbols = s.Paths+paths, s.Rules+rules, s.Symbols+symbols
+		if t.stream != nil {
+			paths, rules, symbols := t.stream.Size()
+			s.Paths, s.Rules, s.Symbols = s.Paths+paths, s.Rules+rules, s.Symbols+symbols
+		}
 		s.Lost += t.lost
+	}
+	if c := r.threads.counter; c != nil {
+		s.Paths = c.Total()
 	}
 	windows, share := r.windows.sampled()
 	s.Windows, s.Sampled = windows, share.Share

@@ -23,9 +23,13 @@ func (l *Live) Line(s record.Status, since time.Duration) string {
 			"window"), text.Short(float64(s.Paths)), text.Share(s.Overhead),
 			text.Share(l.Budget), s.Lost)
 	} else {
-		line += fmt.Sprintf("%s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
-			text.Short(float64(s.Paths-l.paths)/since.Seconds()), 100*s.Ring,
-			text.Short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)), s.Lost)
+		line += fmt.Sprintf("%s paths/s  ring %.0f%%  ",
+			text.Short(float64(s.Paths-l.paths)/since.Seconds()), 100*s.Ring)
+		if s.Rules > 0 { // there are none in a path profile
+			line += fmt.Sprintf("%s rules  ratio %.0f  ", text.Short(float64(s.Rules)),
+				float64(s.Paths)/float64(max(s.Symbols, 1)))
+		}
+		line += fmt.Sprintf("lost %d", s.Lost)
 		if s.SlowDownKnown {
 			line += "  slow-down " + s.SlowDown.String()
 		}

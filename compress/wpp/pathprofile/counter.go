@@ -14,6 +14,7 @@ import (
 type Counter struct {
 	alphabet *ops.Symbols
 	counts   []uint64 // by symbol; shorter: the rest are 0
+	total    uint64   // of all counts
 }
 
 // NewCounter returns a counter of the symbols of an alphabet, which may be shared.
@@ -33,11 +34,15 @@ func (c *Counter) NewPath(routine int, path, times uint64) {
 // Mark counts a mark.
 func (c *Counter) Mark(m ops.Mark, _ uint64) { c.add(c.alphabet.MarkSymbol(m, 0), 1) }
 
+// Total is how many paths and marks have come so far.
+func (c *Counter) Total() uint64 { return c.total }
+
 func (c *Counter) add(sym uint32, times uint64) {
 	if int(sym) >= len(c.counts) {
 		c.counts = append(c.counts, make([]uint64, c.alphabet.Len()-len(c.counts))...)
 	}
 	c.counts[sym] = saturating.Add(c.counts[sym], times)
+	c.total = saturating.Add(c.total, times)
 }
 
 // Counts copies what has been counted so far, of all symbols of the alphabet.

@@ -1,4 +1,4 @@
-package record
+package source
 
 import (
 	"errors"
@@ -14,11 +14,11 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A sourceTable is what snapshots say of the instructions of routines that were met: lengths,
+// A Table is what snapshots say of the instructions of routines that were met: lengths,
 // source lines and inlined calls. To find out takes long, and is done once for each. It is safe
 // for concurrent use.
-type sourceTable struct {
-	troubles *debugTroubles
+type Table struct {
+	troubles *Troubles
 	size     atomic.Uint64 // bytes
 
 	mutex    sync.Mutex // of what follows
@@ -30,13 +30,14 @@ type sourceTable struct {
 	numberOf map[wpp.Call]int
 }
 
-func newSourceTable(troubles *debugTroubles) *sourceTable {
-	return &sourceTable{troubles: troubles, read: map[*image.Image]bool{},
+// NewTable returns a table that knows no routine yet, and notes what it cannot read.
+func NewTable(troubles *Troubles) *Table {
+	return &Table{troubles: troubles, read: map[*image.Image]bool{},
 		blocks: map[int][]wpp.Block{}, fileAt: map[string]int{}, numberOf: map[wpp.Call]int{}}
 }
 
-// addTo adds to a snapshot the blocks of the routines that its symbols are of.
-func (t *sourceTable) addTo(s *wpp.Snapshot, parts []plan.Part) {
+// AddTo adds to a snapshot the blocks of the routines that its symbols are of.
+func (t *Table) AddTo(s *wpp.Snapshot, parts []plan.Part) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	met := make([]bool, len(s.Routines))
@@ -58,9 +59,12 @@ func (t *sourceTable) addTo(s *wpp.Snapshot, parts []plan.Part) {
 	s.EachLine, s.Files, s.Calls = true, slices.Clip(t.files), slices.Clip(t.calls)
 }
 
+// Bytes is how much memory the table takes.
+func (t *Table) Bytes() uint64 { return t.size.Load() }
+
 // addPart adds the routines of a part that were met, and were not before; first is the number of
 // its first one.
-func (t *sourceTable) addPart(part plan.Part, first int, met []bool) {
+func (t *Table) addPart(part plan.Part, first int, met []bool) {
 	im := part.Program.Image
 	var added []int
 	for i, is := range met {
@@ -84,7 +88,7 @@ func (t *sourceTable) addPart(part plan.Part, first int, met []bool) {
 }
 
 // blocksOf are the blocks of a routine. lines is nil where there are none.
-func (t *sourceTable) blocksOf(from *cfg.Routine, lines *image.Lines) []wpp.Block {
+func (t *Table) blocksOf(from *cfg.Routine, lines *image.Lines) []wpp.Block {
 	list := make([]wpp.Block, len(from.Blocks))
 	size := len(list) * int(unsafe.Sizeof(wpp.Block{}))
 	for i := range from.Blocks {
@@ -106,7 +110,7 @@ func (t *sourceTable) blocksOf(from *cfg.Routine, lines *image.Lines) []wpp.Bloc
 
 // place is that of a block's first instruction, up to the line of the last, if it is in the same
 // file.
-func (t *sourceTable) place(lines *image.Lines, b *cfg.Block) (file, first, last int) {
+func (t *Table) place(lines *image.Lines, b *cfg.Block) (file, first, last int) {
 	name, line, ok := lines.At(b.Insns[0].Addr)
 	if !ok || line <= 0 {
 		return 0, 0, 0
@@ -120,7 +124,7 @@ func (t *sourceTable) place(lines *image.Lines, b *cfg.Block) (file, first, last
 
 // spans divides a block by the inlined calls and the source lines that its code is of; nil where
 // there is one line, and nothing is inlined.
-func (t *sourceTable) spans(lines *image.Lines, b *cfg.Block) (spans []wpp.Span) {
+func (t *Table) spans(lines *image.Lines, b *cfg.Block) (spans []wpp.Span) {
 	var stack []image.Call
 	var file string
 	for i := range b.Insns {
@@ -147,7 +151,7 @@ func (t *sourceTable) spans(lines *image.Lines, b *cfg.Block) (spans []wpp.Span)
 }
 
 // call returns the number of the innermost of some calls in each other.
-func (t *sourceTable) call(stack []image.Call) (number int) {
+func (t *Table) call(stack []image.Call) (number int) {
 	for _, c := range slices.Backward(stack) {
 		w := wpp.Call{Name: c.Routine, In: number}
 		if c.Line > 0 {
@@ -164,7 +168,7 @@ func (t *sourceTable) call(stack []image.Call) (number int) {
 	return number
 }
 
-func (t *sourceTable) file(name string) int {
+func (t *Table) file(name string) int {
 	i, ok := t.fileAt[name]
 	if !ok {
 		i = len(t.files)
@@ -174,42 +178,48 @@ func (t *sourceTable) file(name string) int {
 	return i
 }
 
-// debugTroubles logs what of an image's debug information is passed over, once for each image. It
+// Missing says what of an image's debug information is passed over.
+type Missing struct {
+	Image       string // its name
+	Consequence string
+	Err         error // why
+}
+
+// Troubles notes and logs what of an image's debug information is passed over, once for each image. It
 // is safe for concurrent use.
-type debugTroubles struct {
+type Troubles struct {
 	log   *slog.Logger
 	mutex sync.Mutex
 	noted map[*image.Image]bool
-	news  []DebugInfoMissing // that report has not handed over
+	news  []Missing // that News has not handed over
 }
 
-func newDebugTroubles(log *slog.Logger) *debugTroubles {
-	return &debugTroubles{log: log, noted: map[*image.Image]bool{}}
+// NewTroubles returns one that has noted nothing.
+func NewTroubles(log *slog.Logger) *Troubles {
+	return &Troubles{log: log, noted: map[*image.Image]bool{}}
 }
 
-func (d *debugTroubles) note(im *image.Image, consequence string, why error) {
+func (d *Troubles) note(im *image.Image, consequence string, why error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if why == nil || errors.Is(why, image.ErrNoLines) || d.noted[im] {
 		return
 	}
 	d.noted[im] = true
-	d.news = append(d.news, DebugInfoMissing{im.Name, consequence, why})
+	d.news = append(d.news, Missing{im.Name, consequence, why})
 	d.log.Warn(consequence, "image", im.Name, "why", why)
 }
 
-// report hands over what was noted since the last time.
-func (d *debugTroubles) report(handle func(Event)) {
+// News hands over what was noted since the last time.
+func (d *Troubles) News() []Missing {
 	d.mutex.Lock()
+	defer d.mutex.Unlock()
 	news := d.news
 	d.news = nil
-	d.mutex.Unlock()
-	for _, e := range news {
-		handle(e)
-	}
+	return news
 }
 
-// notePassedOver logs debug information that is not used although it is there.
-func (d *debugTroubles) notePassedOver(im *image.Image) {
+// NotePassedOver logs debug information that is not used although it is there.
+func (d *Troubles) NotePassedOver(im *image.Image) {
 	d.note(im, "debug information is passed over", im.PassedOver())
 }

@@ -1,4 +1,4 @@
-package record
+package source
 
 import (
 	"log/slog"
@@ -22,21 +22,25 @@ int main(int n, char **v) { return c(n) + b(n); }`
 // first, and debug information is not read again for them.
 func TestSourcesStay(t *testing.T) {
 	file, err := os.Open(testenv.CompileC(t, threeRoutines, "-g", "-O1"))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer file.Close()
 	program, err := traced.Load(file, "prog", traced.Selection{})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := program.Plan.Routines
-	snapshotOf := func(table *sourceTable, met ...int) *wpp.Snapshot {
+	snapshotOf := func(table *Table, met ...int) *wpp.Snapshot {
 		s := &wpp.Snapshot{Routines: make([]wpp.Routine, len(all))}
 		for _, i := range met {
 			s.Symbols = append(s.Symbols, wpp.Symbol{Routine: i})
 		}
-		table.addTo(s, program.Plan.Parts)
+		table.AddTo(s, program.Plan.Parts)
 		return s
 	}
-	newTable := func() *sourceTable {
-		return newSourceTable(newDebugTroubles(slog.New(slog.DiscardHandler)))
+	newTable := func() *Table {
+		return NewTable(NewTroubles(slog.New(slog.DiscardHandler)))
 	}
 	table := newTable()
 	for i := range all {
@@ -65,7 +69,7 @@ func TestSourcesStay(t *testing.T) {
 	if n := testing.AllocsPerRun(10, again); n > most {
 		t.Errorf("another snapshot takes %v allocations", n)
 	}
-	if len(table.blocks) != len(all) || table.size.Load() == 0 {
-		t.Errorf("%d routines of %d, %d bytes", len(table.blocks), len(all), table.size.Load())
+	if len(table.blocks) != len(all) || table.Bytes() == 0 {
+		t.Errorf("%d routines of %d, %d bytes", len(table.blocks), len(all), table.Bytes())
 	}
 }

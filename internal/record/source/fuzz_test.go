@@ -1,4 +1,4 @@
-package record
+package source
 
 import (
 	"log/slog"
@@ -26,7 +26,7 @@ func FuzzProgram(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sources := newSourceTable(newDebugTroubles(slog.New(slog.DiscardHandler)))
+		sources := NewTable(NewTroubles(slog.New(slog.DiscardHandler)))
 		for _, r := range p.Plan.Routines {
 			sources.blocksOf(r.Routine, lines)
 		}
