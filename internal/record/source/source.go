@@ -185,8 +185,8 @@ type Missing struct {
 	Err         error // why
 }
 
-// Troubles notes and logs what of an image's debug information is passed over, once for each image. It
-// is safe for concurrent use.
+// Troubles notes and logs what of an image's debug information is passed over, once for each image.
+// It is safe for concurrent use.
 type Troubles struct {
 	log   *slog.Logger
 	mutex sync.Mutex
