@@ -46,6 +46,37 @@ func TestProfilesOfTheZoo(t *testing.T) {
 	}
 }
 
+// So do those of as many threads as a profile counts together.
+func TestProfilesOfThreads(t *testing.T) {
+	program := testenv.CompileC(t, `
+		#include <pthread.h>
+		#include <stdlib.h>
+		__attribute__((noinline)) static long step(long x) {
+			return x % 3 ? x % 5 ? x / 2 : x * 3 + 1 : x - 1;
+		}
+		static void *work(void *seed) {
+			long x = (long)seed;
+			for (int i = 0; i < 5000; i++)
+				x = step(x + i) & 0xffff;
+			return (void *)x;
+		}
+		int main(int argc, char **argv) {
+			pthread_t threads[64];
+			int n = atoi(argv[1]);
+			for (long i = 0; i < n; i++)
+				pthread_create(&threads[i], 0, work, (void *)(i + 1));
+			for (int i = 0; i < n; i++)
+				pthread_join(threads[i], 0);
+			return 0;
+		}`, "-O1", "-pthread")
+	for _, threads := range []string{"1", "8", "64"} {
+		t.Run(threads, func(t *testing.T) {
+			countsAgree(t, exact.Target{Path: program, Args: []string{threads}, Env: zoo.Env(),
+				Dir: t.TempDir(), FixedAddresses: true}, nil)
+		})
+	}
+}
+
 // So do those of programs as the distribution ships them.
 func TestProfilesOfRealPrograms(t *testing.T) {
 	for _, real := range zoo.Reals() {

@@ -22,8 +22,9 @@ import (
 )
 
 // BenchmarkPipeline measures what the consumer of a recording does with the events of real
-// programs, on one core: decoding alone, with the alphabet, and with the grammar, and the grammar
-// alone. The stages take turns; figures are medians of some rounds, per event.
+// programs, on one core: decoding alone, with the alphabet, with the counts of a path profile, and
+// with the grammar, and the grammar alone. The stages take turns; figures are medians of some
+// rounds, per event.
 func BenchmarkPipeline(b *testing.B) {
 	for _, real := range zoo.Busy() {
 		b.Run(real.Name, func(b *testing.B) {
@@ -113,6 +114,7 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 		{name: "decode", run: func() { decode(discard{}) }},
 		{name: "decode+map",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
+		{name: "decode+count", run: func() { decode(pathprofile.NewCounter(&ops.Symbols{})) }},
 		{name: "decode+map+sequitur",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().AppendRun)) }},
 		{name: "sequitur", run: func() {

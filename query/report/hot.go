@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -54,6 +55,7 @@ func writeHotTotals(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	}
 	writeWindows(out, s, "numbers")
 	fmt.Fprintf(out, "Total: %s%s\n", total, inAll(s, r.InAll, r.Query.Metric))
+	writeInexact(out, s)
 	if r.Paths == 0 {
 		return
 	}
@@ -66,10 +68,14 @@ func writeHotTotals(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 		covered = r.Subpaths[n-1].Cumulative
 	}
 	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths),
-		text.Count(r.Found, noun(cmp.Or(r.Query.Kind, query.Minimal))), percent(covered, r.Total))
+		text.Count(r.Found, noun(s, cmp.Or(r.Query.Kind, query.Minimal))),
+		percent(covered, r.Total))
 	fmt.Fprintf(out, "Hot: %s long, at a cost of %s or more\n", lengths(r.Query),
 		unit(r.MinCost, r.Query.Metric))
-	if r.Found == 0 {
+	switch {
+	case r.Found == 0 && pathprofile.IsProfile(s):
+		fmt.Fprintln(out, "None are: a lower -C shows what cost less")
+	case r.Found == 0:
 		fmt.Fprintln(out, "None are: -l 1 shows single paths, a lower -C what cost less")
 	}
 }
@@ -94,9 +100,27 @@ func writeTitle(out *bufio.Writer, s *wpp.Snapshot, threads int) {
 	fmt.Fprintf(out, "%s%s\n", names.ShortenMiddle(title, TableColumns-len(tail)), tail)
 }
 
+// writeInexact writes which counts of a path profile may be too low.
+func writeInexact(out *bufio.Writer, s *wpp.Snapshot) {
+	c, err := pathprofile.Of(s)
+	if err != nil || c == nil {
+		return
+	}
+	if s.Figures.Lost > 0 || s.Figures.Gaps > 0 {
+		fmt.Fprintf(out, "Lost: %s: paths ran as often as is counted, or more often\n",
+			text.Count(s.Figures.Lost, "event"))
+	}
+	if slices.Contains(c.Of, pathprofile.Most) {
+		fmt.Fprintf(out, "A count of %d stands for that or more\n", uint64(pathprofile.Most))
+	}
+}
+
 // noun is what a report calls a subpath of the kind.
-func noun(k query.HotKind) string {
-	if k == query.Larus {
+func noun(s *wpp.Snapshot, k query.HotKind) string {
+	switch {
+	case pathprofile.IsProfile(s):
+		return "hot path"
+	case k == query.Larus:
 		return "greedy hot subpath"
 	}
 	return string(k) + " hot subpath"

@@ -33,8 +33,8 @@ type PathCountJSON struct {
 	*Label
 	Count uint64  `json:"count"` // executions
 	Share float64 `json:"share"` // of its instructions in those of all paths
-	// it ran just so often; else so often at least: events were lost, or it ran more often than can
-	// be counted
+	// it ran just so often; else so often at least, because events were lost or it ran more often
+	// than can be counted, or some events did not fit the program
 	Exact bool `json:"exact"`
 }
 
@@ -49,7 +49,7 @@ func NewProfileJSON(s *wpp.Snapshot) (*ProfileJSON, error) {
 		Sampled:      known(query.Sampled(&s.Figures), 0),
 		SampledLeast: known(s.Figures.SampledLeast, 0),
 		SampledMost:  known(s.Figures.SampledMost, 0), Paths: []PathCountJSON{}}
-	whole := s.Figures.Lost == 0 && s.Figures.Gaps == 0
+	whole := s.Figures.Lost == 0 && s.Figures.Gaps == 0 && s.Figures.Anomalies == 0
 	labels := NewLabels(s)
 	for i := range s.Symbols {
 		sym := uint32(i)
