@@ -12,6 +12,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 
 struct task_struct {
 	int pid, tgid;
+	__u64 start_boottime;
 } __attribute__((preserve_access_index));
 
 struct {
@@ -42,28 +43,24 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, SLOTS);
 	__type(key, __u32);
-	__type(value, struct count_state);
+	__type(value, struct count_thread);
 } slots SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 1 << 16);
 	__type(key, __u32);
-	__type(value, struct count_state);
+	__type(value, struct count_thread);
 } threads SEC(".maps");
-/* By thread: what it has no place for is forgotten. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1 << 12);
-	__type(key, __u32);
-	__type(value, struct count_saved);
-} saved SEC(".maps");
-
 /* Thread group. */
 volatile const __u32 target;
 /* Keys below it are counted in an array. */
 volatile const __u64 dense;
+/* The row of a thread of which it is not known what its path did before. */
+volatile const __u32 unsure;
 __u32 enabled;
+/* CLOCK_BOOTTIME; 0: every thread is counted from its beginning. */
+__u64 enabled_at;
 /* The target has called exec. */
 __u32 replaced;
 __u64 metrics[COUNT_METRICS];
@@ -129,7 +126,7 @@ static __always_inline void count_key(__u64 key)
 		increment(n);
 }
 
-static __always_inline struct count_state *slot_of(__u32 tid)
+static __always_inline struct count_thread *slot_of(__u32 tid)
 {
 	__u32 slot = tid & (SLOTS - 1);
 
@@ -137,40 +134,31 @@ static __always_inline struct count_state *slot_of(__u32 tid)
 }
 
 /* begin_thread gives a thread that has no slot one, or an entry of the map. */
-static __noinline struct count_state *begin_thread(struct count_state *slot, __u32 tid)
+static __noinline struct count_thread *begin_thread(struct count_thread *slot, __u32 tid)
 {
-	struct count_state *t = bpf_map_lookup_elem(&threads, &tid);
-	struct count_state none = {.tid = tid};
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct count_thread *t = bpf_map_lookup_elem(&threads, &tid), none = {.tid = tid};
 
 	if (t || !slot)
 		return t;
-	if (!__sync_val_compare_and_swap(&slot->tid, 0, tid))
-		return slot;
-	bpf_map_update_elem(&threads, &tid, &none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&threads, &tid);
-}
-
-static __noinline struct count_saved *saved_by(struct count_state *t)
-{
-	static const struct count_saved none;
-	struct count_saved *s;
-	__u32 tid;
-
+	if (!__sync_val_compare_and_swap(&slot->tid, 0, tid)) {
+		t = slot;
+	} else {
+		bpf_map_update_elem(&threads, &tid, &none, BPF_NOEXIST);
+		t = bpf_map_lookup_elem(&threads, &tid);
+	}
 	if (!t)
 		return 0;
-	tid = t->tid;
-	s = bpf_map_lookup_elem(&saved, &tid);
-	if (!s) {
-		bpf_map_update_elem(&saved, &tid, &none, BPF_NOEXIST);
-		s = bpf_map_lookup_elem(&saved, &tid);
-	}
-	return s;
+	t->waiting = 0;
+	t->cfa = task->start_boottime < enabled_at ? CFA_ANY : 0;
+	t->row = unsure;
+	return t;
 }
 
 /* thread_of finds what is remembered of a thread, if anything. */
-static __always_inline struct count_state *thread_of(__u32 tid)
+static __always_inline struct count_thread *thread_of(__u32 tid)
 {
-	struct count_state *slot = slot_of(tid);
+	struct count_thread *slot = slot_of(tid);
 
 	return slot && slot->tid == tid ? slot : bpf_map_lookup_elem(&threads, &tid);
 }
@@ -180,7 +168,7 @@ int count(struct registers *regs)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 tid = id;
-	struct count_state *t;
+	struct count_thread *t;
 
 	if (id >> 32 != target || !enabled)
 		return 0;
@@ -200,7 +188,7 @@ SEC("tp_btf/signal_deliver")
 int on_signal(__u64 *args)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	struct count_state *t;
+	struct count_thread *t;
 
 	if (id >> 32 == target && (t = thread_of(id)))
 		save(t);
@@ -212,18 +200,15 @@ int on_exit(__u64 *args)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 tid = id;
-	struct count_state *slot;
+	struct count_thread *slot;
 
 	if (id >> 32 != target)
 		return 0;
 	slot = slot_of(tid);
-	if (slot && slot->tid == tid) {
-		slot->cfa = 0;
+	if (slot && slot->tid == tid)
 		slot->tid = 0;
-	} else {
+	else
 		bpf_map_delete_elem(&threads, &tid);
-	}
-	bpf_map_delete_elem(&saved, &tid);
 	return 0;
 }
 

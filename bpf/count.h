@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * What happens at a hit of a counting plan (package loader/counting). Of a thread the kernel keeps
- * the state that its path is in: which sites the path has hit, as a number. A hit moves on to the
- * next state, and counts that. Who includes this defines what is declared first; for the kernel that
- * is count.bpf.c, for a simulated process usermode/count.c.
+ * the state that its path is in: what the hits of its activation say of it. A hit moves on to the
+ * next state, and counts that.
  */
 #ifndef WPPTRACE_COUNT_H
 #define WPPTRACE_COUNT_H
@@ -24,16 +23,18 @@
 enum count_cookie {
 	COUNT_OFFSET_SHIFT = 32,
 	/* Of the offset, which is signed. */
-	COUNT_OFFSET_BITS = 24,
+	COUNT_OFFSET_BITS = 23,
 	/* Condition code of a conditional jump. */
-	COUNT_CONDITION_SHIFT = 56,
+	COUNT_CONDITION_SHIFT = 55,
 	/* It is one. */
-	COUNT_CONDITIONAL = 60,
+	COUNT_CONDITIONAL = 59,
+	/* Some row may have a step for it. */
+	COUNT_FOLLOWS = 60,
 	/* The register is the frame pointer, not the stack pointer. */
 	COUNT_BY_FP = 61,
 	/* The CFA is in memory, where that leads. */
 	COUNT_IN_SLOT = 62,
-	/* The first of any path that hits it: whatever was before is over. */
+	/* It may be the first hit of a path whose activation has just begun or gone on. */
 	COUNT_FIRST = 63
 };
 #define COUNT_SYMBOL(cookie) ((__u32)(cookie))
@@ -42,49 +43,52 @@ enum count_cookie {
 #define COUNT_CONDITION(cookie) ((cookie) >> COUNT_CONDITION_SHIFT & 15)
 #define COUNT_HAS(cookie, bit) ((cookie) >> (bit) & 1)
 
-/* A state has a row of steps, some of which belong to others' rows, and a key, by which it is
- * counted. Where rows are shared the key tells the states apart. */
+/* Rows of steps. A row is where it begins among the steps, modulo 2^32: a hit's step is as far
+ * behind that as its symbol and outcome say. Rows lie within each other, so that a step says whose it
+ * is. */
 enum count_row {
-	/* Nothing of this path counts any more. */
-	ROW_DEAD,
-	/* No step leads on from here. */
-	ROW_LAST,
-	/* What a first site leads on from. */
-	ROW_FIRST
+	/* Its steps are those of hits that no other row has steps for. */
+	ROW_DEFAULT,
+	/* No step is of this row. */
+	ROW_NONE = 0xffffffff
 };
 /* Nobody counts this. */
 #define KEY_NONE (~0ULL)
-/* Where a site leads to from the state whose row this is at. */
+/* What a hit leads to. */
 struct count_step {
-	/* The row that it belongs to; COUNT_NO_ROW: none. */
+	/* The row that it belongs to. */
 	__u32 from;
-	/* The row of the next state. */
+	/* The row that comes next. */
 	__u32 to;
-	/* What makes its key of the key before. */
-	__u64 add;
-};
-#define COUNT_NO_ROW (~0U)
-
-/* What a thread's path is in. */
-struct count_state {
-	/* Of the path's activation; 0: none. */
-	__u64 cfa;
+	/* The counter that gets one more. */
 	__u64 key;
-	__u32 row;
-	/* Whose it is; 0: nobody's. */
-	__u32 tid;
 };
-/* Paths of a thread that signals have interrupted. */
+
+/* Paths of a thread that signals have interrupted: a power of two. */
 #define COUNT_SAVED 8
-struct count_saved {
-	struct count_state paths[COUNT_SAVED];
-	/* Which of them is next. */
-	__u64 next;
+struct count_path {
+	__u64 cfa;
+	__u64 row;
 };
+/* What is remembered of a thread. */
+struct count_thread {
+	/* The activation of the last hit; 0: it does not matter any more. */
+	__u64 cfa;
+	/* What that hit has led to. */
+	__u32 row;
+	/* Whose this is; 0: nobody's. */
+	__u32 tid;
+	/* Of saved, which comes next, and how many there may be. */
+	__u32 next;
+	__u32 waiting;
+	struct count_path saved[COUNT_SAVED];
+} __attribute__((aligned(64)));
+/* In the place of a CFA: whatever activation the next hit is of, that is it. */
+#define CFA_ANY 1
 
 enum count_metric {
-	/* Hits of paths whose beginning was not seen: they began before the counting, or so many signals
-	 * have interrupted them that they were forgotten. */
+	/* Hits of paths whose beginning was not seen: they began before the counting, or so many
+	 * signals have interrupted them that they were forgotten. */
 	COUNT_UNKNOWN,
 	/* Paths that there was no counter for. */
 	COUNT_FULL,
@@ -104,78 +108,83 @@ static const struct count_step *step_at(__u64 index);
 /* read_user reads 8 bytes of the process's memory. It returns 0, or an error. */
 static long read_user(__u64 *to, __u64 from);
 
-/* saved_by returns what signals have interrupted of a thread, or 0. */
-static struct count_saved *saved_by(struct count_state *t);
-
 /* save keeps what a signal has interrupted. */
-static __always_inline void save(struct count_state *t)
+static __always_inline void save(struct count_thread *t)
 {
-	struct count_saved *s;
+	__u32 n = t->next & (COUNT_SAVED - 1);
 
-	if (!t->cfa || !(s = saved_by(t)))
+	if (!t->cfa)
 		return;
-	s->paths[s->next++ & (COUNT_SAVED - 1)] = *t;
+	t->saved[n] = (struct count_path){t->cfa, t->row};
 	t->cfa = 0;
+	t->next = n + 1;
+	if (t->waiting < COUNT_SAVED)
+		t->waiting++;
 }
 
 /* restore finds the path of an activation among those that signals have interrupted: the latest,
  * and those that have interrupted that one are over. It returns 0 if there is none. */
-static __noinline int restore(struct count_state *t, __u64 cfa)
+static __noinline int restore(struct count_thread *t, __u64 cfa)
 {
-	struct count_saved *s;
-
-	if (!t || !(s = saved_by(t)))
+	if (!t)
 		return 0;
+	if (t->cfa == CFA_ANY) {
+		t->cfa = cfa;
+		return 1;
+	}
 	for (__u32 i = 1; i <= COUNT_SAVED; i++) {
-		struct count_state *p = &s->paths[(s->next - i) & (COUNT_SAVED - 1)];
+		__u32 n = (t->next - i) & (COUNT_SAVED - 1);
 
-		if (p->cfa == cfa && p->tid == t->tid) {
-			*t = *p;
-			p->cfa = 0;
-			s->next -= i;
-			return 1;
-		}
+		if (i > t->waiting)
+			break;
+		if (t->saved[n].cfa != cfa)
+			continue;
+		t->cfa = cfa;
+		t->row = t->saved[n].row;
+		t->next = n;
+		t->waiting -= i;
+		return 1;
 	}
 	return 0;
 }
 
+/* step_of returns the step of a hit from a row, or 0. */
+static __always_inline const struct count_step *step_of(__u32 row, __u32 hit)
+{
+	const struct count_step *s = step_at(row + hit);
+
+	return s && s->from == row ? s : 0;
+}
+
 /* count_hit counts a hit of the site that has the cookie. */
-static __always_inline void count_hit(struct registers *regs, struct count_state *t, __u64 cookie)
+static __always_inline void count_hit(struct registers *regs, struct count_thread *t, __u64 cookie)
 {
 	/* A field of the context has to be loaded before it is chosen. */
 	__u64 sp = *(volatile __u64 *)&regs->REG_SP, fp = *(volatile __u64 *)&regs->REG_FP;
 	__u64 flags = *(volatile __u64 *)&regs->REG_FLAGS;
 	__u64 cfa = (COUNT_HAS(cookie, COUNT_BY_FP) ? fp : sp) + COUNT_OFFSET(cookie);
-	__u64 out = condition(COUNT_CONDITION(cookie), flags) & COUNT_HAS(cookie, COUNT_CONDITIONAL);
-	__u64 row = ROW_FIRST, key = 0;
-	const struct count_step *step;
+	__u32 hit = COUNT_SYMBOL(cookie) +
+		(condition(COUNT_CONDITION(cookie), flags) & COUNT_HAS(cookie, COUNT_CONDITIONAL));
+	const struct count_step *step = 0;
 
 	if (COUNT_HAS(cookie, COUNT_IN_SLOT) && read_user(&cfa, cfa)) {
 		note(COUNT_UNREADABLE);
 		t->cfa = 0;
 		return;
 	}
-	if (!COUNT_HAS(cookie, COUNT_FIRST)) {
-		if (t->cfa != cfa && !restore(t, cfa)) {
-			note(COUNT_UNKNOWN);
-			return;
-		}
-		row = t->row;
-		key = t->key;
-		if (row == ROW_DEAD)
-			return;
-	}
-	step = step_at(row + COUNT_SYMBOL(cookie) + out);
-	if (!step || step->from != row) {
+	if (COUNT_HAS(cookie, COUNT_FOLLOWS) &&
+		(t->cfa == cfa || ((t->waiting || t->cfa == CFA_ANY) && restore(t, cfa))))
+		step = step_of(t->row, hit);
+	if (!step && COUNT_HAS(cookie, COUNT_FIRST))
+		step = step_of(ROW_DEFAULT, hit);
+	if (!step) {
 		note(COUNT_UNKNOWN);
 		t->cfa = 0;
 		return;
 	}
-	key += step->add;
 	t->cfa = cfa;
 	t->row = step->to;
-	t->key = key;
-	count_key(key);
+	count_key(step->key);
 }
 
 #endif

@@ -17,9 +17,10 @@ type CountCountCookie uint32
 
 const (
 	CountCountCookieCOUNT_OFFSET_SHIFT    CountCountCookie = 32
-	CountCountCookieCOUNT_OFFSET_BITS     CountCountCookie = 24
-	CountCountCookieCOUNT_CONDITION_SHIFT CountCountCookie = 56
-	CountCountCookieCOUNT_CONDITIONAL     CountCountCookie = 60
+	CountCountCookieCOUNT_OFFSET_BITS     CountCountCookie = 23
+	CountCountCookieCOUNT_CONDITION_SHIFT CountCountCookie = 55
+	CountCountCookieCOUNT_CONDITIONAL     CountCountCookie = 59
+	CountCountCookieCOUNT_FOLLOWS         CountCountCookie = 60
 	CountCountCookieCOUNT_BY_FP           CountCountCookie = 61
 	CountCountCookieCOUNT_IN_SLOT         CountCountCookie = 62
 	CountCountCookieCOUNT_FIRST           CountCountCookie = 63
@@ -38,30 +39,30 @@ const (
 type CountCountRow uint32
 
 const (
-	CountCountRowROW_DEAD  CountCountRow = 0
-	CountCountRowROW_LAST  CountCountRow = 1
-	CountCountRowROW_FIRST CountCountRow = 2
+	CountCountRowROW_DEFAULT CountCountRow = 0
+	CountCountRowROW_NONE    CountCountRow = 4294967295
 )
-
-type CountCountSaved struct {
-	_     structs.HostLayout
-	Paths [8]CountCountState
-	Next  uint64
-}
-
-type CountCountState struct {
-	_   structs.HostLayout
-	Cfa uint64
-	Key uint64
-	Row uint32
-	Tid uint32
-}
 
 type CountCountStep struct {
 	_    structs.HostLayout
 	From uint32
 	To   uint32
-	Add  uint64
+	Key  uint64
+}
+
+type CountCountThread struct {
+	_       structs.HostLayout
+	Cfa     uint64
+	Row     uint32
+	Tid     uint32
+	Next    uint32
+	Waiting uint32
+	Saved   [8]struct {
+		_   structs.HostLayout
+		Cfa uint64
+		Row uint64
+	}
+	_ [40]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -69,7 +70,6 @@ type CountCountStep struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	CountMapCounters   = "counters"
-	CountMapSaved      = "saved"
 	CountMapSlots      = "slots"
 	CountMapSparse     = "sparse"
 	CountMapSteps      = "steps"
@@ -80,10 +80,12 @@ const (
 	CountProgOnSignal  = "on_signal"
 	CountVarDense      = "dense"
 	CountVarEnabled    = "enabled"
+	CountVarEnabledAt  = "enabled_at"
 	CountVarKeepForBtf = "keep_for_btf"
 	CountVarMetrics    = "metrics"
 	CountVarReplaced   = "replaced"
 	CountVarTarget     = "target"
+	CountVarUnsure     = "unsure"
 )
 
 // LoadCount returns the embedded CollectionSpec for Count.
@@ -139,7 +141,6 @@ type CountProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type CountMapSpecs struct {
 	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Saved    *ebpf.MapSpec `ebpf:"saved"`
 	Slots    *ebpf.MapSpec `ebpf:"slots"`
 	Sparse   *ebpf.MapSpec `ebpf:"sparse"`
 	Steps    *ebpf.MapSpec `ebpf:"steps"`
@@ -152,10 +153,12 @@ type CountMapSpecs struct {
 type CountVariableSpecs struct {
 	Dense      *ebpf.VariableSpec `ebpf:"dense"`
 	Enabled    *ebpf.VariableSpec `ebpf:"enabled"`
+	EnabledAt  *ebpf.VariableSpec `ebpf:"enabled_at"`
 	KeepForBtf *ebpf.VariableSpec `ebpf:"keep_for_btf"`
 	Metrics    *ebpf.VariableSpec `ebpf:"metrics"`
 	Replaced   *ebpf.VariableSpec `ebpf:"replaced"`
 	Target     *ebpf.VariableSpec `ebpf:"target"`
+	Unsure     *ebpf.VariableSpec `ebpf:"unsure"`
 }
 
 // CountObjects contains all objects after they have been loaded into the kernel.
@@ -179,7 +182,6 @@ func (o *CountObjects) Close() error {
 // It can be passed to LoadCountObjects or ebpf.CollectionSpec.LoadAndAssign.
 type CountMaps struct {
 	Counters *ebpf.Map `ebpf:"counters"`
-	Saved    *ebpf.Map `ebpf:"saved"`
 	Slots    *ebpf.Map `ebpf:"slots"`
 	Sparse   *ebpf.Map `ebpf:"sparse"`
 	Steps    *ebpf.Map `ebpf:"steps"`
@@ -189,7 +191,6 @@ type CountMaps struct {
 func (m *CountMaps) Close() error {
 	return _CountClose(
 		m.Counters,
-		m.Saved,
 		m.Slots,
 		m.Sparse,
 		m.Steps,
@@ -203,10 +204,12 @@ func (m *CountMaps) Close() error {
 type CountVariables struct {
 	Dense      *ebpf.Variable `ebpf:"dense"`
 	Enabled    *ebpf.Variable `ebpf:"enabled"`
+	EnabledAt  *ebpf.Variable `ebpf:"enabled_at"`
 	KeepForBtf *ebpf.Variable `ebpf:"keep_for_btf"`
 	Metrics    *ebpf.Variable `ebpf:"metrics"`
 	Replaced   *ebpf.Variable `ebpf:"replaced"`
 	Target     *ebpf.Variable `ebpf:"target"`
+	Unsure     *ebpf.Variable `ebpf:"unsure"`
 }
 
 // CountPrograms contains all programs after they have been loaded into the kernel.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wpptrace/internal/interesting"
 	"wpptrace/internal/planreport"
 	"wpptrace/internal/text"
 )
@@ -77,7 +78,10 @@ rounds. --dot draws the blocks for Graphviz.
 their probes' hits, as often as each path ran, and for each routine its paths, how many of these are
 interesting, the range of their identifiers, which is the number of counters, and its compactness:
 identifiers for each interesting path, 1 at best. --hot N takes the N paths in which most
-instructions ran. All other paths can be told from these, and be counted together.`,
+instructions ran. All other paths can be told from these, and be counted together. --others chooses
+probes that do nothing but tell these paths from each other and from all others, and prints how
+often they would have been hit: with ignore, other paths need make no hit; with count, those of a
+routine are counted together. What is chosen is proven; it takes some seconds, or a minute.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := q.validate(args, c.Flags().Changed("pid")); err != nil {
 				return err
@@ -120,6 +124,8 @@ instructions ran. All other paths can be told from these, and be counted togethe
 	c.Flags().StringVar(&q.interesting, "interesting", "", "print how compactly the paths are "+
 		"numbered that `SNAPSHOT` has recorded")
 	c.Flags().IntVar(&q.hot, "hot", 0, "with --interesting: of the `N` hottest of these alone")
+	c.Flags().StringVar(&q.others, "others", "", "with --interesting: choose probes that count "+
+		"these paths, and have them `count` or `ignore` all others")
 	c.Flags().BoolVar(&q.asJSON, "json", false, "print one JSON object")
 	return c
 }
@@ -133,6 +139,7 @@ type planQuery struct {
 	dot                         bool
 	interesting                 string // a snapshot; "": all paths are
 	hot                         int    // how many of its hottest paths; 0: all
+	others                      string // what becomes of others, where probes count these
 }
 
 func (q *planQuery) validate(args []string, ofProcess bool) error {
@@ -161,7 +168,23 @@ func (q *planQuery) validate(args []string, ofProcess bool) error {
 	case q.hot < 0:
 		return usagef("--hot %d is below 0", q.hot)
 	}
+	if err := checkOthers(q.interesting, q.others); err != nil {
+		return err
+	}
 	return q.sel.check()
+}
+
+// checkOthers checks what is to become of paths that are not interesting.
+func checkOthers(snapshot, others string) error {
+	switch {
+	case others == "":
+		return nil
+	case snapshot == "":
+		return usagef("--others needs --interesting SNAPSHOT, which says which paths are not others")
+	case others != interesting.CountOthers && others != interesting.IgnoreOthers:
+		return usagef("--others %s: count or ignore expected", others)
+	}
+	return nil
 }
 
 // question is what is asked of package planreport. Messages go to stderr.
@@ -183,7 +206,7 @@ func (q *planQuery) writePart(w io.Writer, x *planreport.Question) error {
 	}
 	var err error
 	if q.interesting != "" {
-		answer, err = x.Interesting(q.interesting, q.hot)
+		answer, err = x.Interesting(q.interesting, q.hot, q.others)
 	} else {
 		c, errOfChart := x.Chart(q.routine)
 		if errOfChart == nil && q.dot {

@@ -167,7 +167,7 @@ func TestReport(t *testing.T) {
 	if err := store.WriteFile(file, s); err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(p, "prog", file, 0)
+	r, err := New(p, "prog", file, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,5 +196,37 @@ func TestReport(t *testing.T) {
 	}
 	if empty, err := Number(&Set{}, "prog", "x.wpp"); err != nil || empty.Median != nil {
 		t.Errorf("%+v, %v", empty, err)
+	}
+}
+
+// TestProbes has probes that count some paths of a routine, and their hits: by hand, a hit of the
+// blocks that the paths have and the others have not, for each time that one ran.
+func TestProbes(t *testing.T) {
+	p, many := program(t, "-Wl,--build-id")
+	s := snapshot(t, p, many, map[uint64]int{0: 100, 2: 300, 5: 200, 7: 400})
+	file := filepath.Join(t.TempDir(), "x.wpp")
+	if err := store.WriteFile(file, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, others := range []string{CountOthers, IgnoreOthers} {
+		r, err := New(p, "prog", file, 1, others)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := r.Probes
+		if x == nil || x.Others != others || x.NotTold != 0 || x.Probes == 0 || *x.PlanHits < 1 ||
+			*x.HitsPerPath < *x.Share || *x.Share < 0.1 || *x.Share > 0.4 {
+			t.Fatalf("others %s: %+v", others, x)
+		}
+		if least := 1.0; others == CountOthers && *x.HitsPerPath < least {
+			t.Errorf("%.2f hits a path count all of them", *x.HitsPerPath)
+		}
+		var out strings.Builder
+		if err := r.WriteText(&out); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "others: "+others) {
+			t.Errorf("others %s:\n%s", others, out.String())
+		}
 	}
 }

@@ -34,6 +34,9 @@ type Report struct {
 	// of these, with 1.5 identifiers for each interesting path at most
 	Compact int `json:"routines_of_2_to_100_paths_compact"`
 
+	// what probes of their own take to count the paths, if that was asked for
+	Probes *Probes `json:"probes"`
+
 	Routines []Numbered `json:"routines"` // that have interesting paths
 
 	example string // a path that was not found
@@ -49,20 +52,47 @@ type Numbered struct {
 	Compactness float64 `json:"compactness"`       // identifiers for each interesting path
 }
 
+// Probes are those that tell interesting paths from each other and from all others, and nothing
+// else. Hits are those of the recording: a path stands for each time that any path ran in it.
+type Probes struct {
+	Others        string `json:"others"`                // what becomes of other paths: count or ignore
+	Probes        int    `json:"probes"`                // how many
+	SingleStepped int    `json:"single_stepped_probes"` // of these, ones that cost 40 times as much
+	// paths that no probes tell from others: they are not counted
+	NotTold int `json:"paths_not_told_apart"`
+	// hits for each path that ran
+	HitsPerPath *float64 `json:"hits_per_path"`
+	SteppedHits *float64 `json:"single_stepped_hits_per_path"` // of these
+	PlanHits    *float64 `json:"plan_hits_per_path"`           // of the plan that records all paths
+	// the share of the paths that ran that the interesting ones are
+	Share *float64 `json:"interesting_share"`
+}
+
 // What the paper plots (figure 16) and what it calls close to 1.
 const (
 	leastPaths, mostPaths = 2, 100
 	compact               = 1.5
 )
 
+// What becomes of paths that are not interesting, where paths are counted by probes of their own.
+const (
+	CountOthers  = "count"  // all of a routine together
+	IgnoreOthers = "ignore" // they may make no hit
+)
+
 // New numbers what a snapshot has recorded of a program whose file is called name, and reports it:
-// see Read. It fails where a routine has too many paths.
-func New(p *plan.Plan, name, snapshot string, hottest int) (*Report, error) {
+// see Read. It chooses probes that count it as well, unless others is "". It fails where a routine
+// has too many paths.
+func New(p *plan.Plan, name, snapshot string, hottest int, others string) (*Report, error) {
 	set, err := Read(p, snapshot, hottest)
 	if err != nil {
 		return nil, err
 	}
-	return Number(set, name, snapshot)
+	r, err := Number(set, name, snapshot)
+	if err == nil && others != "" {
+		r.Probes = set.Count(others == CountOthers).report(others)
+	}
+	return r, err
 }
 
 // Number numbers a set of paths.
@@ -119,6 +149,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.HitsPerPath != nil {
 		row("hits", "%.2f a path, as often as each ran", *r.HitsPerPath)
 	}
+	if r.Probes != nil {
+		r.Probes.write(row)
+	}
 	if r.Median != nil {
 		row("counters", "%d for all", r.Counters)
 		row("compactness", "%.2f in the median", *r.Median)
@@ -135,6 +168,21 @@ func (r *Report) WriteText(w io.Writer) error {
 		return fmt.Errorf("write plan: %w", err)
 	}
 	return nil
+}
+
+// write writes rows.
+func (p *Probes) write(row func(name, format string, args ...any)) {
+	row("probes", "%d that count them, %d of these single-stepped; others: %s", p.Probes,
+		p.SingleStepped, p.Others)
+	if p.HitsPerPath != nil {
+		row("their hits", "%.2f for each path that ran, %.2f of these single-stepped", *p.HitsPerPath,
+			*p.SteppedHits)
+		row("", "%.2f by the plan that records all; %.1f%% of what ran is interesting", *p.PlanHits,
+			100**p.Share)
+	}
+	if p.NotTold > 0 {
+		row("not told", "%s, which no probes tell from others", text.Count(p.NotTold, "path"))
+	}
 }
 
 func (r *Report) writeRoutines(out *bufio.Writer) {

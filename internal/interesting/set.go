@@ -25,7 +25,8 @@ type Set struct {
 	Unknown  int          // recorded as paths of routines that have no such path here
 	Example  string       // one that is unknown
 
-	ran, hits float64 // how often they ran, and what hits that took by the plan
+	ran, hits float64    // how often they ran, and what hits that took by the plan
+	all       []recorded // paths of routines that the plan traces, by routine and number
 }
 
 // A RoutineSet is the interesting paths of a routine.
@@ -91,11 +92,14 @@ func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
 	slices.SortFunc(found, func(a, b recorded) int {
 		return cmp.Or(cmp.Compare(b.cost, a.cost), a.compare(b))
 	})
+	hot := found
 	if hottest > 0 {
-		found = found[:min(hottest, len(found))]
+		hot = slices.Clone(found[:min(hottest, len(found))])
 	}
 	slices.SortFunc(found, recorded.compare)
-	set.add(found)
+	slices.SortFunc(hot, recorded.compare)
+	set.all = found
+	set.add(hot)
 	return set, nil
 }
 

@@ -90,9 +90,10 @@ func (q *Question) Chart(routine string) (c *Chart, err error) {
 }
 
 // Interesting answers for the paths of a snapshot, or its hottest: see interesting.New.
-func (q *Question) Interesting(snapshot string, hot int) (r *interesting.Report, err error) {
+func (q *Question) Interesting(snapshot string, hot int, others string) (r *interesting.Report,
+	err error) {
 	err = q.planned(func(p *traced.Program, name string) (err error) {
-		r, err = interesting.New(p.Plan, name, snapshot, hot)
+		r, err = interesting.New(p.Plan, name, snapshot, hot, others)
 		return err
 	})
 	return r, err

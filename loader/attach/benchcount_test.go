@@ -140,19 +140,25 @@ type madeUp struct {
 	keys    uint64
 }
 
-// chain is what the counting knows of a path of some sites.
+// chain is what the counting knows of a path of some sites: one step leads on to each, and its row is
+// as long as that needs.
 func chain(sites int) *madeUp {
-	const first = uint32(bpf.CountCountRowROW_FIRST)
+	const defaults, none = uint32(bpf.CountCountRowROW_DEFAULT), uint32(bpf.CountCountRowROW_NONE)
 	t := &madeUp{keys: 2 * uint64(sites)}
-	rows := first + 2*uint32(sites)
-	t.steps = make([]bpf.CountCountStep, int(rows)+2*sites)
-	for i := range t.steps {
-		t.steps[i].From = ^uint32(0)
+	rows := 2 * uint32(sites)
+	put := func(from uint32, hit, site int) {
+		for int(from)+hit >= len(t.steps) {
+			t.steps = append(t.steps, bpf.CountCountStep{From: none})
+		}
+		t.steps[int(from)+hit] = bpf.CountCountStep{From: from, To: rows + uint32(site) + 1,
+			Key: uint64(hit)}
 	}
 	for s := range sites {
 		c := uint64(2 * s)
 		if s == 0 {
 			c |= 1 << bpf.CountCountCookieCOUNT_FIRST
+		} else {
+			c |= 1 << bpf.CountCountCookieCOUNT_FOLLOWS
 		}
 		if s%2 == 1 {
 			c |= 1<<bpf.CountCountCookieCOUNT_CONDITIONAL |
@@ -160,15 +166,11 @@ func chain(sites int) *madeUp {
 		}
 		t.cookies = append(t.cookies, c)
 		for out := range 2 {
-			// One step leads on to each site, and its row is as long as that needs.
-			from, at := rows+uint32(s), rows+uint32(s)+uint32(2*s+out)
-			if s == 0 {
-				from, at = first, first+uint32(out)
+			from := defaults
+			if s > 0 {
+				from = rows + uint32(s)
 			}
-			for int(at) >= len(t.steps) {
-				t.steps = append(t.steps, bpf.CountCountStep{From: ^uint32(0)})
-			}
-			t.steps[at] = bpf.CountCountStep{From: from, To: rows + uint32(s) + 1, Add: 1}
+			put(from, 2*s+out, s)
 		}
 	}
 	return t
@@ -197,8 +199,8 @@ func streaming(b *testing.B, sites int) *ebpf.Program {
 	b.Cleanup(func() { objects.Close() })
 	list := make([]bpf.TracerSite, sites)
 	for s := range list {
-		list[s] = bpf.TracerSite{Routine: 1, Base: 4, Condition: 16, CaptureReg: 16, CaptureIndex: 16,
-			Offset: 8, Stays: 3}
+		list[s] = bpf.TracerSite{Routine: 1, Base: 4, Condition: 16, CaptureReg: 16,
+			CaptureIndex: 16, Offset: 8, Stays: 3}
 		if s%2 == 1 {
 			list[s].Condition = 4
 		}

@@ -95,13 +95,23 @@ func (c *costs) findPoints() {
 	}
 }
 
-func (c *costs) findPoint(b int) probePoint {
-	if c.isSignature(b) {
+func (c *costs) findPoint(b int) probePoint { return pointOf(c.r, b) }
+
+// Point returns where a probe of a block of a routine sits, by the index of the instruction, and
+// whether the kernel single-steps that: at the last cheap instruction, else the last one that can
+// be single-stepped. ok is false where the block can have none. Cost: the block's length.
+func Point(r *cfg.Routine, block int) (insn int, stepped, ok bool) {
+	p := pointOf(r, block)
+	return int(p.insn), p.stepped, p.found
+}
+
+func pointOf(r *cfg.Routine, b int) probePoint {
+	if isSignature(r, b) {
 		return probePoint{}
 	}
-	insns := c.r.Blocks[b].Insns
+	insns := r.Blocks[b].Insns
 	last := len(insns) - 1
-	if c.r.Faulty && b == c.r.Entry {
+	if r.Faulty && b == r.Entry {
 		if i := slices.IndexFunc(insns, cfg.Insn.MayFault); i >= 0 {
 			last = i // an exception may come out of it
 		}
@@ -109,7 +119,7 @@ func (c *costs) findPoint(b int) probePoint {
 	for _, class := range []x86.Class{x86.Emulated, x86.Stepped} {
 		for i := last; i >= 0; i-- {
 			q := &insns[i]
-			if q.Class(c.r.Code(q)) == class && c.hasCFA(q.Addr) {
+			if q.Class(r.Code(q)) == class && hasCFA(r, q.Addr) {
 				return probePoint{found: true, stepped: class == x86.Stepped, insn: int32(i),
 					edges: q.Kind == x86.Jcc}
 			}
@@ -121,20 +131,20 @@ func (c *costs) findPoint(b int) probePoint {
 // isSignature reports whether a routine begins with block b as a mark for its callers, which read
 // it before they call through a pointer (-fsanitize=function): a jump over a few bytes that nothing
 // runs.
-func (c *costs) isSignature(b int) bool {
+func isSignature(r *cfg.Routine, b int) bool {
 	const most = 16 // bytes
-	bl := &c.r.Blocks[b]
-	if b != c.r.Entry || bl.End != cfg.Jmp || len(bl.Insns) > 1 || bl.Succ[0] < 0 {
+	bl := &r.Blocks[b]
+	if b != r.Entry || bl.End != cfg.Jmp || len(bl.Insns) > 1 || bl.Succ[0] < 0 {
 		return false
 	}
-	to := c.r.Blocks[bl.Succ[0]].Lo
+	to := r.Blocks[bl.Succ[0]].Lo
 	return bl.Hi < to && to-bl.Hi <= most &&
-		!slices.ContainsFunc(c.r.Blocks,
+		!slices.ContainsFunc(r.Blocks,
 			func(o cfg.Block) bool { return bl.Hi <= o.Lo && o.Lo < to })
 }
 
-func (c *costs) hasCFA(pc uint64) bool {
-	reg := c.r.CFA(pc).Reg
+func hasCFA(r *cfg.Routine, pc uint64) bool {
+	reg := r.CFA(pc).Reg
 	_, ok := arch.Native.FrameRegister(reg)
 	return ok || reg == image.Slot
 }

@@ -68,7 +68,7 @@ func (w *switches) captureTarget(b int) bool {
 	block := &r.Blocks[b]
 	i := len(block.Insns) - 1
 	q := &block.Insns[i]
-	if q.Class(r.Code(q)) != x86.Stepped || !r.costs.hasCFA(q.Addr) {
+	if q.Class(r.Code(q)) != x86.Stepped || !hasCFA(r.Routine, q.Addr) {
 		return false
 	}
 	_, operand, _ := q.Operands(r.Code(q), q.Addr+uint64(q.Len))
