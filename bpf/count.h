@@ -44,8 +44,8 @@ enum count_cookie {
 #define COUNT_HAS(cookie, bit) ((cookie) >> (bit) & 1)
 
 /* Rows of steps. A row is where it begins among the steps, modulo 2^32: a hit's step is as far
- * behind that as its symbol and outcome say. Rows lie within each other, so that a step says whose it
- * is. */
+ * behind that as its symbol and outcome say. Rows lie within each other, so that a step says whose
+ * it is. */
 enum count_row {
 	/* Its steps are those of hits that no other row has steps for. */
 	ROW_DEFAULT,

@@ -140,8 +140,8 @@ type madeUp struct {
 	keys    uint64
 }
 
-// chain is what the counting knows of a path of some sites: one step leads on to each, and its row is
-// as long as that needs.
+// chain is what the counting knows of a path of some sites: one step leads on to each, and its row
+// is as long as that needs.
 func chain(sites int) *madeUp {
 	const defaults, none = uint32(bpf.CountCountRowROW_DEFAULT), uint32(bpf.CountCountRowROW_NONE)
 	t := &madeUp{keys: 2 * uint64(sites)}

@@ -1,7 +1,6 @@
 package counting
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -218,6 +217,6 @@ func (s *simulation) compare(t *testing.T, seed uint64, rest bool) {
 		}
 	}
 	if t.Failed() {
-		t.Fatal(fmt.Sprintf("%+v\n%v", s.x.Blocks, s.a.Machine.Sites))
+		t.Fatalf("%+v\n%v", s.x.Blocks, s.a.Machine.Sites)
 	}
 }

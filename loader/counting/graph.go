@@ -113,6 +113,3 @@ func (g *graph) outcomes(b int) uint8 {
 
 // follows returns the start that the path after a soft end begins with.
 func (m *move) follows() start { return start{m.to, m.next} }
-
-// padsOf returns the landing pads of the call that ends a block.
-func (g *graph) padsOf(b int) []int { return g.r.Blocks[b].Pads }
