@@ -119,19 +119,20 @@ func (o *coverageFlags) runNamed(stdout, stderr io.Writer) error {
 func (o *coverageFlags) observe(s *signals, process *target.Process, out, stderr io.Writer,
 	run func(coverage.Options) (*covered.Coverage, error)) error {
 	errs := statusline.New(stderr, o.record.quiet)
-	p := &printer{flags: &o.record, errs: errs, prepared: s.quitAtOnce(stderr)}
-	defer p.prepared()
+	p := o.record.printer(process, true)
+	p.Err, p.Prepared = errs, s.quitAtOnce(stderr)
+	defer p.Prepared()
 	from := coverage.Origin{Tool: version(), Command: process.Command(), PID: process.PID,
 		Start: time.Now()}
 	c, err := run(coverage.Options{Selection: o.record.selection.compiled,
 		Duration: o.record.limit, Confine: confine, Output: []string{o.lcov, o.record.output},
 		Log: newLog(errs, o.record.verbose),
 		LibraryLeftOut: func(path string, err error) {
-			p.insist("%s is left out: %s", path, errorText(err))
+			p.Insist("%s is left out: %s", path, errorText(err))
 		},
 		Began: func(pid, probes int) {
-			p.prepared()
-			p.say("attached to process %d: %d probes", pid, probes)
+			p.Prepared()
+			p.Say("attached to process %d: %d probes", pid, probes)
 		},
 	})
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"wpptrace/internal/memory"
+	"wpptrace/internal/messages"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
-	"wpptrace/internal/recordreport"
 	"wpptrace/internal/statusline"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/privilege"
@@ -386,32 +386,46 @@ func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Wri
 	}
 	errs := statusline.New(stderr, o.quiet)
 	options.Log = newLog(errs, o.verbose)
-	printer := &printer{
-		flags: o, pid: process.PID, name: process.Name, attached: options.Process != nil,
-		report: out, errs: errs, log: options.Log, prepared: s.quitAtOnce(stderr),
-		live: recordreport.Live{Budget: options.Overhead},
-	}
-	defer printer.prepared()
+	printer := o.printer(process, options.Process != nil)
+	printer.Out, printer.Err, printer.Log = out, errs, options.Log
+	printer.Prepared = s.quitAtOnce(stderr)
+	defer printer.Prepared()
 	defer errs.Clear()
 	if err := o.checkTarget(process); err != nil {
 		return record.KillUnstarted(options.Child, err)
 	}
 	if o.followFork {
-		result, err := follow.Run(s.end, options, printer.handleFollowed)
-		switch {
-		case result == nil:
+		result, err := follow.Run(s.end, options, printer.HandleFollowed)
+		if result == nil {
 			return err
-		case printer.err != nil:
-			return printer.err
 		}
-		return cmp.Or(printer.followed(result), err)
+		return cmp.Or(statusOf(printer.Followed(result)), err)
 	}
-	result, err := record.Run(s.end, options, printer.handle)
+	result, err := record.Run(s.end, options, printer.Handle)
 	if result == nil {
 		return err
 	}
 	defer s.quitReport(errs, result.Path)()
-	return cmp.Or(err, printer.result(result, process))
+	return cmp.Or(err, statusOf(printer.Result(result, process)))
+}
+
+// printer prints what happens during a recording of a process.
+func (o *recordFlags) printer(p *target.Process, attached bool) *messages.Printer {
+	return &messages.Printer{PID: p.PID, Name: p.Name, Attached: attached, Explain: errorText,
+		Flags: messages.Flags{
+			Quiet: o.quiet, JSON: o.json, Strict: o.strict, Counted: o.counted,
+			Overhead: o.overhead, Limit: o.limit, MaxSlowDown: o.maxSlowDown, Ring: o.ring,
+			Stops: o.onOverflow == overflowStop, Memory: o.memory.all,
+			Selection: o.selection.compiled,
+		}}
+}
+
+// statusOf has data that were lost be an exit status.
+func statusOf(err error) error {
+	if errors.Is(err, messages.ErrLost) {
+		return exitStatus(exitLost)
+	}
+	return err
 }
 
 // checkTarget fails where a recording of a process cannot be: better before anything is read.

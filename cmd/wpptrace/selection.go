@@ -33,9 +33,6 @@ func (s *selectionFlags) add(f *pflag.FlagSet) {
 		"probes")
 }
 
-// byName reports whether routines are selected by name.
-func (s *selectionFlags) byName() bool { return len(s.only)+len(s.not) > 0 }
-
 // check finds expressions and globs that cannot be understood, and compiles the others.
 func (s *selectionFlags) check() error {
 	only, err := compile("-F", s.only)

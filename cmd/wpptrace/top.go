@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"wpptrace/internal/record"
-	"wpptrace/internal/recordreport"
 	"wpptrace/internal/statusline"
 	"wpptrace/internal/top"
 	"wpptrace/loader/target"
@@ -97,35 +95,24 @@ func (o *topFlags) run(stdout, stderr io.Writer) error {
 	if err := o.record.checkTarget(p); err != nil {
 		return err
 	}
-	printer := &printer{flags: &o.record, pid: p.PID, name: p.Name, attached: true}
-	opening := top.Opening{Process: printer.process(), Interval: o.interval,
+	printer := o.record.printer(p, true)
+	opening := top.Opening{Process: printer.Process(), Interval: o.interval,
 		Budget: o.record.overhead / 100, MaxStall: o.record.maxStall,
 		Selected: len(o.record.selection.only) > 0}
 	viewer, err := top.Start(opening, os.Stdin, stdout)
 	if err != nil {
 		return err
 	}
-	printer.errs, printer.prepared = statusline.New(viewer.Messages(stderr), true),
+	printer.Err, printer.Prepared = statusline.New(viewer.Messages(stderr), true),
 		s.quitAtOnce(stderr)
-	defer printer.prepared()
-	options := o.record.options(s, newLog(printer.errs, o.record.verbose))
-	printer.log, options.Process, options.Unwritten = options.Log, p, options.Output == ""
-	result, err := viewer.Record(s.end, options, printer.handle)
+	defer printer.Prepared()
+	options := o.record.options(s, newLog(printer.Err, o.record.verbose))
+	printer.Log, options.Process, options.Unwritten = options.Log, p, options.Output == ""
+	result, err := viewer.Record(s.end, options, printer.Handle)
 	err = cmp.Or(err, viewer.End(result, s.further(), stderr))
 	if result == nil {
 		return err
 	}
-	printer.errs = statusline.New(stderr, true)
-	return cmp.Or(err, o.over(printer, result))
-}
-
-// over prints what is to be known of a recording that was watched.
-func (o *topFlags) over(p *printer, r *record.Result) error {
-	if r.Written {
-		p.say("snapshot: %s (%d bytes)", r.Path, r.FileSize)
-	}
-	p.sayEach(recordreport.Windows(r))
-	p.unmatched(r)
-	line, lost := p.lossText(r.Losses)
-	return p.losses(line, lost)
+	printer.Err = statusline.New(stderr, true)
+	return cmp.Or(err, statusOf(printer.Watched(result)))
 }

@@ -17,6 +17,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/messages"
 	"wpptrace/internal/record"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/text"
@@ -294,7 +295,7 @@ func TestHotInWindows(t *testing.T) {
 				common++
 			}
 		}
-		if len(want) != hottest || common < hottest-1 {
+		if len(want) != messages.Hottest || common < messages.Hottest-1 {
 			t.Errorf("%d of %d hottest subpaths are found in %d windows:\n%q\nthey are\n%q", common,
 				len(want), sampled.Figures.Windows, got, want)
 		}
@@ -305,7 +306,7 @@ func TestHotInWindows(t *testing.T) {
 func hottestOf(t *testing.T, s *wpp.Snapshot) (list []string) {
 	t.Helper()
 	q := query.DefaultHotQuery()
-	q.Top = hottest
+	q.Top = messages.Hottest
 	r, err := query.Hot(s, q)
 	if err != nil {
 		t.Fatal(err)
