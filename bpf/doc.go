@@ -22,4 +22,4 @@ package bpf
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type news -type family_event -type family_table -type obstacle Family family.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type sample_table Sample sample.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type count_step -type count_metric -type count_cookie -type count_row Count count.bpf.c
-//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type first_cookie -type first_report -type first_hit First first.bpf.c
+//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type first_cookie -type first_report -type first_stack -type first_hit First first.bpf.c

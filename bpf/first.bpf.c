@@ -21,6 +21,9 @@ enum first_cookie {
  * above. */
 enum first_report { FIRST_OFTEN = 64 };
 
+/* Bytes of the stack that are reported with a first passage. */
+enum first_stack { FIRST_PAGE = 4096, FIRST_STACK = 2 * FIRST_PAGE };
+
 /* A passage that is reported. */
 struct first_hit {
 	__u64 time; /* CLOCK_MONOTONIC, ns */
@@ -28,7 +31,14 @@ struct first_hit {
 	__u32 outcome;
 	__u64 passages; /* of the site with this outcome so far */
 	__u32 tid;
-	__u32 reserved;
+	__u32 stack_size; /* bytes of what follows, in a first passage */
+	/* Registers. */
+	__u64 pc, sp, fp;
+};
+/* A first passage, with the stack from its pointer on. */
+struct first_trace {
+	struct first_hit hit;
+	__u8 stack[FIRST_STACK];
 };
 
 /* Passages by site and outcome. */
@@ -54,10 +64,18 @@ __u64 unreported;
 const struct {
 	enum first_cookie c;
 	enum first_report r;
-	struct first_hit h;
+	enum first_stack s;
+	struct first_trace t;
 } *keep_for_btf __attribute__((unused));
 
-static __always_inline void report(__u64 id, __u32 site, __u32 outcome, __u64 n)
+static __always_inline void fill(struct first_hit *h, __u64 id, __u32 site, __u32 outcome, __u64 n)
+{
+	*h = (struct first_hit){.time = bpf_ktime_get_ns(), .site = site, .outcome = outcome,
+		.passages = n, .tid = (__u32)id};
+}
+
+/* report_often reports a passage of what is passed often. */
+static __always_inline void report_often(__u64 id, __u32 site, __u32 outcome, __u64 n)
 {
 	struct first_hit *h = bpf_ringbuf_reserve(&reports, sizeof(*h), 0);
 
@@ -65,8 +83,33 @@ static __always_inline void report(__u64 id, __u32 site, __u32 outcome, __u64 n)
 		__sync_fetch_and_add(&unreported, 1);
 		return;
 	}
-	*h = (struct first_hit){bpf_ktime_get_ns(), site, outcome, n, (__u32)id, 0};
+	fill(h, id, site, outcome, n);
 	bpf_ringbuf_submit(h, 0);
+}
+
+/* report_first reports a first passage, with the top of the stack: the rest of its first page, and
+ * the next one, if there is one. */
+static __always_inline void report_first(struct registers *regs, __u64 id, __u32 site,
+	__u32 outcome)
+{
+	struct first_trace *t = bpf_ringbuf_reserve(&reports, sizeof(*t), 0);
+	__u64 sp = regs->REG_SP;
+	__u32 rest = FIRST_PAGE - (sp & (FIRST_PAGE - 1));
+
+	if (!t) {
+		__sync_fetch_and_add(&unreported, 1);
+		return;
+	}
+	fill(&t->hit, id, site, outcome, 1);
+	t->hit.pc = regs->REG_PC;
+	t->hit.sp = sp;
+	t->hit.fp = regs->REG_FP;
+	if (rest <= FIRST_PAGE && !bpf_probe_read_user(t->stack, rest, (void *)sp)) {
+		t->hit.stack_size = rest;
+		if (!bpf_probe_read_user(t->stack + rest, FIRST_PAGE, (void *)(sp + rest)))
+			t->hit.stack_size = rest + FIRST_PAGE;
+	}
+	bpf_ringbuf_submit(t, 0);
 }
 
 SEC("uprobe.multi")
@@ -87,7 +130,9 @@ int first(struct registers *regs)
 	if (!all)
 		return 0;
 	n = __sync_fetch_and_add(all, 1) + 1;
-	if ((n == 1 && each) || (n >= FIRST_OFTEN && !(n & (n - 1))))
-		report(id, site, outcome, n);
+	if (n == 1 && each)
+		report_first(regs, id, site, outcome);
+	else if (n >= FIRST_OFTEN && !(n & (n - 1)))
+		report_often(id, site, outcome, n);
 	return 0;
 }

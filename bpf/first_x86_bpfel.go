@@ -22,19 +22,29 @@ const (
 )
 
 type FirstFirstHit struct {
-	_        structs.HostLayout
-	Time     uint64
-	Site     uint32
-	Outcome  uint32
-	Passages uint64
-	Tid      uint32
-	Reserved uint32
+	_         structs.HostLayout
+	Time      uint64
+	Site      uint32
+	Outcome   uint32
+	Passages  uint64
+	Tid       uint32
+	StackSize uint32
+	Pc        uint64
+	Sp        uint64
+	Fp        uint64
 }
 
 type FirstFirstReport uint32
 
 const (
 	FirstFirstReportFIRST_OFTEN FirstFirstReport = 64
+)
+
+type FirstFirstStack uint32
+
+const (
+	FirstFirstStackFIRST_PAGE  FirstFirstStack = 4096
+	FirstFirstStackFIRST_STACK FirstFirstStack = 8192
 )
 
 // Names of all BPF objects in the ELF.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -125,7 +126,7 @@ func (o *coverageFlags) observe(s *signals, process *target.Process, out, stderr
 	from := coverage.Origin{Tool: version(), Command: process.Command(), PID: process.PID,
 		Start: time.Now()}
 	c, err := run(coverage.Options{Selection: o.record.selection.compiled,
-		Duration: o.record.limit, Confine: confine, Output: []string{o.lcov, o.record.output},
+		Duration: o.record.limit, Confine: confine, Output: o.outputs(),
 		Log: newLog(errs, o.record.verbose),
 		LibraryLeftOut: func(path string, err error) {
 			p.Insist("%s is left out: %s", path, errorText(err))
@@ -139,6 +140,12 @@ func (o *coverageFlags) observe(s *signals, process *target.Process, out, stderr
 		return err
 	}
 	return o.write(c, from, out)
+}
+
+// outputs are the files that will be written.
+func (o *coverageFlags) outputs() []string {
+	return slices.DeleteFunc([]string{o.lcov, o.record.output},
+		func(name string) bool { return name == "" })
 }
 
 func (o *coverageFlags) printFiles(files []string, out io.Writer) error {

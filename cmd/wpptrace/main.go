@@ -130,8 +130,8 @@ func rootCommand() *cobra.Command {
 		}
 		return flagError(err)
 	})
-	root.AddCommand(topCommand(), profileCommand(), coverageCommand(), planCommand(),
-		checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(),
+	root.AddCommand(topCommand(), profileCommand(), coverageCommand(), residualCommand(),
+		planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(),
 		rulesCommand(), orderCommand(), contextCommand(), diffCommand(), dumpCommand(),
 		compressCommand(), compactCommand(), mergeCommand())
 	root.AddCommand(taggedCommands...)

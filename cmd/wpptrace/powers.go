@@ -12,6 +12,7 @@ import (
 var takers = map[string]func(*cobra.Command) error{
 	"wpptrace": func(*cobra.Command) error { return privilege.TakeAll() },
 	"profile":  func(*cobra.Command) error { return privilege.TakeAll() },
+	"residual": func(*cobra.Command) error { return privilege.TakeAll() },
 	"coverage": func(c *cobra.Command) error {
 		if !c.Flags().Changed("pid") && !c.Flags().Changed("attach-all") &&
 			c.ArgsLenAtDash() < 0 { // files are read

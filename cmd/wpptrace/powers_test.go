@@ -30,6 +30,7 @@ var commandLines = map[string][]string{
 	"compress": {"mine.u32", "--symbols", "-o", "made.wpp"},
 	"context":  {"f", "mine.wpp"},
 	"coverage": {"mine.wpp"},
+	"residual": nil,
 	"diff":     {"mine.wpp", "mine.wpp"},
 	"dump":     {"mine.wpp"},
 	"find":     {"f", "mine.wpp"},

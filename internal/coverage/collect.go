@@ -1,6 +1,7 @@
 package coverage
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -53,6 +54,8 @@ func collect(g *traced.Graphs, lines *image.Lines, seen *observed) (*covered.Ima
 	for _, x := range g.Outside {
 		c.addUnknown(x, -1)
 	}
+	slices.SortStableFunc(c.to.Blocks,
+		func(a, b covered.Block) int { return cmp.Compare(a.Addr, b.Addr) })
 	return &c.to, nil
 }
 

@@ -2,6 +2,7 @@ package coverage
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"wpptrace/compress/wpp"
@@ -44,6 +45,19 @@ func readFile(path string) (c *covered.Coverage, err error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	return c, nil
+}
+
+// OpenLog opens a file, as the user, to append to it. The caller closes it.
+func OpenLog(path string) (f *os.File, err error) {
+	err = privilege.AsUser(func() (err error) {
+		const mode = 0o644
+		f, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, mode)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write events: %w", err)
+	}
+	return f, nil
 }
 
 // An Origin is what a snapshot says of how a coverage came about.

@@ -47,7 +47,7 @@ func TestReadFiles(t *testing.T) {
 		return NewReport(c).Lines.Ran
 	}
 	a, b, both := lines(files[0]), lines(files[1]), lines(files...)
-	if both != a+1 || both != b+1 {
+	if both != a+2 || both != b+2 {
 		t.Errorf("%d and %d lines ran, and together %d", a, b, both)
 	}
 	other := filepath.Join(dir, "other.wpp")

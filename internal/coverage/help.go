@@ -24,4 +24,19 @@ apart by build ids.
 
 A table by source file goes to stdout; to stderr with --. SIGINT, SIGTERM, SIGHUP or SIGQUIT ends
 it, a second one at once. With --, the exit status is that of COMMAND.`
+
+	ResidualExample = `  wpptrace coverage -o a.wpp -- ./test           what the test runs
+  wpptrace residual -p 4711 --baseline a.wpp     what production runs that it does not
+  wpptrace residual -p 4711 --baseline a.wpp --baseline b.wpp --log new.jsonl`
+	ResidualHelp = `A baseline is a snapshot of wpptrace coverage -o, a recording or a path
+profile, of the same build. Only blocks that no baseline has run have a probe. So while the process
+does what they have done, no probe is hit and it runs at full speed. What is new is reported within
+a second, each block once: the time, the thread, the routine, the source line and the callers.
+
+Not watched are blocks of which the baselines do not say whether they have run them, and edges
+between blocks that both have run.
+
+Events go to stdout, a line each, with --json as a JSON object each; with -- to stderr. --log writes
+the objects to a file, too. Where more than --most come in a second, the rest is counted. SIGINT,
+SIGTERM, SIGHUP or SIGQUIT ends it; at the end it is printed how much was new.`
 )

@@ -3,6 +3,7 @@ package coverage
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path"
@@ -40,13 +41,15 @@ type Options struct {
 	LibraryLeftOut func(path string, err error)
 	// Began is called when all probes stand; nil: nothing is.
 	Began func(pid, probes int)
+
+	residual *residual // nil: all that runs is wanted
 }
 
 // An observation is a process with probes in it.
 type observation struct {
 	options Options
 	process *target.Process
-	run     *target.Run
+	life    *target.Run
 	images  []observedImage
 	session *firsthit.Session
 	watch   *watch
@@ -58,6 +61,7 @@ type observedImage struct {
 	graphs *traced.Graphs
 	sites  []site
 	first  int // number of the first site
+	base   uint64
 }
 
 // Run observes a process until the context is done, the time is over, or the process has ended, and
@@ -65,36 +69,48 @@ type observedImage struct {
 // trace, and guard.Main to be called first in main. The probes go whatever becomes of this process.
 func Run(ctx context.Context, o Options) (*covered.Coverage, error) {
 	x, err := prepare(&o)
-	if err == nil && ctx.Err() != nil {
-		err = record.ErrInterrupted
+	defer x.close()
+	if err == nil {
+		err = x.run(ctx)
 	}
 	if err != nil {
-		if x != nil {
-			x.close()
-		}
-		return nil, record.KillUnstarted(o.Child, err)
-	}
-	defer x.close()
-	if err := x.place(); err != nil {
-		return nil, record.KillUnstarted(o.Child, err)
-	}
-	if o.Child != nil {
-		o.Child.Release()
-	}
-	if err := x.confine(); err != nil {
-		return nil, err
-	}
-	if o.Began != nil {
-		o.Began(x.process.PID, len(x.watch.sites))
-	}
-	if err := x.observe(ctx); err != nil {
 		return nil, err
 	}
 	return x.result()
 }
 
-// prepare reads the images. Nothing has touched the process then.
+// run observes a process that is prepared, until the end.
+func (x *observation) run(ctx context.Context) error {
+	o := &x.options
+	err := ctx.Err()
+	if err != nil {
+		err = record.ErrInterrupted
+	} else {
+		err = x.place()
+	}
+	if err != nil {
+		return record.KillUnstarted(o.Child, err)
+	}
+	if o.Child != nil {
+		o.Child.Release()
+	}
+	if err := x.confine(); err != nil {
+		return err
+	}
+	if o.Began != nil {
+		o.Began(x.process.PID, len(x.watch.sites))
+	}
+	return x.observe(ctx)
+}
+
+// prepare reads the images. Nothing has touched the process then. What it returns is to be closed,
+// after an error too; a command is killed then.
 func prepare(o *Options) (x *observation, err error) {
+	defer func() {
+		if err != nil {
+			err = record.KillUnstarted(o.Child, err)
+		}
+	}()
 	if o.Child != nil {
 		o.Process = o.Child.Process
 	}
@@ -102,7 +118,7 @@ func prepare(o *Options) (x *observation, err error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	x = &observation{options: *o, process: o.Process}
-	if x.run, err = o.Process.Run(); err != nil {
+	if x.life, err = o.Process.Run(); err != nil {
 		return x, err
 	}
 	exe, err := o.Process.Executable()
@@ -110,7 +126,7 @@ func prepare(o *Options) (x *observation, err error) {
 		return x, err
 	}
 	x.images = append(x.images, observedImage{file: exe})
-	if o.Child == nil {
+	if o.Child == nil && o.residual == nil {
 		if x.sampler, err = sample.Start(o.Process, sample.Options{}); err != nil {
 			o.Log.Warn("the process is not sampled", "why", err)
 		}
@@ -172,22 +188,32 @@ func (x *observation) load() error {
 	for i := range x.images {
 		m := &x.images[i]
 		m.sites, m.first = sitesOf(m.graphs), len(all)
-		image := firsthit.Image{Image: m.graphs.Image, File: m.file}
 		var err error
-		if image.Base, err = firsthit.Base(x.process, m.graphs.Image, m.file, i > 0); err != nil {
+		if m.base, err = firsthit.Base(x.process, m.graphs.Image, m.file, i > 0); err != nil {
 			return err
 		}
+		if r := x.options.residual; r != nil {
+			if m.sites, err = r.choose(m.graphs, m.sites); err != nil {
+				return err
+			}
+		}
+		image := firsthit.Image{Image: m.graphs.Image, File: m.file, Base: m.base}
 		for _, s := range m.sites {
 			image.Places = append(image.Places, s.place)
 		}
 		all, alone = append(all, m.sites...), append(alone, shownAlone(m.graphs, m.sites)...)
 		images = append(images, image)
 	}
+	if len(all) == 0 && x.options.residual != nil {
+		return fmt.Errorf("watch process %d (%s): the baselines have run all of its code that can "+
+			"be observed", x.process.PID, x.process.Name)
+	}
 	if len(all) == 0 {
 		return remedy.Errorf(remedy.Select, "observe process %d (%s): there is no place for any "+
 			"probe", x.process.PID, x.process.Name)
 	}
-	s, err := firsthit.Load(x.process, images, firsthit.Options{})
+	s, err := firsthit.Load(x.process, images,
+		firsthit.Options{Each: x.options.residual != nil})
 	if err != nil {
 		return err
 	}
@@ -199,7 +225,8 @@ func (x *observation) load() error {
 func (x *observation) place() error {
 	defer guard.RaisePriority()()
 	hot := x.hotSites()
-	err := x.watch.placeAll(func(i int) bool { return hot[i] }, x.options.Child == nil, nil)
+	err := x.watch.placeAll(func(i int) bool { return hot[i] }, x.options.Child == nil,
+		x.options.residual.reporter(x))
 	if err != nil {
 		return cmp.Or(x.gone(), err)
 	}
@@ -265,6 +292,7 @@ func (x *observation) confine() error {
 // observe takes out what is hit often, until the end.
 func (x *observation) observe(ctx context.Context) error {
 	const look = 50 * time.Millisecond // whether it is over
+	report := x.options.residual.reporter(x)
 	var end time.Time
 	if x.options.Duration > 0 {
 		end = time.Now().Add(x.options.Duration)
@@ -272,7 +300,7 @@ func (x *observation) observe(ctx context.Context) error {
 	for {
 		switch {
 		case ctx.Err() != nil, !end.IsZero() && !time.Now().Before(end), !x.process.Alive(),
-			x.run.Over():
+			x.life.Over():
 			return nil
 		case x.session.GuardDead():
 			return guard.ErrGone
@@ -281,8 +309,8 @@ func (x *observation) observe(ctx context.Context) error {
 		if !end.IsZero() && until.After(end) {
 			until = end
 		}
-		if err := x.watch.attend(until, nil); err != nil {
-			if !x.process.Alive() || x.run.Over() {
+		if err := x.watch.attend(until, report); err != nil {
+			if !x.process.Alive() || x.life.Over() {
 				return nil
 			}
 			return err
@@ -293,9 +321,9 @@ func (x *observation) observe(ctx context.Context) error {
 // result takes the probes out and says what has run.
 func (x *observation) result() (*covered.Coverage, error) {
 	fallen := make([]bool, len(x.watch.sites))
-	if x.process.Alive() && !x.run.Over() {
+	if x.process.Alive() && !x.life.Over() {
 		list, err := x.watch.fallen()
-		if err != nil && x.process.Alive() && !x.run.Over() {
+		if err != nil && x.process.Alive() && !x.life.Over() {
 			return nil, err
 		}
 		for _, i := range list {
@@ -306,6 +334,15 @@ func (x *observation) result() (*covered.Coverage, error) {
 	if err := x.session.Passages(passages); err != nil {
 		return nil, err
 	}
+	total, standing := uint64(0), uint64(0)
+	for i, n := range passages {
+		total += n
+		if x.watch.in[i/firsthit.Outcomes] != nil {
+			standing += n
+		}
+	}
+	x.options.Log.Info("probes were hit", "hits", total, "of those that stand", standing,
+		"groups", len(x.watch.groups), "replaced", x.watch.replaced)
 	c := &covered.Coverage{}
 	for i := range x.images {
 		m := &x.images[i]
@@ -340,7 +377,7 @@ func (x *observation) close() {
 	for _, m := range x.images {
 		m.file.Close()
 	}
-	if x.run != nil {
-		x.run.Close()
+	if x.life != nil {
+		x.life.Close()
 	}
 }

@@ -33,6 +33,7 @@ var objects = []struct{ command, typeName string }{
 	{"plan --interesting SNAPSHOT --json", "interesting.Report"},
 	{"check --json", "checkreport.Report"},
 	{"coverage --json", "coverage.Report"},
+	{"residual --json", "coverage.New"},
 }
 
 // sources are the directories whose types the objects are of.

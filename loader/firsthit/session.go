@@ -53,7 +53,8 @@ func Base(p *target.Process, im *image.Image, file *os.File, isLibrary bool) (ui
 
 // Options say what is reported. The zero value will do.
 type Options struct {
-	// Each has the first passage of each outcome of each place reported.
+	// Each has the first passage of each outcome of each place reported, with the thread's stack:
+	// some microseconds each, and 16 MB of the kernel's memory.
 	Each bool
 }
 
@@ -86,6 +87,22 @@ type Passage struct {
 	Outcome  int
 	Passages uint64 // of that outcome of the place, this one included
 	Thread   int
+	Trace    *Trace // of a first passage, with Options.Each; else nil
+}
+
+// A Trace is where a thread was.
+type Trace struct {
+	PC, SP, FP uint64
+	Stack      []byte // from SP on: a page or two, as far as they could be read
+}
+
+// Word is the 8 bytes of the stack at an address.
+func (t *Trace) Word(at uint64) (word uint64, ok bool) {
+	const size = 8
+	if at < t.SP || at-t.SP > uint64(len(t.Stack)) || uint64(len(t.Stack))-(at-t.SP) < size {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(t.Stack[at-t.SP:]), true
 }
 
 // Load prepares a session for the places of some images of a process, first the executable's. They
@@ -157,7 +174,8 @@ func (s *Session) load(o Options) error {
 	spec.Maps["passages"].MaxEntries = uint32(max(s.places, 1) * Outcomes)
 	each := uint32(0)
 	if o.Each {
-		each = 1
+		const room = 8 << 20 // for a thousand that come at once
+		each, spec.Maps["reports"].MaxEntries = 1, room
 	}
 	err = cmp.Or(spec.Variables["target"].Set(uint32(s.process.PID)),
 		spec.Variables["each"].Set(each))
@@ -260,10 +278,15 @@ func (s *Session) Next(deadline time.Time) (Passage, error) {
 		return Passage{}, fmt.Errorf("read the ring buffer: %w", err)
 	}
 	var h bpf.FirstFirstHit
-	if _, err := binary.Decode(s.record.RawSample, binary.LittleEndian, &h); err != nil {
+	n, err := binary.Decode(s.record.RawSample, binary.LittleEndian, &h)
+	if err != nil {
 		return Passage{}, fmt.Errorf("read a report of the kernel: %w", err)
 	}
-	return Passage{h.Time, int(h.Site), int(h.Outcome), h.Passages, int(h.Tid)}, nil
+	p := Passage{h.Time, int(h.Site), int(h.Outcome), h.Passages, int(h.Tid), nil}
+	if stack := s.record.RawSample[n:]; uint64(len(stack)) >= uint64(h.StackSize) && h.Pc != 0 {
+		p.Trace = &Trace{h.Pc, h.Sp, h.Fp, slices.Clone(stack[:h.StackSize])}
+	}
+	return p, nil
 }
 
 // Unreported is how many reports there was no room for.

@@ -173,7 +173,8 @@ func readCommon(body cursor) *commonEntry {
 		c.fault = fmt.Sprintf("unwind information of version %d", version)
 	}
 	if c.fault == "" {
-		p := frameProgram{cursor: body, common: c, state: unwindState{CFA{Reg: Undefined}, RAOther}}
+		p := frameProgram{cursor: body, common: c, state: unwindState{cfa: CFA{Reg: Undefined},
+			ra: RAOther}}
 		c.fault = p.run()
 		c.initial = p.state
 	}
@@ -238,16 +239,22 @@ func readEntry(body cursor, common *commonEntry) (e frameEntry, ok bool) {
 
 // rows appends the entry's unwind rows to a list, unless something is wrong with them.
 func (e *frameEntry) rows(list []Row) (rows []Row, fault string) {
+	rows, _, fault = e.rowsAt(list, 0)
+	return rows, fault
+}
+
+// rowsAt is rows, and says where the caller's frame pointer is at a location.
+func (e *frameEntry) rowsAt(list []Row, at uint64) (rows []Row, fp FPRule, fault string) {
 	if e.fault != "" {
-		return list, e.fault
+		return list, fp, e.fault
 	}
 	p := frameProgram{cursor: e.program, common: e.common, state: e.common.initial, lo: e.lo,
-		hi: e.hi, loc: e.lo, rows: list}
+		hi: e.hi, loc: e.lo, rows: list, wanted: at}
 	if fault = p.run(); fault != "" {
-		return list, fault
+		return list, fp, fault
 	}
 	p.flush(e.hi)
-	return p.rows, ""
+	return p.rows, p.fpThere, ""
 }
 
 // AppendRows appends the unwind rows of the range to a list. They are sorted by PC, the first is at
@@ -263,6 +270,17 @@ func (r *Range) AppendRows(list []Row) []Row {
 	e := r.frames.entryAt(uint64(r.at))
 	list, _ = e.rows(list)
 	return list
+}
+
+// Unwind returns the row that holds before the instruction at pc, which the range has, and where
+// the caller's frame pointer is then; false: it is not known. Cost: about a microsecond.
+func (r *Range) Unwind(pc uint64) (row Row, fp FPRule, ok bool) {
+	if r.Fault() != "" || r.frames == nil || r.frames.rows != nil {
+		return row, fp, false
+	}
+	e := r.frames.entryAt(uint64(r.at))
+	rows, fp, fault := e.rowsAt(nil, pc)
+	return RowAt(rows, pc), fp, fault == ""
 }
 
 // EntryCFA is the rule that holds at Lo; one that is Undefined with a Fault.

@@ -9,10 +9,19 @@ import (
 type unwindState struct {
 	cfa CFA
 	ra  RARule
+	fp  FPRule
+}
+
+// An FPRule says where the caller's frame pointer (rbp) is.
+type FPRule struct {
+	// Off is where it is saved, over the canonical frame address; 0: it is in the register still.
+	Off   int32
+	Fault bool // it is elsewhere
 }
 
 // A frameProgram executes call frame instructions (DWARF 5, section 6.4.2) and appends the rows
-// that they give. Of the registers it follows the return address only.
+// that they give. Of the registers it follows the return address, and the frame pointer, which is
+// in no row.
 type frameProgram struct {
 	cursor
 	common   *commonEntry
@@ -22,6 +31,8 @@ type frameProgram struct {
 	loc      uint64
 	rows     []Row
 	firstRow int
+	wanted   uint64 // a location in the code
+	fpThere  FPRule
 }
 
 // The call frame instructions: the high two bits, or else the whole byte.
@@ -70,7 +81,7 @@ func (p *frameProgram) run() (fault string) {
 		case offset:
 			p.saveAt(low, int64(p.uleb())*p.common.dataAlign)
 		case restore:
-			p.setRule(low, p.common.initial.ra)
+			p.restore(low)
 		default:
 			known = p.location(op) || p.frameAddress(op) || p.registerRule(op)
 		}
@@ -101,6 +112,9 @@ func (p *frameProgram) advance(delta uint64) {
 func (p *frameProgram) flush(next uint64) {
 	if next <= p.loc {
 		return
+	}
+	if p.loc <= p.wanted && p.wanted < next {
+		p.fpThere = p.state.fp
 	}
 	row := Row{PC: p.loc, CFA: p.state.cfa, RA: p.state.ra}
 	if n := len(p.rows); n > p.firstRow && p.rows[n-1].CFA == row.CFA && p.rows[n-1].RA == row.RA {
@@ -212,11 +226,14 @@ func (p *frameProgram) registerRule(op byte) bool {
 	case gnuNegativeOffsetExtSF:
 		p.saveAt(reg, -int64(p.uleb())*p.common.dataAlign)
 	case restoreExtended:
-		p.setRule(reg, p.common.initial.ra)
+		p.restore(reg)
 	case undefined:
 		p.setRule(reg, RAUndefined)
 	case sameValue:
 		p.setRule(reg, RAOther)
+		if reg == framePointer {
+			p.state.fp = FPRule{}
+		}
 	case register, valOffset:
 		p.uleb()
 		p.setRule(reg, RAOther)
@@ -240,10 +257,26 @@ func (p *frameProgram) saveAt(reg uint64, off int64) {
 	} else {
 		p.setRule(reg, RAOther)
 	}
+	if reg == framePointer && off == int64(int32(off)) {
+		p.state.fp = FPRule{Off: int32(off)}
+	}
+}
+
+const framePointer = 6 // DWARF's number of rbp
+
+// restore has a register's rule be that of the common entry.
+func (p *frameProgram) restore(reg uint64) {
+	p.setRule(reg, p.common.initial.ra)
+	if reg == framePointer {
+		p.state.fp = p.common.initial.fp
+	}
 }
 
 func (p *frameProgram) setRule(reg uint64, rule RARule) {
 	if reg == p.common.returnReg {
 		p.state.ra = rule
+	}
+	if reg == framePointer {
+		p.state.fp = FPRule{Fault: true}
 	}
 }

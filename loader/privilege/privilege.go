@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // Confine leaves this process, on all its threads and for good, with those capabilities alone, as
-// far as it has them. It will make or replace files, of one directory: where sudo has begun the
+// far as it has them. It will make or replace files: where sudo has begun the
 // process, and who called sudo may do that, it goes on as that user; where root has begun it, and
 // it takes capabilities to do that, CAP_DAC_OVERRIDE and CAP_FOWNER stay too. Cost: some system
 // calls. One goroutine calls it, once.
@@ -114,7 +115,11 @@ func without(ask func() bool) (answer bool) {
 // mayReplace reports whether the calling thread, whose user is uid, may make or replace those
 // files.
 func mayReplace(files []string, uid int) bool {
-	dir := filepath.Dir(files[0])
+	return !slices.ContainsFunc(files, func(name string) bool { return !mayReplaceOne(name, uid) })
+}
+
+func mayReplaceOne(name string, uid int) bool {
+	dir := filepath.Dir(name)
 	if unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) != nil {
 		return false
 	}
@@ -125,13 +130,8 @@ func mayReplace(files []string, uid int) bool {
 	if d.Mode()&fs.ModeSticky == 0 || owner(d) == uid {
 		return true
 	}
-	for _, name := range files {
-		f, err := os.Lstat(name)
-		if err == nil && owner(f) != uid || err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false
-		}
-	}
-	return true
+	f, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && owner(f) == uid
 }
 
 // CheckReplace fails where this process could not put another file in the place of one that is

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"wpptrace/internal/coverage"
+	"wpptrace/internal/record"
+	"wpptrace/internal/statusline"
+)
+
+// residualFlags are those of wpptrace residual.
+type residualFlags struct {
+	record    recordFlags
+	baselines []string
+	log       string
+	most      int
+}
+
+func residualCommand() *cobra.Command {
+	o := residualFlags{record: newRecordFlags(), most: 100}
+	c := &cobra.Command{
+		Use:     "residual {-p PID | [FLAG...] -- COMMAND [ARG...]} --baseline FILE",
+		Short:   "Report what a live process runs that no baseline has run, as it happens",
+		Example: coverage.ResidualExample,
+		Long:    coverage.ResidualHelp,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.record.check(c, args); err != nil {
+				return err
+			}
+			switch {
+			case len(o.baselines) == 0:
+				return usagef("no baseline: give --baseline FILE, as wpptrace coverage -o writes it")
+			case o.most <= 0:
+				return usagef("--most %d is not positive", o.most)
+			}
+			return o.run(args, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.record.add(all)
+	f := c.Flags()
+	f.AddFlag(all.Lookup("pid"))
+	f.StringArrayVar(&o.baselines, "baseline", nil, "what `FILE` has run is not new (repeatable)")
+	for _, name := range []string{"duration", "func", "no-func", "lib"} {
+		f.AddFlag(all.Lookup(name))
+	}
+	f.StringVar(&o.log, "log", "", "append a JSON object for each event to `FILE`, too")
+	f.IntVar(&o.most, "most", o.most, "print at most `N` events a second")
+	f.BoolVar(&o.record.json, "json", false, "print a JSON object for each event")
+	for _, name := range []string{"quiet", "verbose"} {
+		f.AddFlag(all.Lookup(name))
+	}
+	return c
+}
+
+// run watches a process or a command.
+func (o *residualFlags) run(argv []string, stdout, stderr io.Writer) (err error) {
+	s := watchSignals()
+	defer s.stop()
+	if err := mayRecord(); err != nil {
+		return err
+	}
+	outlivePipes()
+	baseline, err := coverage.ReadBaseline(o.baselines)
+	if err != nil {
+		return err
+	}
+	out, log := stdout, io.Discard
+	if len(argv) > 0 {
+		out = stderr
+	}
+	if o.log != "" {
+		f, err := coverage.OpenLog(o.log)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		log = f
+	}
+	return recordTarget(&o.record, s, argv, stderr, func(options record.Options) error {
+		return o.watch(s, options, baseline, out, log, stderr)
+	})
+}
+
+func (o *residualFlags) watch(s *signals, from record.Options, baseline *coverage.Baseline,
+	out, log, stderr io.Writer) error {
+	errs := statusline.New(stderr, o.record.quiet)
+	p := &printer{flags: &o.record, errs: errs, prepared: s.quitAtOnce(stderr)}
+	defer p.prepared()
+	for _, file := range baseline.Vague {
+		p.say("%s does not show all that has run: it lost events, or is of windows", file)
+	}
+	var failed error
+	result, err := coverage.Residual(s.end, coverage.ResidualOptions{
+		Options: coverage.Options{
+			Process: from.Process, Child: from.Child, Selection: from.Selection,
+			Duration: from.Duration, Confine: confine, Log: newLog(errs, o.record.verbose),
+			LibraryLeftOut: func(path string, err error) {
+				p.insist("%s is left out: %s", path, errorText(err))
+			},
+			Began: func(pid, probes int) {
+				p.prepared()
+				p.say("attached to process %d: %d probes", pid, probes)
+			},
+		},
+		Baseline: baseline, Most: o.most,
+		Found: func(n *coverage.New) {
+			failed = errors.Join(failed, coverage.WriteNew(out, n, o.record.json),
+				coverage.WriteNew(log, n, true))
+		},
+	})
+	if err != nil {
+		return err
+	}
+	p.say("%s", result.Text())
+	return failed
+}

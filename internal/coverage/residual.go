@@ -1,0 +1,204 @@
+package coverage
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/internal/traced"
+	"wpptrace/loader/firsthit"
+	"wpptrace/loader/x86"
+)
+
+// A New is a block that has run for the first time, and that no baseline has run.
+type New struct {
+	SchemaVersion int `json:"schema_version"` // of the object; 2
+
+	Time       string  `json:"time"`        // when, RFC 3339
+	PID        int     `json:"pid"`         // of the process
+	Thread     int     `json:"thread"`      // its number
+	ThreadName *string `json:"thread_name"` // as ps -L has it; not known where it is gone
+	Frame              // where
+	Callers    []Frame `json:"callers"`       // of the routine, the innermost first
+	Whole      bool    `json:"callers_whole"` // there are no more callers than these
+	// blocks that ran before, for the first time too, and that were not reported: too many came at
+	// once
+	Suppressed int `json:"suppressed"`
+
+	when time.Time
+}
+
+// ResidualOptions say what is reported.
+type ResidualOptions struct {
+	Options
+	Baseline *Baseline
+	// Found is called for each block that is new, within a fraction of a second.
+	Found func(*New)
+	// Most is how many are reported a second; 0: 100. A second's worth may come at once.
+	Most int
+}
+
+// A Residue is what has run that no baseline has.
+type Residue struct {
+	Watched      int // blocks
+	NotWatched   int // blocks of which the baselines do not say whether they have run them
+	New          int // blocks that have run
+	Reported     int // of these
+	SuppressedBy int // of these, that were not reported, for too many came at once
+}
+
+// A residual finds out what is new.
+type residual struct {
+	options *ResidualOptions
+	result  Residue
+	met     map[int]bool // sites
+	images  []mapped
+	tokens  float64 // reports that may be made now
+	at      time.Time
+	held    int // not reported since the last one that was
+}
+
+// Residual watches a process until the context is done, the time is over, or the process has ended,
+// and reports what runs that no baseline has run. Nothing else has probes. It is otherwise as Run.
+func Residual(ctx context.Context, o ResidualOptions) (Residue, error) {
+	if o.Most == 0 {
+		o.Most = 100
+	}
+	r := &residual{options: &o, met: map[int]bool{}, tokens: float64(o.Most), at: time.Now()}
+	own := o.Options
+	own.residual = r
+	x, err := prepare(&own)
+	defer x.close()
+	if err == nil {
+		err = x.run(ctx)
+	}
+	if err != nil {
+		return r.result, err
+	}
+	for { // what was reported since it was last looked
+		p, err := x.session.Next(time.Now())
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		if err != nil {
+			return r.result, err
+		}
+		r.report(x, p)
+	}
+	passages := make([]uint64, x.session.Counters())
+	if err := x.session.Passages(passages); err != nil {
+		return r.result, err
+	}
+	for i := range x.watch.sites { // also those that there was no room to report
+		if passages[i*firsthit.Outcomes] > 0 && !r.met[i] {
+			r.result.New++
+			r.result.SuppressedBy++
+		}
+	}
+	return r.result, nil
+}
+
+// choose leaves the sites of an image that no baseline has run.
+func (r *residual) choose(g *traced.Graphs, sites []site) (list []site, err error) {
+	before, err := r.options.Baseline.of(g.Image.Name, g.Image.BuildID)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sites {
+		isNew, known := before.isNew(g.Routines[s.routine].Blocks[s.block].Lo)
+		switch {
+		case !isNew:
+		case !known:
+			r.result.NotWatched++
+		default:
+			s.place.Condition = x86.NoCondition // that it is passed is all that matters
+			list = append(list, s)
+		}
+	}
+	r.result.Watched += len(list)
+	return list, nil
+}
+
+// reporter returns what is to be called for each passage; nil of a nil residual.
+func (r *residual) reporter(x *observation) func(firsthit.Passage) {
+	if r == nil {
+		return nil
+	}
+	if r.images == nil {
+		for i := range x.images {
+			m := &x.images[i]
+			lines, err := m.graphs.Image.Lines()
+			if err != nil {
+				x.options.Log.Warn("no source lines", "image", m.graphs.Image.Name, "why", err)
+			}
+			r.images = append(r.images, mapped{m.graphs, m.base, lines})
+		}
+	}
+	return func(p firsthit.Passage) { r.report(x, p) }
+}
+
+// report reports a first passage, unless too many come.
+func (r *residual) report(x *observation, p firsthit.Passage) {
+	if p.Passages != 1 || r.met[p.Place] {
+		return
+	}
+	r.met[p.Place] = true
+	r.result.New++
+	if !r.mayReport() {
+		r.held++
+		r.result.SuppressedBy++
+		return
+	}
+	r.result.Reported++
+	n := r.describe(x, p)
+	n.Suppressed, r.held = r.held, 0
+	r.options.Found(n)
+}
+
+// mayReport takes a token, of which as many come a second as may be reported.
+func (r *residual) mayReport() bool {
+	now := time.Now()
+	most := float64(r.options.Most)
+	r.tokens = min(most, r.tokens+most*now.Sub(r.at).Seconds())
+	r.at = now
+	if r.tokens < 1 {
+		return false
+	}
+	r.tokens--
+	return true
+}
+
+func (r *residual) describe(x *observation, p firsthit.Passage) *New {
+	const schemaVersion = 2
+	n := &New{SchemaVersion: schemaVersion, when: wallTime(p.Time), PID: x.process.PID,
+		Thread: p.Thread, Callers: []Frame{}}
+	n.Time = n.when.Format(time.RFC3339Nano)
+	if name := x.process.ThreadName(p.Thread); name != "" {
+		n.ThreadName = &name
+	}
+	s := x.watch.sites[p.Place]
+	for i := range x.images {
+		if m := &x.images[i]; p.Place >= m.first && p.Place < m.first+len(m.sites) {
+			lo := m.graphs.Routines[s.routine].Blocks[s.block].Lo
+			n.Frame = r.images[i].frame(lo, lo)
+		}
+	}
+	if p.Trace != nil {
+		callers, whole := chain(p.Trace, r.images)
+		n.Callers, n.Whole = append(n.Callers, callers...), whole
+	}
+	return n
+}
+
+// wallTime is the time of day of a reading of CLOCK_MONOTONIC, ns.
+func wallTime(monotonic uint64) time.Time {
+	var now unix.Timespec
+	wall := time.Now()
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+		return wall
+	}
+	return wall.Add(-time.Duration(uint64(now.Nano()) - monotonic))
+}
