@@ -11,6 +11,7 @@ import (
 
 	"wpptrace/compress/wpp/covered"
 	"wpptrace/internal/coverage"
+	"wpptrace/internal/messages"
 	"wpptrace/internal/record"
 	"wpptrace/internal/statusline"
 	"wpptrace/loader/target"
@@ -119,15 +120,26 @@ func (o *coverageFlags) runNamed(stdout, stderr io.Writer) error {
 
 func (o *coverageFlags) observe(s *signals, process *target.Process, out, stderr io.Writer,
 	run func(coverage.Options) (*covered.Coverage, error)) error {
-	errs := statusline.New(stderr, o.record.quiet)
-	p := o.record.printer(process, true)
-	p.Err, p.Prepared = errs, s.quitAtOnce(stderr)
+	p, options := o.record.observed(s, process, stderr)
 	defer p.Prepared()
+	options.Output = o.outputs()
 	from := coverage.Origin{Tool: version(), Command: process.Command(), PID: process.PID,
 		Start: time.Now()}
-	c, err := run(coverage.Options{Selection: o.record.selection.compiled,
-		Duration: o.record.limit, Confine: confine, Output: o.outputs(),
-		Log: newLog(errs, o.record.verbose),
+	c, err := run(options)
+	if err != nil {
+		return err
+	}
+	return o.write(c, from, out)
+}
+
+// observed returns what prints messages of a process that is observed, and the options of that.
+func (o *recordFlags) observed(s *signals, process *target.Process,
+	stderr io.Writer) (*messages.Printer, coverage.Options) {
+	p := o.printer(process, true)
+	p.Err, p.Prepared = statusline.New(stderr, o.quiet), s.quitAtOnce(stderr)
+	return p, coverage.Options{
+		Selection: o.selection.compiled, Duration: o.limit, Confine: confine,
+		Log: newLog(p.Err, o.verbose),
 		LibraryLeftOut: func(path string, err error) {
 			p.Insist("%s is left out: %s", path, errorText(err))
 		},
@@ -135,11 +147,7 @@ func (o *coverageFlags) observe(s *signals, process *target.Process, out, stderr
 			p.Prepared()
 			p.Say("attached to process %d: %d probes", pid, probes)
 		},
-	})
-	if err != nil {
-		return err
 	}
-	return o.write(c, from, out)
 }
 
 // outputs are the files that will be written.

@@ -9,7 +9,6 @@ import (
 
 	"wpptrace/internal/coverage"
 	"wpptrace/internal/record"
-	"wpptrace/internal/statusline"
 )
 
 // residualFlags are those of wpptrace residual.
@@ -89,26 +88,22 @@ func (o *residualFlags) run(argv []string, stdout, stderr io.Writer) (err error)
 
 func (o *residualFlags) watch(s *signals, from record.Options, baseline *coverage.Baseline,
 	out, log, stderr io.Writer) error {
-	errs := statusline.New(stderr, o.record.quiet)
-	p := &printer{flags: &o.record, errs: errs, prepared: s.quitAtOnce(stderr)}
-	defer p.prepared()
+	process := from.Process
+	if from.Child != nil {
+		process = from.Child.Process
+	}
+	p, options := o.record.observed(s, process, stderr)
+	defer p.Prepared()
+	options.Process, options.Child = from.Process, from.Child
+	if err := o.record.checkTarget(process); err != nil {
+		return record.KillUnstarted(from.Child, err)
+	}
 	for _, file := range baseline.Vague {
-		p.say("%s does not show all that has run: it lost events, or is of windows", file)
+		p.Say("%s does not show all that has run: it lost events, or is of windows", file)
 	}
 	var failed error
 	result, err := coverage.Residual(s.end, coverage.ResidualOptions{
-		Options: coverage.Options{
-			Process: from.Process, Child: from.Child, Selection: from.Selection,
-			Duration: from.Duration, Confine: confine, Log: newLog(errs, o.record.verbose),
-			LibraryLeftOut: func(path string, err error) {
-				p.insist("%s is left out: %s", path, errorText(err))
-			},
-			Began: func(pid, probes int) {
-				p.prepared()
-				p.say("attached to process %d: %d probes", pid, probes)
-			},
-		},
-		Baseline: baseline, Most: o.most,
+		Options: options, Baseline: baseline, Most: o.most,
 		Found: func(n *coverage.New) {
 			failed = errors.Join(failed, coverage.WriteNew(out, n, o.record.json),
 				coverage.WriteNew(log, n, true))
@@ -117,6 +112,6 @@ func (o *residualFlags) watch(s *signals, from record.Options, baseline *coverag
 	if err != nil {
 		return err
 	}
-	p.say("%s", result.Text())
+	p.Say("%s", result.Text())
 	return failed
 }
