@@ -2,11 +2,14 @@ package query
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/query/querytest"
 )
 
@@ -93,5 +96,57 @@ func TestProfileHasNoOrder(t *testing.T) {
 		if !errors.Is(err, ErrUnordered) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// inClusters is the path profile of a recording of one thread in windows, each of which is a
+// cluster.
+func inClusters(s *wpp.Snapshot) *wpp.Snapshot {
+	counts := pathprofile.Counts{Of: make([]uint64, len(s.Symbols)), Threads: 1, Runs: 1}
+	window := make([]uint64, len(s.Symbols))
+	for _, sym := range querytest.Streams(s)[0] {
+		counts.Of[sym]++
+		if window[sym]++; s.Symbols[sym].IsMark {
+			counts.Clusters = append(counts.Clusters, pathprofile.Cluster{Windows: 1, Of: window})
+			window = make([]uint64, len(s.Symbols))
+		}
+	}
+	profile := *s
+	profile.Threads, profile.Sections = nil, append([]*wpp.Section{counts.Section()}, s.Sections...)
+	return &profile
+}
+
+// Of a recording in windows, a profile knows the whole run as well, and how sure differences are.
+func TestProfileInWindows(t *testing.T) {
+	one, two := inWindows(strings.Repeat("ab|abb|aab|", 20)), inWindows(strings.Repeat("ab|b|b|", 20))
+	for _, s := range []*wpp.Snapshot{one, two} {
+		s.Figures.SampledLeast, s.Figures.SampledMost = 0.09, 0.11
+	}
+	q := HotQuery{MinLength: 1, MaxLength: 1, MinCost: 1}
+	want, err := Hot(one, q)
+	if err != nil || want.InAll == nil || want.Subpaths[0].InAll == nil {
+		t.Fatalf("%v, %+v", err, want)
+	}
+	got, err := Hot(inClusters(one), q)
+	if diff := gocmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	d := DiffQuery{Hot: q, Share: true, All: true}
+	differ, err := Diff(one, two, d)
+	if err != nil || differ.Unsure != nil || differ.Paths[0].Certainty == nil {
+		t.Fatalf("%v, %+v", err, differ)
+	}
+	other, err := Diff(inClusters(one), inClusters(two), d)
+	if diff := gocmp.Diff(differ, other, gocmp.AllowUnexported(Difference{})); err != nil ||
+		diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	// without clusters nothing of that is known
+	bare := querytest.Counted(one)
+	if got, err := Hot(bare, q); err != nil || got.InAll != nil {
+		t.Errorf("%v, %+v", err, got)
+	}
+	if other, err := Diff(bare, bare, d); err != nil || other.Unsure == nil {
+		t.Errorf("%v, %+v", err, other)
 	}
 }

@@ -31,8 +31,12 @@ type clustered struct {
 // ran in which window. It takes time and memory in proportion to the right-hand sides of the rules
 // that each cluster has.
 func clusterOf(s *wpp.Snapshot) (*clustered, error) {
-	if pathprofile.IsProfile(s) {
-		return nil, errors.New("a profile does not say in which window what ran")
+	if profile, err := pathprofile.Of(s); err != nil || profile != nil {
+		c := clusterCounts(profile, len(s.Symbols))
+		if err == nil && c == nil {
+			err = errors.New("a profile of several runs does not say in which window what ran")
+		}
+		return c, err
 	}
 	if s.InSegments() {
 		return nil, errors.New("it is in segments, which are not cut into windows")
@@ -69,6 +73,20 @@ func clusterOf(s *wpp.Snapshot) (*clustered, error) {
 		stretches = append(stretches, cut)
 	}
 	return gather(s, stretches, numbers, of)
+}
+
+// clusterCounts makes clusters of those that a path profile has; nil: it has none.
+func clusterCounts(p *pathprofile.Counts, symbols int) *clustered {
+	if p == nil || len(p.Clusters) == 0 {
+		return nil
+	}
+	c := &clustered{}
+	for _, x := range p.Clusters {
+		c.windows += int(x.Windows)
+		c.clusters = append(c.clusters,
+			forest.NewCounted(append(slices.Clone(x.Of), make([]uint64, symbols-len(x.Of))...)))
+	}
+	return c
 }
 
 // counting counts from 1.

@@ -21,15 +21,15 @@ func profileCommand() *cobra.Command {
   wpptrace hot --top 20 gzip-4711.wpp      the paths in which most instructions ran
   wpptrace hot --lines match.c x.wpp       a source file, with how often each line ran
   wpptrace diff before.wpp after.wpp       which paths are new, gone, hotter or colder`,
-		Long: `A path profile says how often each path ran, and not in which order: it takes the
-memory and the file that the different paths take, however long it lasts. All threads count
+		Long: `A path profile says how often each path ran, and not in which order: memory and file
+are those of the different paths, however long it lasts. All threads count
 together. Everything else is as in a recording: what is traced, what it costs, and that with -p it
 is traced in windows where more would take over 5% of its CPU time. Then counts are those of the
-windows, and shares are what they are good for; with --overhead 0 all is counted.
+windows; with --overhead 0 all is counted.
 
-hot, path, diff, stat and plan --weights take the profile as they take a recording, as far as the
-order of paths does not matter. What needs it refuses: find, rules, order, context, dump,
-hot --callers, and hot for subpaths of more than one path.
+hot, path, diff, stat, merge, compact, plan --weights and plan --interesting take the profile as
+they take a recording, as far as the order of paths does not matter. What needs it refuses: find,
+rules, order, context, dump, hot --callers, and hot for subpaths of more than one path.
 
 --json prints each path that ran with its count. A count is not exact where events were lost, or
 where it has reached 2^64-1: then the path ran so often, or more often.`,

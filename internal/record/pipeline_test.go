@@ -66,7 +66,7 @@ func TestCountsOfTheSameEvents(t *testing.T) {
 		m.N = 0 // marks are counted by their kind
 		want[m]++
 	}
-	for sym, n := range counter.Counts() {
+	for sym, n := range counter.Counts().Of {
 		got[counted.Meaning(uint32(sym))] += n
 	}
 	if !maps.Equal(want, got) || len(got) < 100 {

@@ -82,13 +82,16 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 // counted is snapshot of a path profile.
 func (s *snapshots) counted() (complete func() (*wpp.Snapshot, error)) {
 	_, program := s.tables(0)
-	counts, profile := s.threads.counts(), s.profile()
+	counts, profile, between := s.threads.counts(), s.profile(), s.counts()
 	return func() (*wpp.Snapshot, error) {
 		made, err := program()
 		if err != nil {
 			return nil, err
 		}
 		made.Sections = append(made.Sections, counts.Section())
+		if between != nil && made.Figures.Windows > 0 {
+			made.Sections = append(made.Sections, between.Section())
+		}
 		if profile != nil {
 			made.Sections = append(made.Sections, profile.Section())
 		}

@@ -125,8 +125,9 @@ func (s *threads) forget(t *thread) {
 
 // counts are what a path profile has counted so far.
 func (s *threads) counts() *pathprofile.Counts {
-	return &pathprofile.Counts{Of: s.counter.Counts(), Runs: 1,
-		Threads: s.forgotten + uint64(len(s.all)-1)}
+	c := s.counter.Counts()
+	c.Runs, c.Threads = 1, s.forgotten+uint64(len(s.all)-1)
+	return c
 }
 
 // countSite counts hits of a site that have been reported.
@@ -239,6 +240,9 @@ func (s *threads) leave() error {
 		if t.decoder != nil {
 			t.leave(s.windows)
 		}
+	}
+	if s.counter != nil {
+		s.counter.EndWindow()
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ func ExampleCounter() {
 	counter := pathprofile.NewCounter(&alphabet)
 	counter.NewPath(0, 5, 1) // as a decoder says it
 	counter.NewPath(1, 0, 1000)
-	counts := pathprofile.Counts{Of: counter.Counts(), Threads: 1, Runs: 1}
+	counts := counter.Counts()
+	counts.Threads, counts.Runs = 1, 1
 	s := &wpp.Snapshot{Symbols: make([]wpp.Symbol, alphabet.Len()),
 		Sections: []*wpp.Section{counts.Section()}}
 	read, err := pathprofile.Of(s)

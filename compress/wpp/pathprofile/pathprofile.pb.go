@@ -25,10 +25,13 @@ const (
 )
 
 type PathProfileSection struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Count         []uint64               `protobuf:"varint,1,rep,packed,name=count,proto3" json:"count,omitempty"` // by symbol; 2^64-1: that or more
-	Threads       uint64                 `protobuf:"varint,2,opt,name=threads,proto3" json:"threads,omitempty"`    // that were counted together
-	Runs          uint64                 `protobuf:"varint,3,opt,name=runs,proto3" json:"runs,omitempty"`          // processes that were counted together
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Count   []uint64               `protobuf:"varint,1,rep,packed,name=count,proto3" json:"count,omitempty"` // by symbol; 2^64-1: that or more
+	Threads uint64                 `protobuf:"varint,2,opt,name=threads,proto3" json:"threads,omitempty"`    // that were counted together
+	Runs    uint64                 `protobuf:"varint,3,opt,name=runs,proto3" json:"runs,omitempty"`          // processes that were counted together
+	// what windows have counted, some in a row together: their sums are the counts above; none: it is
+	// not known in which window what ran
+	Cluster       []*PathProfileSection_Cluster `protobuf:"bytes,4,rep,name=cluster,proto3" json:"cluster,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -84,15 +87,78 @@ func (x *PathProfileSection) GetRuns() uint64 {
 	return 0
 }
 
+func (x *PathProfileSection) GetCluster() []*PathProfileSection_Cluster {
+	if x != nil {
+		return x.Cluster
+	}
+	return nil
+}
+
+type PathProfileSection_Cluster struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Windows       uint64                 `protobuf:"varint,1,opt,name=windows,proto3" json:"windows,omitempty"`    // in which anything ran
+	Count         []uint64               `protobuf:"varint,2,rep,packed,name=count,proto3" json:"count,omitempty"` // by symbol; where there are fewer, the rest are 0
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathProfileSection_Cluster) Reset() {
+	*x = PathProfileSection_Cluster{}
+	mi := &file_pathprofile_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathProfileSection_Cluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathProfileSection_Cluster) ProtoMessage() {}
+
+func (x *PathProfileSection_Cluster) ProtoReflect() protoreflect.Message {
+	mi := &file_pathprofile_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathProfileSection_Cluster.ProtoReflect.Descriptor instead.
+func (*PathProfileSection_Cluster) Descriptor() ([]byte, []int) {
+	return file_pathprofile_proto_rawDescGZIP(), []int{0, 0}
+}
+
+func (x *PathProfileSection_Cluster) GetWindows() uint64 {
+	if x != nil {
+		return x.Windows
+	}
+	return 0
+}
+
+func (x *PathProfileSection_Cluster) GetCount() []uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return nil
+}
+
 var File_pathprofile_proto protoreflect.FileDescriptor
 
 const file_pathprofile_proto_rawDesc = "" +
 	"\n" +
-	"\x11pathprofile.proto\x12\x14wpptrace.pathprofile\"X\n" +
+	"\x11pathprofile.proto\x12\x14wpptrace.pathprofile\"\xdf\x01\n" +
 	"\x12PathProfileSection\x12\x14\n" +
 	"\x05count\x18\x01 \x03(\x04R\x05count\x12\x18\n" +
 	"\athreads\x18\x02 \x01(\x04R\athreads\x12\x12\n" +
-	"\x04runs\x18\x03 \x01(\x04R\x04runsB#Z!wpptrace/compress/wpp/pathprofileb\x06proto3"
+	"\x04runs\x18\x03 \x01(\x04R\x04runs\x12J\n" +
+	"\acluster\x18\x04 \x03(\v20.wpptrace.pathprofile.PathProfileSection.ClusterR\acluster\x1a9\n" +
+	"\aCluster\x12\x18\n" +
+	"\awindows\x18\x01 \x01(\x04R\awindows\x12\x14\n" +
+	"\x05count\x18\x02 \x03(\x04R\x05countB#Z!wpptrace/compress/wpp/pathprofileb\x06proto3"
 
 var (
 	file_pathprofile_proto_rawDescOnce sync.Once
@@ -106,16 +172,18 @@ func file_pathprofile_proto_rawDescGZIP() []byte {
 	return file_pathprofile_proto_rawDescData
 }
 
-var file_pathprofile_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_pathprofile_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_pathprofile_proto_goTypes = []any{
-	(*PathProfileSection)(nil), // 0: wpptrace.pathprofile.PathProfileSection
+	(*PathProfileSection)(nil),         // 0: wpptrace.pathprofile.PathProfileSection
+	(*PathProfileSection_Cluster)(nil), // 1: wpptrace.pathprofile.PathProfileSection.Cluster
 }
 var file_pathprofile_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	1, // 0: wpptrace.pathprofile.PathProfileSection.cluster:type_name -> wpptrace.pathprofile.PathProfileSection.Cluster
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_pathprofile_proto_init() }
@@ -129,7 +197,7 @@ func file_pathprofile_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pathprofile_proto_rawDesc), len(file_pathprofile_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

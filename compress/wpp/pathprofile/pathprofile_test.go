@@ -16,7 +16,8 @@ import (
 )
 
 func TestSection(t *testing.T) {
-	want := &Counts{Of: []uint64{3, 0, Most}, Threads: 2, Runs: 1}
+	want := &Counts{Of: []uint64{3, 0, Most}, Threads: 2, Runs: 1,
+		Clusters: []Cluster{{7, []uint64{1}}, {1, []uint64{2, 0, 5}}}}
 	s := &wpp.Snapshot{Symbols: make([]wpp.Symbol, 3), Sections: []*wpp.Section{want.Section()}}
 	got, err := Of(s)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" || !IsProfile(s) {
@@ -40,6 +41,9 @@ func TestSection(t *testing.T) {
 func FuzzOf(f *testing.F) {
 	for _, m := range []*PathProfileSection{
 		{Count: []uint64{1, math.MaxUint64}, Threads: 3, Runs: 2}, {Count: []uint64{1}}, {},
+		{Count: []uint64{4, 5}, Cluster: []*PathProfileSection_Cluster{
+			{Windows: 2, Count: []uint64{4}}, {Windows: 1, Count: []uint64{0, 5}}}},
+		{Count: []uint64{4, 5}, Cluster: []*PathProfileSection_Cluster{{Count: []uint64{5}}}},
 	} {
 		data, err := proto.Marshal(m)
 		if err != nil {
@@ -51,8 +55,19 @@ func FuzzOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := &wpp.Snapshot{Symbols: make([]wpp.Symbol, 2),
 			Sections: []*wpp.Section{wpp.NewSection(Kind, data)}}
-		if c, err := Of(s); err == nil && len(c.Of) != len(s.Symbols) {
+		c, err := Of(s)
+		if err != nil {
+			return
+		}
+		if len(c.Of) != len(s.Symbols) {
 			t.Fatalf("%+v", c)
+		}
+		for _, x := range c.Clusters {
+			for sym, n := range x.Of {
+				if n > c.Of[sym] {
+					t.Fatalf("%+v", c)
+				}
+			}
 		}
 	})
 }
@@ -102,7 +117,7 @@ func TestCountsAreThoseOfTheGrammars(t *testing.T) {
 				}
 			}
 		}
-		for sym, n := range counter.Counts() {
+		for sym, n := range counter.Counts().Of {
 			got[counted.Meaning(uint32(sym))] += n
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -122,13 +137,66 @@ func TestCounterStops(t *testing.T) {
 	c.counts[0] = Most - 5
 	c.NewPath(0, 7, 5)
 	alphabet.Symbol(1, 0)
-	if got := c.Counts(); !slices.Equal(got, []uint64{Most, 0}) {
+	if got := c.Counts().Of; !slices.Equal(got, []uint64{Most, 0}) {
 		t.Error(got)
 	}
 	c.NewPath(0, 7, 1)
 	c.Mark(ops.Gap, 1)
 	c.Mark(ops.Gap, 2)
-	if got := c.Counts(); !slices.Equal(got, []uint64{Most, 0, 2}) {
+	if got := c.Counts().Of; !slices.Equal(got, []uint64{Most, 0, 2}) {
 		t.Error(got)
 	}
+}
+
+// However many windows there are, their clusters are few, in their order, and add up to the counts.
+func TestClusters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var alphabet ops.Symbols
+		c := NewCounter(&alphabet)
+		var want []Cluster // of a window each
+		window := Cluster{Windows: 1}
+		for range rapid.IntRange(0, 1000).Draw(t, "steps") {
+			if rapid.IntRange(0, 2).Draw(t, "ends") == 0 {
+				c.EndWindow()
+				if len(window.Of) > 0 {
+					want = append(want, window)
+				}
+				window = Cluster{Windows: 1}
+				continue
+			}
+			path := rapid.Uint64Range(0, 4).Draw(t, "path")
+			c.NewPath(0, path, 1)
+			sym := alphabet.Symbol(0, path)
+			window.Of = sum(window.Of, append(make([]uint64, sym), 1))
+		}
+		got := c.Counts()
+		if len(want) > 0 && len(window.Of) > 0 {
+			want = append(want, window)
+		}
+		if len(want) == 0 {
+			if len(got.Clusters) > 0 {
+				t.Fatalf("clusters without a window: %v", got.Clusters)
+			}
+			return
+		}
+		if n := len(got.Clusters); n > mostClusters || n < min(len(want), mostClusters/2) {
+			t.Fatalf("%d clusters of %d windows", n, len(want))
+		}
+		var all []uint64
+		for _, x := range got.Clusters {
+			var part []uint64
+			for range x.Windows {
+				part = sum(part, want[0].Of)
+				want = want[1:]
+			}
+			part, x.Of = sum(part, make([]uint64, 5)), sum(x.Of, make([]uint64, 5))
+			if !slices.Equal(part, x.Of) {
+				t.Fatalf("a cluster has %v, want %v", x.Of, part)
+			}
+			all = sum(all, part)
+		}
+		if len(want) > 0 || !slices.Equal(all, sum(make([]uint64, 5), got.Of)) {
+			t.Fatalf("%d windows are missing; %v, want %v", len(want), got.Of, all)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -22,12 +23,24 @@ type Counts struct {
 	Of      []uint64 // by symbol
 	Threads uint64   // that were counted
 	Runs    uint64   // processes that were counted
+	// what windows have counted, some in a row together, of a process that was traced in windows;
+	// none: that is not known
+	Clusters []Cluster
+}
+
+// A Cluster is what some windows in a row have counted.
+type Cluster struct {
+	Windows uint64   // in which anything ran
+	Of      []uint64 // by symbol; shorter: the rest are 0
 }
 
 // Section returns the section that Of reads. It takes time linear in the counts.
 func (c *Counts) Section() *wpp.Section {
-	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(
-		&PathProfileSection{Count: c.Of, Threads: c.Threads, Runs: c.Runs})
+	m := &PathProfileSection{Count: c.Of, Threads: c.Threads, Runs: c.Runs}
+	for _, x := range c.Clusters {
+		m.Cluster = append(m.Cluster, &PathProfileSection_Cluster{Windows: x.Windows, Count: x.Of})
+	}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil { // of a message of numbers
 		panic(err)
 	}
@@ -81,5 +94,20 @@ func decode(section *wpp.Section, s *wpp.Snapshot) (*Counts, error) {
 	case len(s.Threads) > 0:
 		return nil, fmt.Errorf("there are %d grammars besides", len(s.Threads))
 	}
-	return &Counts{Of: m.Count, Threads: m.Threads, Runs: m.Runs}, nil
+	c := &Counts{Of: m.Count, Threads: m.Threads, Runs: m.Runs}
+	rest := slices.Clone(m.Count)
+	for i, x := range m.Cluster {
+		if len(x.Count) > len(rest) {
+			return nil, fmt.Errorf("windows have %d counts of %d symbols", len(x.Count), len(rest))
+		}
+		for sym, n := range x.Count {
+			if n > rest[sym] {
+				return nil, fmt.Errorf("windows have counted symbol %d more often than %d times",
+					sym, m.Count[sym])
+			}
+			rest[sym] -= n
+		}
+		c.Clusters = append(c.Clusters, Cluster{Windows: x.Windows, Of: m.Cluster[i].Count})
+	}
+	return c, nil
 }
