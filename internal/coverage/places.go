@@ -13,12 +13,12 @@ import (
 // A site is a block with its probe.
 type site struct {
 	place   firsthit.Place
-	routine int // index in Program.Routines
+	stepped bool // the kernel single-steps its instruction
+	routine int  // index in Program.Routines
 	block   int
 }
 
-// critical reports whether an outcome of the site's jump is known by its probe alone: where it
-// leads, other ways lead too.
+// isJump reports whether a conditional jump is probed.
 func (s *site) isJump() bool { return s.place.Condition != x86.NoCondition }
 
 // sitesOf finds the sites of an image, by address. Blocks without are not observed: those of
@@ -29,8 +29,9 @@ func sitesOf(g *traced.Graphs) (list []site) {
 			continue
 		}
 		for i := range r.Blocks {
-			if at, ok := placeIn(r, &r.Blocks[i]); ok {
-				list = append(list, site{at, r.ID, i})
+			if s, ok := siteIn(r, &r.Blocks[i]); ok {
+				s.routine, s.block = r.ID, i
+				list = append(list, s)
 			}
 		}
 	}
@@ -40,25 +41,29 @@ func sitesOf(g *traced.Graphs) (list []site) {
 	return list
 }
 
-// placeIn chooses the instruction of a block that carries its probe: its conditional jump, whose
+// siteIn chooses the instruction of a block that carries its probe: its conditional jump, whose
 // outcomes are branches; else the first that the kernel emulates, or single-steps if there is none.
-func placeIn(r *cfg.Routine, b *cfg.Block) (at firsthit.Place, ok bool) {
+func siteIn(r *cfg.Routine, b *cfg.Block) (s site, ok bool) {
 	last := &b.Insns[len(b.Insns)-1]
 	if last.Kind == x86.Jcc && last.Class(r.Code(last)) == x86.Emulated {
-		return firsthit.Place{Addr: last.Addr, Condition: last.Condition()}, true
+		s.place = firsthit.Place{Addr: last.Addr, Condition: last.Condition()}
+		return s, true
 	}
 	for i := range b.Insns {
 		q := &b.Insns[i]
 		switch q.Class(r.Code(q)) {
 		case x86.Emulated:
-			return firsthit.Place{Addr: q.Addr, Condition: x86.NoCondition}, true
+			s.place = firsthit.Place{Addr: q.Addr, Condition: x86.NoCondition}
+			s.stepped = false
+			return s, true
 		case x86.Stepped:
 			if !ok {
-				at, ok = firsthit.Place{Addr: q.Addr, Condition: x86.NoCondition}, true
+				s.place = firsthit.Place{Addr: q.Addr, Condition: x86.NoCondition}
+				s.stepped, ok = true, true
 			}
 		}
 	}
-	return at, ok
+	return s, ok
 }
 
 // entered counts the ways into each block of a routine: edges within it, and entries, landing pads

@@ -224,8 +224,7 @@ func (x *observation) load() error {
 // place puts the probes in.
 func (x *observation) place() error {
 	defer guard.RaisePriority()()
-	hot := x.hotSites()
-	err := x.watch.placeAll(func(i int) bool { return hot[i] }, x.options.Child == nil,
+	err := x.watch.placeAll(x.hotSites(), x.options.Child == nil,
 		x.options.residual.reporter(x))
 	if err != nil {
 		return cmp.Or(x.gone(), err)
@@ -370,6 +369,11 @@ func (x *observation) close() {
 		_ = x.sampler.Close()
 	}
 	if x.session != nil {
+		if x.watch != nil && x.process.Alive() && !x.session.GuardDead() {
+			if err := x.watch.removeAll(); err != nil {
+				x.options.Log.Warn("the probes", "err", err)
+			}
+		}
 		if err := x.session.Close(); err != nil {
 			x.options.Log.Warn("the probes", "err", err)
 		}

@@ -2,6 +2,7 @@ package coverage
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -9,17 +10,23 @@ import (
 	"wpptrace/loader/firsthit"
 )
 
-// Groups of probes: of code that samples were not in, and of code that they were in.
+// A tier is sites that are alike, which go in together.
+type tier struct {
+	size int           // of a group
+	rest time.Duration // behind each group of a process that runs: what is hit often goes
+}
+
+// The tiers, in their order: code that samples were not in, instructions there that the kernel
+// single-steps, which cost twenty times as much as others if they are hit, and code that samples
+// were in.
 const (
-	coldGroup = 256
-	hotGroup  = 24
+	cold = iota
+	stepped
+	hot
 )
 
-// Pauses behind each group of a process that runs: what is hit often goes, and it runs freely.
-const (
-	afterCold = time.Millisecond
-	afterHot  = 6 * time.Millisecond
-)
+var tiers = []tier{cold: {256, 3 * time.Millisecond}, stepped: {64, 3 * time.Millisecond},
+	hot: {24, 6 * time.Millisecond}}
 
 // A watch has probes in a process, and takes those out that were hit.
 type watch struct {
@@ -142,29 +149,27 @@ func (w *watch) attend(until time.Time, each func(firsthit.Passage)) error {
 	}
 }
 
-// placeAll puts all sites in: some that are hit often, by what is known, last. running says that
-// the process runs meanwhile.
-func (w *watch) placeAll(hot func(i int) bool, running bool, each func(firsthit.Passage)) error {
-	var cold, warm []int
+// placeAll puts all sites in, those of isHot last. running says that the process runs meanwhile.
+func (w *watch) placeAll(isHot []bool, running bool, each func(firsthit.Passage)) error {
+	parts := make([][]int, len(tiers))
 	for i := range w.sites {
-		if hot(i) {
-			warm = append(warm, i)
-		} else {
-			cold = append(cold, i)
+		of := cold
+		switch {
+		case isHot[i]:
+			of = hot
+		case w.sites[i].stepped && running:
+			of = stepped
 		}
+		parts[of] = append(parts[of], i)
 	}
-	for _, part := range []struct {
-		sites []int
-		size  int
-		rest  time.Duration // in which the process runs freely
-	}{{cold, coldGroup, afterCold}, {warm, hotGroup, afterHot}} {
-		for sites := range slices.Chunk(part.sites, part.size) {
+	for k, t := range tiers {
+		for sites := range slices.Chunk(parts[k], t.size) {
 			if err := w.putEach(sites); err != nil {
 				return err
 			}
 			until := time.Now()
 			if running {
-				until = until.Add(part.rest)
+				until = until.Add(t.rest)
 			}
 			if err := w.attend(until, each); err != nil {
 				return err
@@ -184,6 +189,20 @@ func (w *watch) putEach(sites []int) error {
 		sites = sites[n:]
 	}
 	return nil
+}
+
+// removeAll takes all probes out, by and by: the process goes on meanwhile.
+func (w *watch) removeAll() error {
+	const atOnce, pause = 2, 3 * time.Millisecond
+	list := slices.Collect(maps.Keys(w.groups))
+	clear(w.groups)
+	for some := range slices.Chunk(list, atOnce) {
+		if err := w.session.Remove(some...); err != nil {
+			return err
+		}
+		time.Sleep(pause)
+	}
+	return w.session.AwaitRemovals()
 }
 
 // fallen lists the sites whose probes are thought to stand, and do not, though they have not shown
