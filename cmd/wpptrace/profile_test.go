@@ -1,16 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/testenv"
 	"wpptrace/query"
+	"wpptrace/query/querytest"
 	"wpptrace/query/report"
 )
 
@@ -92,5 +99,38 @@ func TestProfileOfACommand(t *testing.T) {
 		if counts[1][name] != 2*n {
 			t.Errorf("%s: %d, and %d in the sum", name, n, counts[1][name])
 		}
+	}
+}
+
+// TestMergeOnAFullDisk: what is there stays whole, and one line says why.
+func TestMergeOnAFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it mounts a file system")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	sum, s := filepath.Join(dir, "sum.wpp"), querytest.Letters("abcabc")
+	must(t, store.WriteFile(sum, s))
+	before, err := os.ReadFile(sum)
+	must(t, err)
+	for i := range 30_000 { // which compress badly
+		s.Routines = append(s.Routines, wpp.Routine{Name: fmt.Sprint(i * i * 7919),
+			Entry: uint64(0x10_0000 + i*i)})
+	}
+	large := filepath.Join(t.TempDir(), "large.wpp")
+	must(t, store.WriteFile(large, s))
+	_, errs, status := wpptrace("merge", "-o", sum, large)
+	if want := "wpptrace: write snapshot " + sum + ": no space left on device: "; status != 1 ||
+		!strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 1 {
+		t.Errorf("exit status %d, %q, want %q", status, errs, want)
+	}
+	after, err := os.ReadFile(sum)
+	must(t, err)
+	names, err := os.ReadDir(dir)
+	if !bytes.Equal(before, after) || err != nil || len(names) != 1 {
+		t.Errorf("%d bytes, and %d before; %v", len(after), len(before), names)
 	}
 }

@@ -47,7 +47,7 @@ type Options struct {
 	Raw string
 	// Counted: how often each path runs is counted, in memory that does not grow with that, and not
 	// kept in order: the snapshot is a path profile, see package pathprofile. Memory bounds nothing
-	// then, and Raw must not be given.
+	// then.
 	Counted bool
 	// Tool is the recording program with its version, for the snapshot.
 	Tool string

@@ -23,7 +23,7 @@ type Counter struct {
 	before   uint64    // the total when the last window ended
 }
 
-// mostClusters is how many clusters there are at most.
+// mostClusters is how many clusters there are at most, with that of the windows that go on.
 const mostClusters = 64
 
 // NewCounter returns a counter of the symbols of an alphabet, which may be shared.
@@ -68,15 +68,19 @@ func (c *Counter) EndWindow() {
 	}
 	c.clusters = append(c.clusters, Cluster{c.windows, c.counts})
 	c.counts, c.windows = nil, 0
-	if len(c.clusters) < mostClusters {
+	if len(c.clusters) < mostClusters-1 {
 		return
 	}
-	for i := range mostClusters / 2 {
-		a, b := c.clusters[2*i], c.clusters[2*i+1]
-		c.clusters[i] = Cluster{a.Windows + b.Windows, sum(a.Of, b.Of)}
+	half := c.clusters[:0]
+	for pair := range slices.Chunk(c.clusters, 2) {
+		joined := pair[0]
+		for _, x := range pair[1:] {
+			joined = Cluster{joined.Windows + x.Windows, sum(joined.Of, x.Of)}
+		}
+		half = append(half, joined)
 	}
-	clear(c.clusters[mostClusters/2:])
-	c.clusters, c.each = c.clusters[:mostClusters/2], 2*c.each
+	clear(c.clusters[len(half):])
+	c.clusters, c.each = half, 2*c.each
 }
 
 // sum adds up counts, of which it keeps those that are of more symbols.

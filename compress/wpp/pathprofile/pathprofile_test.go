@@ -32,6 +32,15 @@ func TestSection(t *testing.T) {
 	if _, err := Of(other); err == nil {
 		t.Error("beside a grammar")
 	}
+	for name, c := range map[string]*Counts{"many threads": {Of: want.Of, Threads: Most},
+		"many clusters": {Of: want.Of, Clusters: make([]Cluster, mostClusters+1)},
+		"many windows":  {Of: want.Of, Clusters: []Cluster{{Windows: Most}}},
+		"more in them":  {Of: want.Of, Clusters: []Cluster{{1, []uint64{4}}}}} {
+		s.Sections = []*wpp.Section{c.Section()}
+		if _, err := Of(s); err == nil {
+			t.Error(name)
+		}
+	}
 	if got, err := Of(&wpp.Snapshot{}); got != nil || err != nil || IsProfile(&wpp.Snapshot{}) {
 		t.Errorf("without a section: %v, %v", got, err)
 	}

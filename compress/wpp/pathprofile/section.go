@@ -79,6 +79,9 @@ func Runs(s *wpp.Snapshot) uint64 {
 	return 0
 }
 
+// mostCounted is how many threads, processes or windows anything has that was counted.
+const mostCounted = 1 << 48
+
 func decode(section *wpp.Section, s *wpp.Snapshot) (*Counts, error) {
 	data, err := section.Data()
 	if err != nil {
@@ -93,12 +96,17 @@ func decode(section *wpp.Section, s *wpp.Snapshot) (*Counts, error) {
 		return nil, fmt.Errorf("it has %d counts of %d symbols", len(m.Count), len(s.Symbols))
 	case len(s.Threads) > 0:
 		return nil, fmt.Errorf("there are %d grammars besides", len(s.Threads))
+	case m.Threads > mostCounted || m.Runs > mostCounted:
+		return nil, fmt.Errorf("it is of %d threads in %d processes", m.Threads, m.Runs)
+	case len(m.Cluster) > mostClusters:
+		return nil, fmt.Errorf("it has %d clusters of windows", len(m.Cluster))
 	}
 	c := &Counts{Of: m.Count, Threads: m.Threads, Runs: m.Runs}
 	rest := slices.Clone(m.Count)
 	for i, x := range m.Cluster {
-		if len(x.Count) > len(rest) {
-			return nil, fmt.Errorf("windows have %d counts of %d symbols", len(x.Count), len(rest))
+		if len(x.Count) > len(rest) || x.Windows > mostCounted {
+			return nil, fmt.Errorf("%d windows have %d counts of %d symbols", x.Windows,
+				len(x.Count), len(rest))
 		}
 		for sym, n := range x.Count {
 			if n > rest[sym] {
