@@ -14,6 +14,7 @@ import (
 
 	"wpptrace/compress/wpp/covered"
 	"wpptrace/internal/testenv"
+	"wpptrace/internal/traced"
 	"wpptrace/loader/target"
 )
 
@@ -215,4 +216,58 @@ func compareLines(t *testing.T, source string, c *covered.Coverage, want map[int
 	if ran < 10 {
 		t.Errorf("only %d lines have run", ran)
 	}
+}
+
+// A library that is loaded amid the run is observed from then on, and one that was loaded before
+// from the beginning.
+func TestLibraries(t *testing.T) {
+	dir := t.TempDir()
+	library := filepath.Join(dir, "libnumbers.so")
+	build := func(output, source string, flags ...string) {
+		path, err := filepath.Abs(filepath.Join("testdata", source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("gcc", append(flags, "-g", "-Wl,--build-id", "-o", output,
+			path)...).CombinedOutput(); err != nil {
+			t.Fatalf("gcc: %v\n%s", err, out)
+		}
+	}
+	build(library, "numbers.c", "-shared", "-fPIC")
+	build(filepath.Join(dir, "prog"), "loads.c")
+	s := testenv.Start(t, exec.Command(filepath.Join(dir, "prog"), library))
+	ask(t, s, "nothing")
+	p, err := target.Open(s.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	c, err := Run(ctx, Options{Process: p,
+		Selection: traced.Selection{Libraries: []string{"libnumbers*"}},
+		Began: func(int, int) {
+			go func() {
+				defer cancel()
+				for _, command := range []string{"load", "wait", "even"} {
+					fmt.Fprintln(s.In, command)
+					if _, err := s.Out.ReadString('\n'); err != nil {
+						return
+					}
+				}
+			}()
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := covered.Source{Lines: []covered.SourceLine{{Line: 1, Ran: true}, {Line: 2, Ran: true},
+		{Line: 3, Ran: true}, {Line: 5}, {Line: 6}, {Line: 7}, {Line: 8, Ran: true}}}
+	for _, got := range c.Sources() {
+		if filepath.Base(got.Name) == "numbers.c" {
+			if fmt.Sprint(got.Lines) != fmt.Sprint(want.Lines) {
+				t.Errorf("lines %v, want %v", got.Lines, want.Lines)
+			}
+			return
+		}
+	}
+	t.Error("no line of the library is known")
 }

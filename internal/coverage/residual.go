@@ -122,22 +122,17 @@ func (r *residual) choose(g *traced.Graphs, sites []site) (list []site, err erro
 	return list, nil
 }
 
-// reporter returns what is to be called for each passage; nil of a nil residual.
-func (r *residual) reporter(x *observation) func(firsthit.Passage) {
-	if r == nil {
-		return nil
-	}
-	if r.images == nil {
-		for i := range x.images {
-			m := &x.images[i]
-			lines, err := m.graphs.Image.Lines()
-			if err != nil {
-				x.options.Log.Warn("no source lines", "image", m.graphs.Image.Name, "why", err)
-			}
-			r.images = append(r.images, mapped{m.graphs, m.base, lines})
+// mapped are those of an observation, with their lines.
+func (r *residual) mapped(x *observation) []mapped {
+	for i := len(r.images); i < len(x.images); i++ {
+		m := &x.images[i]
+		lines, err := m.graphs.Image.Lines()
+		if err != nil {
+			x.options.Log.Warn("no source lines", "image", m.graphs.Image.Name, "why", err)
 		}
+		r.images = append(r.images, mapped{m.graphs, m.base, lines})
 	}
-	return func(p firsthit.Passage) { r.report(x, p) }
+	return r.images
 }
 
 // report reports a first passage, unless too many come.
@@ -179,15 +174,15 @@ func (r *residual) describe(x *observation, p firsthit.Passage) *New {
 	if name := x.process.ThreadName(p.Thread); name != "" {
 		n.ThreadName = &name
 	}
-	s := x.watch.sites[p.Place]
+	s, images := x.watch.sites[p.Place], r.mapped(x)
 	for i := range x.images {
 		if m := &x.images[i]; p.Place >= m.first && p.Place < m.first+len(m.sites) {
 			lo := m.graphs.Routines[s.routine].Blocks[s.block].Lo
-			n.Frame = r.images[i].frame(lo, lo)
+			n.Frame = images[i].frame(lo, lo)
 		}
 	}
 	if p.Trace != nil {
-		callers, whole := chain(p.Trace, r.images)
+		callers, whole := chain(p.Trace, images)
 		n.Callers, n.Whole = append(n.Callers, callers...), whole
 	}
 	return n

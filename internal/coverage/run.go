@@ -54,6 +54,10 @@ type observation struct {
 	session *firsthit.Session
 	watch   *watch
 	sampler *sample.Sampler // nil: there is none
+
+	libraries *record.Selector // nil: none is wanted
+	sites     int              // of all images
+	looked    time.Time        // for libraries
 }
 
 type observedImage struct {
@@ -152,32 +156,83 @@ func prepare(o *Options) (x *observation, err error) {
 // sampling is how long it takes at least to know what is hit often.
 const sampling = time.Second
 
-// addLibraries reads the libraries that the selection names and that the process has mapped.
+// libraryRoom is how many places there may be of libraries that are mapped later.
+const libraryRoom = 1 << 19
+
+// addLibraries reads the libraries that the selection names and that the process has mapped since.
+// Those that come before the session is loaded become its images.
 func (x *observation) addLibraries() error {
 	if len(x.options.Selection.Libraries) == 0 {
 		return nil
 	}
-	list, _, err := record.SelectLibraries(x.process, x.options.Selection,
-		x.images[0].graphs.Image.Needed)
+	if x.libraries == nil {
+		x.libraries = record.NewSelector(x.process, x.options.Selection,
+			x.images[0].graphs.Image.Needed)
+	}
+	list, err := x.libraries.Next()
 	if err != nil {
 		return err
 	}
 	for _, lib := range list {
-		f, err := x.process.OpenLibrary(lib)
-		if err == nil {
-			var g *traced.Graphs
-			g, err = traced.GraphsOfLibrary(x.process, f, path.Base(lib.Path), x.options.Selection)
-			if err == nil {
-				x.images = append(x.images, observedImage{file: f, graphs: g})
-				continue
-			}
-			f.Close()
-		}
-		if x.options.LibraryLeftOut != nil {
+		if err := x.addLibrary(lib); err != nil && x.options.LibraryLeftOut != nil {
 			x.options.LibraryLeftOut(lib.Path, err)
 		}
 	}
 	return nil
+}
+
+func (x *observation) addLibrary(lib target.Library) error {
+	f, err := x.process.OpenLibrary(lib)
+	if err != nil {
+		return err
+	}
+	m := observedImage{file: f}
+	m.graphs, err = traced.GraphsOfLibrary(x.process, f, path.Base(lib.Path), x.options.Selection)
+	if err == nil && x.session != nil {
+		err = x.addTo(&m)
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	x.images = append(x.images, m)
+	return nil
+}
+
+// addTo adds a library that has come to the session, and puts its probes in.
+func (x *observation) addTo(m *observedImage) error {
+	image, alone, err := x.sitesOf(m, true)
+	if err != nil {
+		return err
+	}
+	if len(m.sites) == 0 {
+		return nil
+	}
+	if err := x.session.Add(image); err != nil {
+		x.sites = m.first
+		return err
+	}
+	return x.watch.add(m.sites, alone)
+}
+
+// sitesOf finds the sites of an image, behind those of the images before.
+func (x *observation) sitesOf(m *observedImage, isLibrary bool) (image firsthit.Image,
+	alone []bool, err error) {
+	m.sites, m.first = sitesOf(m.graphs), x.sites
+	if m.base, err = firsthit.Base(x.process, m.graphs.Image, m.file, isLibrary); err != nil {
+		return image, nil, err
+	}
+	if r := x.options.residual; r != nil {
+		if m.sites, err = r.choose(m.graphs, m.sites); err != nil {
+			return image, nil, err
+		}
+	}
+	x.sites += len(m.sites)
+	image = firsthit.Image{Image: m.graphs.Image, File: m.file, Base: m.base}
+	for _, s := range m.sites {
+		image.Places = append(image.Places, s.place)
+	}
+	return image, shownAlone(m.graphs, m.sites), nil
 }
 
 // load has the kernel take the BPF program.
@@ -186,22 +241,11 @@ func (x *observation) load() error {
 	var alone []bool
 	var images []firsthit.Image
 	for i := range x.images {
-		m := &x.images[i]
-		m.sites, m.first = sitesOf(m.graphs), len(all)
-		var err error
-		if m.base, err = firsthit.Base(x.process, m.graphs.Image, m.file, i > 0); err != nil {
+		image, own, err := x.sitesOf(&x.images[i], i > 0)
+		if err != nil {
 			return err
 		}
-		if r := x.options.residual; r != nil {
-			if m.sites, err = r.choose(m.graphs, m.sites); err != nil {
-				return err
-			}
-		}
-		image := firsthit.Image{Image: m.graphs.Image, File: m.file, Base: m.base}
-		for _, s := range m.sites {
-			image.Places = append(image.Places, s.place)
-		}
-		all, alone = append(all, m.sites...), append(alone, shownAlone(m.graphs, m.sites)...)
+		all, alone = append(all, x.images[i].sites...), append(alone, own...)
 		images = append(images, image)
 	}
 	if len(all) == 0 && x.options.residual != nil {
@@ -212,20 +256,25 @@ func (x *observation) load() error {
 		return remedy.Errorf(remedy.Select, "observe process %d (%s): there is no place for any "+
 			"probe", x.process.PID, x.process.Name)
 	}
-	s, err := firsthit.Load(x.process, images,
-		firsthit.Options{Each: x.options.residual != nil})
+	o := firsthit.Options{Each: x.options.residual != nil}
+	if len(x.options.Selection.Libraries) > 0 {
+		o.Room = libraryRoom
+	}
+	s, err := firsthit.Load(x.process, images, o)
 	if err != nil {
 		return err
 	}
 	x.session, x.watch = s, newWatch(s, all, alone)
+	if r := x.options.residual; r != nil {
+		x.watch.each = func(p firsthit.Passage) { r.report(x, p) }
+	}
 	return nil
 }
 
 // place puts the probes in.
 func (x *observation) place() error {
 	defer guard.RaisePriority()()
-	err := x.watch.placeAll(x.hotSites(), x.options.Child == nil,
-		x.options.residual.reporter(x))
+	err := x.watch.placeAll(x.hotSites(), x.options.Child == nil)
 	if err != nil {
 		return cmp.Or(x.gone(), err)
 	}
@@ -282,6 +331,12 @@ func (x *observation) confine() error {
 	if !privilege.Has(cap.BPF) {
 		guards = append(guards, cap.SYS_ADMIN)
 	}
+	if len(x.options.Selection.Libraries) > 0 { // those that come are opened
+		own = append(own, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH)
+		if !privilege.Has(cap.CHECKPOINT_RESTORE) {
+			own = append(own, cap.SYS_ADMIN)
+		}
+	}
 	if err := x.session.Confine(guards...); err != nil || x.options.Confine == nil {
 		return err
 	}
@@ -291,7 +346,6 @@ func (x *observation) confine() error {
 // observe takes out what is hit often, until the end.
 func (x *observation) observe(ctx context.Context) error {
 	const look = 50 * time.Millisecond // whether it is over
-	report := x.options.residual.reporter(x)
 	var end time.Time
 	if x.options.Duration > 0 {
 		end = time.Now().Add(x.options.Duration)
@@ -302,19 +356,37 @@ func (x *observation) observe(ctx context.Context) error {
 			x.life.Over():
 			return nil
 		case x.session.GuardDead():
-			return guard.ErrGone
+			return fmt.Errorf("observe process %d (%s): %w", x.process.PID, x.process.Name,
+				guard.ErrGone)
+		}
+		if err := x.lookForLibraries(); err != nil {
+			return err
 		}
 		until := time.Now().Add(look)
 		if !end.IsZero() && until.After(end) {
 			until = end
 		}
-		if err := x.watch.attend(until, report); err != nil {
+		if err := x.watch.attend(until); err != nil {
 			if !x.process.Alive() || x.life.Over() {
 				return nil
 			}
 			return err
 		}
 	}
+}
+
+// lookForLibraries adds those that have come, if it is time to look.
+func (x *observation) lookForLibraries() error {
+	const often = 500 * time.Millisecond
+	if time.Since(x.looked) < often {
+		return nil
+	}
+	x.looked = time.Now()
+	err := x.addLibraries()
+	if err != nil && (!x.process.Alive() || x.life.Over()) {
+		return nil
+	}
+	return err
 }
 
 // result takes the probes out and says what has run.

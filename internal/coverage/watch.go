@@ -36,7 +36,8 @@ type watch struct {
 	alone  []bool
 	in     []*firsthit.Group // by site: the group that has its probe; nil: it is out
 	groups map[*firsthit.Group]bool
-	primed time.Time // until then probes change at once
+	primed time.Time              // until then probes change at once
+	each   func(firsthit.Passage) // is called for what is reported; nil: nothing is
 
 	replaced int // groups
 }
@@ -115,9 +116,8 @@ func (w *watch) replace(g *firsthit.Group) error {
 	return w.session.Remove(g)
 }
 
-// attend deals with what is hit often until a time, and at least with what has been reported. each
-// is called for passages that are reported.
-func (w *watch) attend(until time.Time, each func(firsthit.Passage)) error {
+// attend deals with what is hit often until a time, and at least with what has been reported.
+func (w *watch) attend(until time.Time) error {
 	var often []*firsthit.Group
 	for {
 		deadline := until
@@ -139,8 +139,8 @@ func (w *watch) attend(until time.Time, each func(firsthit.Passage)) error {
 		case err != nil:
 			return err
 		}
-		if each != nil {
-			each(p)
+		if w.each != nil {
+			w.each(p)
 		}
 		if g := w.in[p.Place]; g != nil && p.Passages >= firsthit.Often &&
 			!slices.Contains(often, g) {
@@ -150,7 +150,7 @@ func (w *watch) attend(until time.Time, each func(firsthit.Passage)) error {
 }
 
 // placeAll puts all sites in, those of isHot last. running says that the process runs meanwhile.
-func (w *watch) placeAll(isHot []bool, running bool, each func(firsthit.Passage)) error {
+func (w *watch) placeAll(isHot []bool, running bool) error {
 	parts := make([][]int, len(tiers))
 	for i := range w.sites {
 		of := cold
@@ -171,9 +171,29 @@ func (w *watch) placeAll(isHot []bool, running bool, each func(firsthit.Passage)
 			if running {
 				until = until.Add(t.rest)
 			}
-			if err := w.attend(until, each); err != nil {
+			if err := w.attend(until); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// add puts sites in that come behind the others.
+func (w *watch) add(sites []site, alone []bool) error {
+	first := len(w.sites)
+	w.sites, w.alone = append(w.sites, sites...), append(w.alone, alone...)
+	w.in = append(w.in, make([]*firsthit.Group, len(sites))...)
+	var all []int
+	for i := range sites {
+		all = append(all, first+i)
+	}
+	for some := range slices.Chunk(all, tiers[cold].size) {
+		if err := w.put(some); err != nil {
+			return err
+		}
+		if err := w.attend(time.Now()); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -138,14 +138,21 @@ type Libraries struct {
 	Called    []string // what those are called that the selection names
 }
 
-// SelectLibraries lists the libraries that a selection names and that a process has mapped by now,
-// and the globs of the selection that name none. needed is as for PlanLibraries.
-func SelectLibraries(p *target.Process, s traced.Selection,
-	needed []string) (list []target.Library, unmatched []string, err error) {
-	l := newLibraries(p, s, needed)
-	list, err = l.next()
-	return list, l.unmatched(), err
+// A Selector finds the libraries of a process that a selection names, each once. It belongs to one
+// goroutine.
+type Selector struct{ libraries *libraries }
+
+// NewSelector returns one; needed is as for PlanLibraries.
+func NewSelector(p *target.Process, s traced.Selection, needed []string) *Selector {
+	return &Selector{newLibraries(p, s, needed)}
 }
+
+// Next lists those that the process has mapped by now and that were not listed before. Cost: some
+// 10 us a mapping, where the selection names any.
+func (s *Selector) Next() ([]target.Library, error) { return s.libraries.next() }
+
+// Unmatched lists the globs of the selection that have named no library so far.
+func (s *Selector) Unmatched() []string { return s.libraries.unmatched() }
 
 // PlanLibraries plans those libraries that a selection names and that a process has mapped by now,
 // each by itself. needed are the names under which its executable needs some.

@@ -56,6 +56,8 @@ type Options struct {
 	// Each has the first passage of each outcome of each place reported, with the thread's stack:
 	// some microseconds each, and 16 MB of the kernel's memory.
 	Each bool
+	// Room is how many places there may be that Add adds: 16 bytes of the kernel's memory each.
+	Room int
 }
 
 // A Session is places of a process. It belongs to one goroutine.
@@ -69,6 +71,7 @@ type Session struct {
 	guard     *guard.Guard
 	images    []Image
 	places    int
+	room      int // for so many
 }
 
 // A Group is places whose probes go in and come out together.
@@ -109,7 +112,7 @@ func (t *Trace) Word(at uint64) (word uint64, ok bool) {
 // are numbered in this order. Nothing is put in yet. The caller closes the session, before the
 // process. Cost: some 20 ms; 16 bytes of the kernel's memory a place.
 func Load(p *target.Process, images []Image, o Options) (s *Session, err error) {
-	s = &Session{process: p, mechanism: uprobe.Detect(), images: images}
+	s = &Session{process: p, mechanism: uprobe.Detect()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, err),
@@ -130,25 +133,51 @@ func Load(p *target.Process, images []Image, o Options) (s *Session, err error) 
 	if on {
 		return s, errShadowStack
 	}
-	pages := uint64(0)
-	for i := range images {
-		images[i].first = s.places
-		s.places += len(images[i].Places)
-		pages += images[i].pages()
-	}
-	if err := attach.CheckMemory(p, s.mechanism, images[0].File, pages*page); err != nil {
-		return s, err
-	}
-	for i := range images {
-		if err := s.check(images[i].first, len(images[i].Places), untouched); err != nil {
+	s.images = nil
+	for _, m := range images {
+		s.images = append(s.images, m)
+		if err := s.number(&s.images[len(s.images)-1], images[0].File); err != nil {
 			return s, err
 		}
 	}
+	s.room = s.places + o.Room
 	if err := s.load(o); err != nil {
 		return s, err
 	}
 	s.guard, err = guard.Start(p)
 	return s, err
+}
+
+// number gives the places of the last image their numbers, unless they may have no probes.
+func (s *Session) number(m *Image, exe *os.File) error {
+	if err := attach.CheckMemory(s.process, s.mechanism, exe, m.pages()*page); err != nil {
+		return err
+	}
+	m.first = s.places
+	s.places += len(m.Places)
+	err := s.check(m.first, len(m.Places), untouched)
+	if err != nil {
+		s.places = m.first
+	}
+	return err
+}
+
+// Add adds an image, a library as a rule. Its places are numbered behind the others. It fails where
+// there is no room for them.
+func (s *Session) Add(m Image) error {
+	if err := s.mechanism.SupportsLibraries(); err != nil {
+		return err
+	}
+	if s.places+len(m.Places) > s.room {
+		return fmt.Errorf("it has %d places for probes, and there is room for %d more: name fewer "+
+			"libraries", len(m.Places), s.room-s.places)
+	}
+	s.images = append(s.images, m)
+	err := s.number(&s.images[len(s.images)-1], s.images[0].File)
+	if err != nil {
+		s.images = s.images[:len(s.images)-1]
+	}
+	return err
 }
 
 var errShadowStack = errors.New("it has a shadow stack, with which kernels kill a probed " +
@@ -171,7 +200,7 @@ func (s *Session) load(o Options) error {
 		return fmt.Errorf("read the BPF program: %w", err)
 	}
 	s.mechanism.Prepare(spec.Programs["first"])
-	spec.Maps["passages"].MaxEntries = uint32(max(s.places, 1) * Outcomes)
+	spec.Maps["passages"].MaxEntries = uint32(max(s.room, 1) * Outcomes)
 	each := uint32(0)
 	if o.Each {
 		const room = 8 << 20 // for a thousand that come at once
@@ -351,7 +380,10 @@ func (s *Session) Standing(places []int) (fallen []int, err error) {
 			}
 			return nil
 		})
-		if err != nil {
+		switch {
+		case err != nil && m != &s.images[0]: // the process may have unmapped it
+			fallen = append(fallen, places[:n]...)
+		case err != nil:
 			return nil, err
 		}
 		places = places[n:]
