@@ -3,9 +3,14 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"wpptrace/internal/coverage"
 	"wpptrace/internal/testenv"
@@ -42,6 +47,95 @@ int main(int argc, char **argv)
 	for _, want := range []string{"DA:5,1\n", "DA:7,0\n", "BRDA:4,0,0,1\n", "BRDA:4,0,1,0\n"} {
 		if !strings.Contains(string(lcov), want) {
 			t.Errorf("%q is not in\n%s", want, lcov)
+		}
+	}
+}
+
+// Killed at any moment, wpptrace leaves no probe in the process.
+func TestCoverageKilled(t *testing.T) {
+	for _, after := range []time.Duration{1300 * time.Millisecond, 1600 * time.Millisecond, 0} {
+		t.Run(after.String(), func(t *testing.T) {
+			s := testenv.StartServer(t)
+			w := startTracer(t, "coverage", "-p", strconv.Itoa(s.PID()))
+			if after > 0 {
+				time.Sleep(after)
+			} else {
+				w.expect("attached to process")
+			}
+			w.signal(unix.SIGKILL)
+			s.BecomesClean()
+			s.Ask(10)
+			s.End()
+		})
+	}
+}
+
+// Who kills the guard ends the observation, in one line.
+func TestCoverageGuardKilled(t *testing.T) {
+	s := testenv.StartServer(t)
+	cmd := exec.Command("wpptrace", "coverage", "-p", strconv.Itoa(s.PID()))
+	w := runTracer(t, cmd)
+	w.expect("attached to process")
+	must(t, unix.Kill(guardOf(t, cmd.Process.Pid), unix.SIGKILL))
+	w.expect("its guard has been killed")
+	w.wait(exitError)
+	s.BecomesClean()
+	s.End()
+}
+
+// What a server does that its baseline has not done is printed, and written to the log; with that
+// as a baseline, too, nothing is.
+func TestResidualOfCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	program := testenv.CompileC(t, `int main(int argc, char **argv)
+{
+	int n = 0;
+	for (int i = 1; i < argc; i++)
+		if (argv[i][0] == 'b')
+			n++;
+	return n;
+}`, "-g", "-Wl,--build-id")
+	cover := func(to string, args ...string) {
+		t.Helper()
+		_, errs, _ := wpptrace(append([]string{"coverage", "-q", "-o", to, "--", program},
+			args...)...)
+		if _, err := os.Stat(to); err != nil {
+			t.Fatal(errs)
+		}
+	}
+	cover("a.wpp", "a")
+	cover("b.wpp", "b")
+	_, errs, status := wpptrace("residual", "--baseline", "a.wpp", "--log", "new.jsonl", "--",
+		program, "a", "b")
+	if status != 1 || !strings.Contains(errs, "main (prog.c:6)") ||
+		!strings.Contains(errs, "1 block ran that no baseline has run") {
+		t.Errorf("status %d: %s", status, errs)
+	}
+	log, err := os.ReadFile("new.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n coverage.New
+	if err := json.Unmarshal(log, &n); err != nil || n.Line != 6 || n.Routine != "main" {
+		t.Errorf("%v: the log is %s", err, log)
+	}
+	_, errs, _ = wpptrace("residual", "--baseline", "a.wpp", "--baseline", "b.wpp", "--", program,
+		"a", "b")
+	if !strings.Contains(errs, "0 blocks ran that no baseline has run") {
+		t.Errorf("with both as baselines: %s", errs)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--", program}, "no baseline: give --baseline FILE"},
+		{[]string{"--baseline", "a.wpp", "--", "/bin/true"}, "no baseline is of true"},
+		{[]string{"--baseline", "a.wpp", "--most", "0", "--", program}, "--most 0 is not positive"},
+		{[]string{"--baseline", "none.wpp", "--", program}, "none.wpp: no such file"},
+	} {
+		_, errs, status := wpptrace(append([]string{"residual"}, c.args...)...)
+		if status == 0 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: %d, %s", c.args, status, errs)
 		}
 	}
 }

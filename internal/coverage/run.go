@@ -248,11 +248,7 @@ func (x *observation) load() error {
 		all, alone = append(all, x.images[i].sites...), append(alone, own...)
 		images = append(images, image)
 	}
-	if len(all) == 0 && x.options.residual != nil {
-		return fmt.Errorf("watch process %d (%s): the baselines have run all of its code that can "+
-			"be observed", x.process.PID, x.process.Name)
-	}
-	if len(all) == 0 {
+	if len(all) == 0 && x.options.residual == nil {
 		return remedy.Errorf(remedy.Select, "observe process %d (%s): there is no place for any "+
 			"probe", x.process.PID, x.process.Name)
 	}
