@@ -143,14 +143,21 @@ func compileInto(t *testing.T, dir, source string, flags ...string) (program str
 	return program
 }
 
-// gcov returns the lines of a source file that have code, and whether they ran.
-func gcov(t *testing.T, dir, source string) map[int]bool {
+// A gcovLine is what gcov says of a line.
+type gcovLine struct {
+	ran      bool
+	branches int
+	taken    int // of these
+}
+
+// gcov returns the lines of a source file that have code.
+func gcov(t *testing.T, dir, source string) map[int]gcovLine {
 	t.Helper()
 	data, err := filepath.Glob(filepath.Join(dir, "*.gcda"))
 	if err != nil || len(data) != 1 {
 		t.Fatalf("gcov's data: %q, %v", data, err)
 	}
-	cmd := exec.Command("gcov", data[0])
+	cmd := exec.Command("gcov", "-b", "-c", data[0])
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("gcov: %v\n%s", err, out)
@@ -160,24 +167,37 @@ func gcov(t *testing.T, dir, source string) map[int]bool {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	lines := map[int]bool{}
+	lines, last := map[int]gcovLine{}, 0
 	for s := bufio.NewScanner(f); s.Scan(); {
+		if branch, ok := strings.CutPrefix(s.Text(), "branch "); ok {
+			l := lines[last]
+			l.branches++
+			if !strings.Contains(branch, "never") && !strings.Contains(branch, "taken 0 ") &&
+				!strings.HasSuffix(branch, "taken 0") {
+				l.taken++
+			}
+			lines[last] = l
+			continue
+		}
 		fields := strings.SplitN(s.Text(), ":", 3)
 		if len(fields) < 3 {
 			continue
 		}
 		count := strings.TrimSuffix(strings.TrimSpace(fields[0]), "*")
 		n, err := strconv.Atoi(strings.TrimSpace(fields[1]))
-		if err != nil || n == 0 || count == "-" {
+		if last = n; err != nil || n == 0 || count == "-" {
 			continue
 		}
-		lines[n] = lines[n] || count != "#####" && count != "====="
+		l := lines[n]
+		l.ran = l.ran || count != "#####" && count != "====="
+		lines[n] = l
 	}
 	return lines
 }
 
 // compareLines compares lines of a source file. Lines of a label alone have no instructions.
-func compareLines(t *testing.T, source string, c *covered.Coverage, want map[int]bool) {
+func compareLines(t *testing.T, source string, c *covered.Coverage,
+	want map[int]gcovLine) {
 	t.Helper()
 	var got *covered.Source
 	for _, s := range c.Sources() {
@@ -197,12 +217,13 @@ func compareLines(t *testing.T, source string, c *covered.Coverage, want map[int
 	known, ran := map[int]bool{}, 0
 	for _, l := range got.Lines {
 		known[l.Line] = true
-		gcovRan, ok := want[l.Line]
+		gcovSays, ok := want[l.Line]
 		switch {
 		case !ok && strings.TrimSpace(lines[l.Line-1]) != "}":
 			t.Logf("gcov does not know %s", line(l.Line))
-		case ok && gcovRan != l.Ran:
-			t.Errorf("it has run: %v, by gcov %v: %s", l.Ran, gcovRan, line(l.Line))
+		case ok && gcovSays.ran != l.Ran:
+			t.Errorf("it has run: %v, by gcov %v: %s", l.Ran, gcovSays.ran,
+				line(l.Line))
 		}
 		if l.Ran {
 			ran++
@@ -213,8 +234,25 @@ func compareLines(t *testing.T, source string, c *covered.Coverage, want map[int
 			t.Errorf("only gcov knows %s", line(n))
 		}
 	}
-	if ran < 10 {
-		t.Errorf("only %d lines have run", ran)
+	compared := 0
+	for _, b := range got.Branches {
+		if want[b.Line].branches != len(covered.BranchStates{}.Outcomes) || len(b.Jumps) != 1 {
+			continue // several jumps, which gcov may know in another order, or more of
+		}
+		taken := 0
+		for _, state := range b.Jumps[0].Outcomes {
+			if state == covered.Run {
+				taken++
+			}
+		}
+		if compared++; taken != want[b.Line].taken || slices.Contains(b.Jumps[0].Outcomes[:],
+			covered.Unknown) {
+			t.Errorf("of the branches %v are taken, by gcov %d: %s", b.Jumps[0].Outcomes,
+				want[b.Line].taken, line(b.Line))
+		}
+	}
+	if ran < 10 || compared < 2 {
+		t.Errorf("only %d lines have run, and jumps of %d were compared", ran, compared)
 	}
 }
 

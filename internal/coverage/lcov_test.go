@@ -1,6 +1,7 @@
 package coverage
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -31,8 +32,14 @@ func TestLCOVIsAccepted(t *testing.T) {
 	if err := WriteFile(file, c, WriteLCOV); err != nil {
 		t.Fatal(err)
 	}
+	patch := filepath.Join(t.TempDir(), "x.diff")
+	if err := os.WriteFile(patch, []byte("--- a/other.c\n+++ b/other.c\n@@ -1 +1 @@\n-a\n+b\n"),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"lcov", "--rc", "lcov_branch_coverage=1", "--summary", file},
+		{"lcov", "--diff", file, patch, "-o", file + ".new"},
 		{"genhtml", "--branch-coverage", "-o", filepath.Join(t.TempDir(), "html"), file},
 	} {
 		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
@@ -40,7 +47,7 @@ func TestLCOVIsAccepted(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", args[0], err, out)
 		}
 		for _, kind := range []string{"lines", "functions", "branches"} {
-			if !strings.Contains(string(out), kind) {
+			if args[1] != "--diff" && !strings.Contains(string(out), kind) {
 				t.Errorf("%s says nothing of %s:\n%s", args[0], kind, out)
 			}
 		}
