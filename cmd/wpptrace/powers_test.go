@@ -35,9 +35,11 @@ var commandLines = map[string][]string{
 	"dump":     {"mine.wpp"},
 	"find":     {"f", "mine.wpp"},
 	"hot":      {"mine.wpp"},
+	"merge":    {"mine.wpp", "-o", "made.wpp"},
 	"order":    {"f", "f", "mine.wpp"},
 	"path":     {"f#0", "mine.wpp"},
 	"plan":     {"/bin/true"},
+	"profile":  {"--", "/bin/true"},
 	"rules":    {"never f f", "mine.wpp"},
 	"stat":     {"mine.wpp"},
 	"top":      nil,
@@ -47,10 +49,10 @@ var commandLines = map[string][]string{
 // finds to do so. A new one belongs here when it is opened as the user: see privilege.AsUser.
 var filesOf = []string{
 	"compact --output", "compact 0", "compress --output", "compress 0", "context 1",
-	"coverage 0", "diff 0",
-	"diff 1", "dump 0", "find 1", "hot --cost", "hot --disasm --binary", "hot --lines", "hot 0", "order 2", "path 1",
+	"coverage 0", "diff 0", "diff 1", "dump 0", "find 1", "hot --cost", "hot --disasm --binary",
+	"hot --lines", "hot 0", "merge --output", "merge 0", "order 2", "path 1",
 	"plan --interesting", "plan --weights", "plan -p --interesting", "plan -p --weights", "plan 0",
-	"rules --file", "rules 1", "stat 0",
+	"profile --output", "profile --weights", "profile 1", "rules --file", "rules 1", "stat 0",
 	"top -p --output", "top -p --weights",
 	"wpptrace --follow-fork --output",
 	"wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",
@@ -181,6 +183,7 @@ func TestFilesAreTheUsers(t *testing.T) {
 			t.Errorf("command %s is not in commandLines", c.Name())
 			continue
 		}
+		records := c == root || c.Name() == "profile" // which takes capabilities
 		before := []string{c.Name()}
 		if c == root {
 			before = nil
@@ -192,7 +195,7 @@ func TestFilesAreTheUsers(t *testing.T) {
 			}
 			args := slices.Concat(before, base)
 			args[len(before)+i] = "SECRET"
-			try(fmt.Sprintf("%s %d", c.Name(), i), c != root, args...)
+			try(fmt.Sprintf("%s %d", c.Name(), i), !records, args...)
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.NoOptDefVal != "" { // it takes no value
@@ -204,7 +207,7 @@ func TestFilesAreTheUsers(t *testing.T) {
 					args = append(args, arg)
 				}
 			}
-			try(c.Name()+" --"+f.Name, c != root, args...)
+			try(c.Name()+" --"+f.Name, !records, args...)
 		})
 	}
 	// a process takes capabilities to be looked at
