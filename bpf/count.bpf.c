@@ -56,6 +56,9 @@ struct {
 volatile const __u32 target;
 /* Keys below it are counted in an array. */
 volatile const __u64 dense;
+/* Where the image's code is. */
+volatile const __u64 image_begin;
+volatile const __u64 image_size;
 /* The row of a thread of which it is not known what its path did before. */
 volatile const __u32 unsure;
 __u32 enabled;
@@ -163,6 +166,21 @@ static __always_inline struct count_thread *thread_of(__u32 tid)
 	return slot && slot->tid == tid ? slot : bpf_map_lookup_elem(&threads, &tid);
 }
 
+/* note_amid notes a thread that does not go on where it is, amid the image's code and in no system
+ * call. */
+static __always_inline void note_amid(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
+	__u64 pc = 0;
+	__s64 call = 0;
+
+	bpf_probe_read_kernel(&pc, 8, &regs->REG_PC);
+	bpf_probe_read_kernel(&call, 8, &regs->REG_SYSCALL);
+	if (enabled && pc - image_begin < image_size && call < 0)
+		note(COUNT_AMID);
+}
+
 SEC("uprobe.multi")
 int count(struct registers *regs)
 {
@@ -190,7 +208,11 @@ int on_signal(__u64 *args)
 	__u64 id = bpf_get_current_pid_tgid();
 	struct count_thread *t;
 
-	if (id >> 32 == target && (t = thread_of(id)))
+	if (id >> 32 != target)
+		return 0;
+	note_amid();
+	t = thread_of(id);
+	if (t)
 		save(t);
 	return 0;
 }
@@ -204,6 +226,7 @@ int on_exit(__u64 *args)
 
 	if (id >> 32 != target)
 		return 0;
+	note_amid();
 	slot = slot_of(tid);
 	if (slot && slot->tid == tid)
 		slot->tid = 0;

@@ -96,6 +96,9 @@ enum count_metric {
 	COUNT_NO_THREAD,
 	/* Hits whose activation could not be read. */
 	COUNT_UNREADABLE,
+	/* Signals that came amid the image's code, and threads that have ended there: a path that is
+	 * never gone on with may count. */
+	COUNT_AMID,
 	COUNT_METRICS
 };
 

@@ -33,7 +33,8 @@ const (
 	CountCountMetricCOUNT_FULL       CountCountMetric = 1
 	CountCountMetricCOUNT_NO_THREAD  CountCountMetric = 2
 	CountCountMetricCOUNT_UNREADABLE CountCountMetric = 3
-	CountCountMetricCOUNT_METRICS    CountCountMetric = 4
+	CountCountMetricCOUNT_AMID       CountCountMetric = 4
+	CountCountMetricCOUNT_METRICS    CountCountMetric = 5
 )
 
 type CountCountRow uint32
@@ -81,6 +82,8 @@ const (
 	CountVarDense      = "dense"
 	CountVarEnabled    = "enabled"
 	CountVarEnabledAt  = "enabled_at"
+	CountVarImageBegin = "image_begin"
+	CountVarImageSize  = "image_size"
 	CountVarKeepForBtf = "keep_for_btf"
 	CountVarMetrics    = "metrics"
 	CountVarReplaced   = "replaced"
@@ -154,6 +157,8 @@ type CountVariableSpecs struct {
 	Dense      *ebpf.VariableSpec `ebpf:"dense"`
 	Enabled    *ebpf.VariableSpec `ebpf:"enabled"`
 	EnabledAt  *ebpf.VariableSpec `ebpf:"enabled_at"`
+	ImageBegin *ebpf.VariableSpec `ebpf:"image_begin"`
+	ImageSize  *ebpf.VariableSpec `ebpf:"image_size"`
 	KeepForBtf *ebpf.VariableSpec `ebpf:"keep_for_btf"`
 	Metrics    *ebpf.VariableSpec `ebpf:"metrics"`
 	Replaced   *ebpf.VariableSpec `ebpf:"replaced"`
@@ -205,6 +210,8 @@ type CountVariables struct {
 	Dense      *ebpf.Variable `ebpf:"dense"`
 	Enabled    *ebpf.Variable `ebpf:"enabled"`
 	EnabledAt  *ebpf.Variable `ebpf:"enabled_at"`
+	ImageBegin *ebpf.Variable `ebpf:"image_begin"`
+	ImageSize  *ebpf.Variable `ebpf:"image_size"`
 	KeepForBtf *ebpf.Variable `ebpf:"keep_for_btf"`
 	Metrics    *ebpf.Variable `ebpf:"metrics"`
 	Replaced   *ebpf.Variable `ebpf:"replaced"`

@@ -7,6 +7,7 @@ import (
 	"wpptrace/loader/counting"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
+	"wpptrace/loader/x86"
 )
 
 // A Counting is how to count the paths of a Set in the kernel, and what hits that would have taken
@@ -69,7 +70,11 @@ func question(r *RoutineSet, recorded []recorded, others bool) counting.Question
 		Routine: r.Routine.Routine, Numbering: r.Numbering, Paths: r.Paths, Rest: others,
 		Site: func(b int) (counting.Site, bool) {
 			insn, stepped, ok := planner.Point(r.Routine.Routine, b)
-			return counting.Site{Insn: insn, Stepped: stepped}, ok
+			if !ok {
+				return counting.Site{}, false
+			}
+			return counting.Site{Insn: insn, Stepped: stepped,
+				Jump: r.Routine.Blocks[b].Insns[insn].Kind == x86.Jcc}, true
 		},
 		Cost: func(b int, s counting.Site) float64 {
 			cost := runs[b] + never*(1+r.Routine.Runs(b))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"wpptrace/internal/pathcount"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/query"
 )
@@ -96,6 +97,26 @@ func (w *Tracer) RecordTo(ctx context.Context, file string, t Target,
 func (w *Tracer) CountTo(ctx context.Context, file string, t Target,
 	flags ...string) (Outcome, error) {
 	return w.recordBy(ctx, []string{w.path, "profile"}, file, t, flags...)
+}
+
+// CountSome counts how often paths of the target run that a snapshot has recorded, under `wpptrace
+// profile --interesting FILE -- CMD` with further flags.
+func (w *Tracer) CountSome(ctx context.Context, file string, t Target,
+	flags ...string) (*pathcount.Result, error) {
+	command := append([]string{w.path, "profile", "-q", "--json", "--interesting", file}, flags...)
+	outcome, err := t.run(ctx, append(command, "--")...)
+	if err != nil {
+		return nil, err
+	}
+	at := bytes.LastIndex(outcome.Stderr, []byte(`{"schema_version"`))
+	if at < 0 {
+		return nil, fmt.Errorf("count paths of %s: %w: %s", t.Path, ErrRefused, outcome.Stderr)
+	}
+	r := &pathcount.Result{}
+	if err := json.NewDecoder(bytes.NewReader(outcome.Stderr[at:])).Decode(r); err != nil {
+		return nil, fmt.Errorf("count paths of %s: %w", t.Path, err)
+	}
+	return r, nil
 }
 
 func (w *Tracer) recordBy(ctx context.Context, command []string, file string, t Target,

@@ -12,8 +12,9 @@ import (
 
 // A Site is an instruction that can carry a probe.
 type Site struct {
-	Insn    int // index in its block
-	Stepped bool
+	Insn    int  // index in its block
+	Stepped bool // the kernel single-steps it
+	Jump    bool // it is the conditional jump that ends the block: its outcome is known
 }
 
 // A Question is which paths of a routine are to be counted.
@@ -54,6 +55,9 @@ func Choose(q Question) (*Answer, error) {
 		s, ok := q.Site(b)
 		if !ok {
 			continue
+		}
+		if !s.Jump {
+			c.g.hideOutcome(b)
 		}
 		c.sites[b], costs[b] = true, q.Cost(b, s)
 		order = append(order, b)

@@ -57,7 +57,9 @@ func TestDrawn(t *testing.T) {
 		q := Question{Routine: x, Numbering: n, Rest: r.IntN(2) == 0,
 			Twice: func(int) bool { return false },
 			Cost:  func(b int, s Site) float64 { return float64(b * 7 % 5) },
-			Site:  func(b int) (Site, bool) { return Site{}, (uint64(b)*seed)%9 != 1 },
+			Site: func(b int) (Site, bool) {
+				return Site{Jump: (uint64(b)+seed)%11 != 1}, uint64(b)*seed%9 != 1
+			},
 		}
 		for range 1 + r.IntN(4) {
 			q.Paths = append(q.Paths, r.Uint64N(n.Total))

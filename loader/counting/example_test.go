@@ -36,7 +36,7 @@ func ExampleChoose() {
 	}
 	answer, err := counting.Choose(counting.Question{
 		Routine: r, Numbering: n, Paths: interesting,
-		Site:  func(int) (counting.Site, bool) { return counting.Site{}, true },
+		Site:  func(int) (counting.Site, bool) { return counting.Site{Jump: true}, true },
 		Cost:  func(block int, _ counting.Site) float64 { return []float64{9, 1, 8, 7, 6}[block] },
 		Twice: func(int) bool { return false },
 	})

@@ -89,6 +89,14 @@ func (m *move) differs(o *move) bool {
 	return m.ends != o.ends || m.end != o.end || !m.ends && m.to != o.to
 }
 
+// hideOutcome says that hits of a block do not say which way its conditional jump goes.
+func (g *graph) hideOutcome(b int) {
+	g.decides[b] = false
+	for i := range g.moves[b] {
+		g.moves[b][i].out = 0
+	}
+}
+
 // follow returns the moves from a block with an outcome.
 func (g *graph) follow(b int, out uint8) []move {
 	all := g.moves[b]

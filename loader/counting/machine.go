@@ -47,6 +47,12 @@ func find(steps []Step, s Symbol) (Step, bool) {
 	return steps[i], true
 }
 
+// IsConditional reports whether the hits of a block's site have an outcome.
+func (m *Machine) IsConditional(block int) bool {
+	_, ok := find(m.Unsure, symbolOf(block, 1))
+	return ok
+}
+
 // A Formula says how often something ran: the sum of some counters less that of others.
 type Formula struct{ Plus, Minus []int }
 

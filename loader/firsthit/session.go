@@ -131,7 +131,7 @@ func Load(p *target.Process, images []Image, o Options) (s *Session, err error) 
 		return s, err
 	}
 	if on {
-		return s, errShadowStack
+		return s, ErrShadowStack
 	}
 	s.images = nil
 	for _, m := range images {
@@ -180,7 +180,8 @@ func (s *Session) Add(m Image) error {
 	return err
 }
 
-var errShadowStack = errors.New("it has a shadow stack, with which kernels kill a probed " +
+// ErrShadowStack says that probes would end the process.
+var ErrShadowStack = errors.New("it has a shadow stack, with which kernels kill a probed " +
 	"process: start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
 
 const page = 4096
@@ -404,6 +405,32 @@ func (s *Session) check(first, n int, check func(m *Image, place int, b byte) er
 	}
 	m := s.imageOf(first)
 	return m.read(s.process, places, func(place int, b byte) error { return check(m, place, b) })
+}
+
+// Untouched fails where the text of the process at one of the image's places is not the file's.
+func (m *Image) Untouched(p *target.Process) error {
+	return m.read(p, m.all(), func(place int, b byte) error { return untouched(m, place, b) })
+}
+
+// Standing fails where one of the image's places has no breakpoint in the process.
+func (m *Image) Standing(p *target.Process) error {
+	return m.read(p, m.all(), func(place int, b byte) error {
+		if b == breakpoint {
+			return nil
+		}
+		return fmt.Errorf("the probe at %x does not stand", m.Places[place-m.first].Addr)
+	})
+}
+
+// Pages is how many pages of memory have places.
+func (m *Image) Pages() uint64 { return m.pages() }
+
+func (m *Image) all() []int {
+	places := make([]int, len(m.Places))
+	for i := range places {
+		places[i] = m.first + i
+	}
+	return places
 }
 
 // untouched fails where the text is not the file's.
