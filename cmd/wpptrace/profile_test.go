@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/covered"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/testenv"
 	"wpptrace/query"
@@ -132,5 +133,19 @@ func TestMergeOnAFullDisk(t *testing.T) {
 	names, err := os.ReadDir(dir)
 	if !bytes.Equal(before, after) || err != nil || len(names) != 1 {
 		t.Errorf("%d bytes, and %d before; %v", len(after), len(before), names)
+	}
+}
+
+// TestCoverageIsNoProfile: what says which code has run says nothing of paths, in one line.
+func TestCoverageIsNoProfile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.wpp")
+	must(t, store.WriteFile(file, &wpp.Snapshot{Sections: []*wpp.Section{
+		(&covered.Coverage{}).Section()}}))
+	for _, command := range [][]string{{"hot"}, {"merge", "-o", file + "2"}, {"compact"}} {
+		_, errs, status := wpptrace(append(command, file)...)
+		if want := "wpptrace: read " + file + ": it says which code has run, and not in which " +
+			"paths: wpptrace coverage prints it\n"; status != 1 || errs != want {
+			t.Errorf("%q: exit status %d, %q, want %q", command, status, errs, want)
+		}
 	}
 }

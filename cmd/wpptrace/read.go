@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/covered"
 	"wpptrace/compress/wpp/format"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/memory"
@@ -299,9 +300,13 @@ func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	if statErr == nil && st.Size() <= smallFile {
 		debug.SetGCPercent(400)
 	}
-	s, err := store.ReadFile(path, query.Sections()...)
+	s, err := store.ReadFile(path, append(query.Sections(), covered.Kind)...)
 	if s == nil {
 		return nil, 0, err
+	}
+	for range s.SectionsOf(covered.Kind) {
+		return nil, 0, fmt.Errorf("read %s: it says which code has run, and not in which paths: "+
+			"wpptrace coverage prints it", path)
 	}
 	if statErr != nil {
 		return nil, 0, fmt.Errorf("look at snapshot: %w", statErr)

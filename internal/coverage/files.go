@@ -10,6 +10,7 @@ import (
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/remedy"
 	"wpptrace/loader/privilege"
+	"wpptrace/query"
 )
 
 // ReadFiles reads the coverages that some snapshots hold, and merges them.
@@ -32,7 +33,8 @@ func ReadFiles(paths []string) (*covered.Coverage, error) {
 func readFile(path string) (c *covered.Coverage, err error) {
 	var s *wpp.Snapshot
 	err = privilege.AsUser(func() (err error) {
-		s, err = store.ReadFile(path, covered.Kind)
+		// the others are known, too, so that it can be said that they are none
+		s, err = store.ReadFile(path, append(query.Sections(), covered.Kind)...)
 		return err
 	})
 	if err != nil {
