@@ -81,6 +81,20 @@ func DefaultHotQuery() HotQuery {
 	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Kind: Minimal}
 }
 
+// FitTo has single paths asked for where a snapshot is a path profile, which has no longer
+// subpaths, unless lengths are given: least, most, or both.
+func (q *HotQuery) FitTo(s *wpp.Snapshot, least, most bool) {
+	if !pathprofile.IsProfile(s) {
+		return
+	}
+	if !least {
+		q.MinLength = 1
+	}
+	if !most {
+		q.MaxLength = q.MinLength
+	}
+}
+
 // mostLength bounds MaxLength, and by that the memory that a search takes for each symbol of a
 // grammar.
 const mostLength = 10_000

@@ -51,8 +51,9 @@ another that does the same is not known by that.`,
 			if err != nil {
 				return err
 			}
-			fitLengths(c, &q.Hot, first)
-			fitLengths(c, &q.Hot, second)
+			for _, s := range []*wpp.Snapshot{first, second} {
+				q.Hot.FitTo(s, c.Flags().Changed("min-length"), c.Flags().Changed("max-length"))
+			}
 			if sampled := first.Figures.IsSampled() || second.Figures.IsSampled(); sampled &&
 				!c.Flags().Changed("share") {
 				q.Share = true

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/query"
 	"wpptrace/query/profile"
 	"wpptrace/query/report"
@@ -89,7 +88,7 @@ func hotCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fitLengths(c, &h.query, s)
+			h.query.FitTo(s, c.Flags().Changed("min-length"), c.Flags().Changed("max-length"))
 			return h.answer(c, s)
 		},
 	}
@@ -166,19 +165,6 @@ func (h *hotAsked) check(c *cobra.Command) error {
 		return usageError{err}
 	}
 	return nil
-}
-
-// fitLengths has single paths asked for of a path profile, where no lengths are given.
-func fitLengths(c *cobra.Command, q *query.HotQuery, s *wpp.Snapshot) {
-	if !pathprofile.IsProfile(s) {
-		return
-	}
-	if !c.Flags().Changed("min-length") {
-		q.MinLength = 1
-	}
-	if !c.Flags().Changed("max-length") {
-		q.MaxLength = q.MinLength
-	}
 }
 
 // answer prints what is asked for.

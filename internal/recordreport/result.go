@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/internal/record"
 	"wpptrace/internal/text"
 	"wpptrace/loader/plan"
@@ -24,9 +23,7 @@ import (
 func WriteTables(w io.Writer, s *wpp.Snapshot, path string, most int, selected bool) error {
 	q := query.DefaultHotQuery()
 	q.Top = most
-	if pathprofile.IsProfile(s) {
-		q.MinLength, q.MaxLength = 1, 1
-	}
+	q.FitTo(s, false, false)
 	hot, err := query.Hot(s, q)
 	if err != nil {
 		return err
