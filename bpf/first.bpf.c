@@ -9,6 +9,11 @@
 #include <bpf/bpf_helpers.h>
 #include "arch_x86.h"
 
+struct task_struct {
+	int tgid;
+	void *mm;
+} __attribute__((preserve_access_index));
+
 char _license[] SEC("license") = "Dual MIT/GPL";
 
 enum first_cookie {
@@ -60,6 +65,8 @@ __u32 target;
 volatile const __u32 each;
 /* Reports that there was no room for. */
 __u64 unreported;
+/* Processes that the thread group has started whose memory is a copy of its own. */
+__u64 copies;
 /* Keeps these types for the Go bindings. */
 const struct {
 	enum first_cookie c;
@@ -134,5 +141,15 @@ int first(struct registers *regs)
 		report_first(regs, id, site, outcome);
 	else if (n >= FIRST_OFTEN && !(n & (n - 1)))
 		report_often(id, site, outcome, n);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(__u64 *args)
+{
+	struct task_struct *parent = (void *)args[0], *child = (void *)args[1];
+
+	if ((__u32)parent->tgid == target && child->tgid != parent->tgid && child->mm != parent->mm)
+		__sync_fetch_and_add(&copies, 1);
 	return 0;
 }

@@ -54,6 +54,8 @@ const (
 	FirstMapPassages   = "passages"
 	FirstMapReports    = "reports"
 	FirstProgFirst     = "first"
+	FirstProgOnFork    = "on_fork"
+	FirstVarCopies     = "copies"
 	FirstVarEach       = "each"
 	FirstVarKeepForBtf = "keep_for_btf"
 	FirstVarTarget     = "target"
@@ -102,7 +104,8 @@ type FirstSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type FirstProgramSpecs struct {
-	First *ebpf.ProgramSpec `ebpf:"first"`
+	First  *ebpf.ProgramSpec `ebpf:"first"`
+	OnFork *ebpf.ProgramSpec `ebpf:"on_fork"`
 }
 
 // FirstMapSpecs contains maps before they are loaded into the kernel.
@@ -117,6 +120,7 @@ type FirstMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type FirstVariableSpecs struct {
+	Copies     *ebpf.VariableSpec `ebpf:"copies"`
 	Each       *ebpf.VariableSpec `ebpf:"each"`
 	KeepForBtf *ebpf.VariableSpec `ebpf:"keep_for_btf"`
 	Target     *ebpf.VariableSpec `ebpf:"target"`
@@ -158,6 +162,7 @@ func (m *FirstMaps) Close() error {
 //
 // It can be passed to LoadFirstObjects or ebpf.CollectionSpec.LoadAndAssign.
 type FirstVariables struct {
+	Copies     *ebpf.Variable `ebpf:"copies"`
 	Each       *ebpf.Variable `ebpf:"each"`
 	KeepForBtf *ebpf.Variable `ebpf:"keep_for_btf"`
 	Target     *ebpf.Variable `ebpf:"target"`
@@ -168,12 +173,14 @@ type FirstVariables struct {
 //
 // It can be passed to LoadFirstObjects or ebpf.CollectionSpec.LoadAndAssign.
 type FirstPrograms struct {
-	First *ebpf.Program `ebpf:"first"`
+	First  *ebpf.Program `ebpf:"first"`
+	OnFork *ebpf.Program `ebpf:"on_fork"`
 }
 
 func (p *FirstPrograms) Close() error {
 	return _FirstClose(
 		p.First,
+		p.OnFork,
 	)
 }
 

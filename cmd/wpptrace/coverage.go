@@ -143,6 +143,7 @@ func (o *recordFlags) observed(s *signals, process *target.Process,
 		LibraryLeftOut: func(path string, err error) {
 			p.Insist("%s is left out: %s", path, errorText(err))
 		},
+		EndsEarly: func(why error) { p.Insist("it ends: %s", errorText(why)) },
 		Began: func(pid, probes int) {
 			p.Prepared()
 			p.Say("attached to process %d: %d probes", pid, probes)

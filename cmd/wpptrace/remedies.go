@@ -34,7 +34,8 @@ var remedies = [remedy.Kinds]string{
 	remedy.LinkInteresting: "link it with -Wl,--build-id, or leave --interesting out",
 	remedy.OwnInteresting:  "record this one, or leave --interesting out",
 
-	remedy.OwnCoverage: "name a file that wpptrace coverage -o has written",
+	remedy.FewerRoutines: "select fewer routines with -F",
+	remedy.OwnCoverage:   "name a file that wpptrace coverage -o has written",
 
 	remedy.NoBudget:       "leave --overhead out, or see --max-slowdown",
 	remedy.NoTrial:        "leave --canary out",

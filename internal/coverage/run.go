@@ -41,6 +41,8 @@ type Options struct {
 	LibraryLeftOut func(path string, err error)
 	// Began is called when all probes stand; nil: nothing is.
 	Began func(pid, probes int)
+	// EndsEarly is called when the observation ends before it was to, and why; nil: nothing is.
+	EndsEarly func(why error)
 
 	residual *residual // nil: all that runs is wanted
 }
@@ -58,6 +60,7 @@ type observation struct {
 	libraries *record.Selector // nil: none is wanted
 	sites     int              // of all images
 	looked    time.Time        // for libraries
+	forking   forking
 }
 
 type observedImage struct {
@@ -357,6 +360,14 @@ func (x *observation) observe(ctx context.Context) error {
 		}
 		if err := x.lookForLibraries(); err != nil {
 			return err
+		}
+		if x.options.Child == nil {
+			if err := x.forking.check(x); err != nil {
+				if x.options.EndsEarly != nil {
+					x.options.EndsEarly(err)
+				}
+				return nil
+			}
 		}
 		until := time.Now().Add(look)
 		if !end.IsZero() && until.After(end) {

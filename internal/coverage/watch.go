@@ -211,6 +211,14 @@ func (w *watch) putEach(sites []int) error {
 	return nil
 }
 
+// standing is how many probes there are.
+func (w *watch) standing() (n int) {
+	for g := range w.groups {
+		n += len(g.Places)
+	}
+	return n
+}
+
 // removeAll takes all probes out, by and by: the process goes on meanwhile.
 func (w *watch) removeAll() error {
 	const atOnce, pause = 2, 3 * time.Millisecond

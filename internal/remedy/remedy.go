@@ -32,7 +32,8 @@ const (
 	LinkInteresting // link the program with a build id, or do without interesting paths
 	OwnInteresting  // record this build, or do without interesting paths
 
-	OwnCoverage // name a snapshot that says what has run
+	FewerRoutines // select fewer routines
+	OwnCoverage   // name a snapshot that says what has run
 
 	NoBudget       // do without a budget, or bound the slow-down otherwise
 	NoTrial        // do without a trial

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
@@ -67,6 +68,7 @@ type Session struct {
 	objects   bpf.FirstObjects
 	counts    *ebpf.Memory
 	reports   *ringbuf.Reader
+	forks     link.Link // counts them
 	record    ringbuf.Record
 	guard     *guard.Guard
 	images    []Image
@@ -219,6 +221,9 @@ func (s *Session) load(o Options) error {
 	if s.counts, err = s.objects.Passages.Memory(); err != nil {
 		return fmt.Errorf("share the counters with the kernel: %w", err)
 	}
+	if s.forks, err = link.AttachTracing(link.TracingOptions{Program: s.objects.OnFork}); err != nil {
+		return fmt.Errorf("count its forks: %w", err)
+	}
 	if s.reports, err = ringbuf.NewReader(s.objects.Reports); err != nil {
 		return fmt.Errorf("open the ring buffer: %w", err)
 	}
@@ -325,6 +330,19 @@ func (s *Session) Unreported() (n uint64, err error) {
 	return n, err
 }
 
+// PerFork is what a probe that stands takes whenever a process is started whose memory is a copy,
+// as fork does it: the kernel asks of each whether the new process is to have it.
+const PerFork = 40 * time.Nanosecond
+
+// Copies is how many processes the process has started since Load whose memory is a copy of its
+// own.
+func (s *Session) Copies() (n uint64, err error) {
+	if err := s.objects.Copies.Get(&n); err != nil {
+		return 0, fmt.Errorf("read how often it has forked: %w", err)
+	}
+	return n, nil
+}
+
 // Confine leaves the process that puts probes in with those capabilities alone.
 func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
 
@@ -346,6 +364,9 @@ func (s *Session) Close() (err error) {
 	}
 	if s.reports != nil {
 		err = errors.Join(err, s.reports.Close())
+	}
+	if s.forks != nil {
+		err = errors.Join(err, s.forks.Close())
 	}
 	return errors.Join(err, s.objects.Close())
 }
