@@ -221,7 +221,8 @@ func (s *Session) load(o Options) error {
 	if s.counts, err = s.objects.Passages.Memory(); err != nil {
 		return fmt.Errorf("share the counters with the kernel: %w", err)
 	}
-	if s.forks, err = link.AttachTracing(link.TracingOptions{Program: s.objects.OnFork}); err != nil {
+	s.forks, err = link.AttachTracing(link.TracingOptions{Program: s.objects.OnFork})
+	if err != nil {
 		return fmt.Errorf("count its forks: %w", err)
 	}
 	if s.reports, err = ringbuf.NewReader(s.objects.Reports); err != nil {
