@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/pathcount"
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/zoo"
+	"wpptrace/loader/target"
 	"wpptrace/query"
 )
 
@@ -146,4 +150,171 @@ func ranOf(t *testing.T, file string) (map[counted]uint64, map[uint64]string) {
 		}
 	}
 	return ran, names
+}
+
+// busy has a routine of 2^30 possible paths, recursion, a switch and longjmp, in some threads.
+const busy = `
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#define TWICE(x) x x
+#define NOINLINE __attribute__((noinline))
+NOINLINE static long many(unsigned long bits, volatile long *sum) {
+	TWICE(TWICE(TWICE(if (bits & 1) *sum += 3; bits >>= 1; if (bits & 2) *sum ^= bits; bits >>= 1;
+		if (bits & 1) *sum += 7; bits >>= 1; if (bits & 4) *sum -= 5; bits >>= 1;)))
+	return *sum;
+}
+NOINLINE static long deep(long x, jmp_buf out) {
+	if (x == 13)
+		longjmp(out, 1);
+	if (x < 2)
+		return 1;
+	return x & 1 ? deep(x - 2, out) + 1 : deep(x / 2, out) * 2;
+}
+NOINLINE static int choose(int x) {
+	switch (x & 7) {
+	case 0: return x * 3;
+	case 1: return x - 4;
+	case 2: return x ^ 9;
+	case 3: return x / 7;
+	case 5: return choose(x >> 1);
+	default: return x;
+	}
+}
+static void on_tick(int number) {
+	static volatile long ticks;
+	jmp_buf out;
+	if (!setjmp(out))
+		ticks += deep(choose(ticks) & 15, out);
+}
+static void *work(void *seed) {
+	unsigned long x = (long)seed;
+	volatile long sum = 0;
+	for (int i = 0; i < 400; i++) {
+		jmp_buf out;
+		x = x * 6364136223846793005 + 1442695040888963407;
+		many(x >> 30, &sum);
+		if (!setjmp(out))
+			sum += deep(x >> 58, out);
+		sum += choose(x >> 50);
+	}
+	return (void *)sum;
+}
+int main(int argc, char **argv) {
+	pthread_t threads[64];
+	int n = atoi(argv[1]);
+	struct itimerval often = {{0, 150}, {0, 150}};
+	signal(SIGALRM, on_tick);
+	raise(SIGALRM);
+	if (argc > 2)
+		setitimer(ITIMER_REAL, &often, 0);
+	for (long i = 0; i < n; i++)
+		pthread_create(&threads[i], 0, work, (void *)(i + 1));
+	for (int i = 0; i < n; i++)
+		pthread_join(threads[i], 0);
+	return 0;
+}`
+
+func TestInterestingOfThreads(t *testing.T) {
+	program := testenv.CompileC(t, busy, "-O1", "-pthread", "-Wl,--build-id")
+	for _, threads := range []string{"1", "8", "64"} {
+		t.Run(threads, func(t *testing.T) {
+			interestingAgree(t, exact.Target{Path: program, Args: []string{threads}, Env: zoo.Env(),
+				Dir: t.TempDir(), FixedAddresses: true}, nil)
+		})
+	}
+}
+
+// Paths that signals interrupt all the time are gone on with: they count as without signals.
+func TestInterestingWithSignals(t *testing.T) {
+	program := testenv.CompileC(t, busy, "-O1", "-pthread", "-Wl,--build-id")
+	alike := exact.Target{Path: program, Args: []string{"4"}, Env: zoo.Env(), Dir: t.TempDir()}
+	whole := filepath.Join(t.TempDir(), "whole.wpp")
+	if _, err := tracer.RecordTo(t.Context(), whole, alike); err != nil {
+		t.Fatal(err)
+	}
+	ran, names := ranOf(t, whole)
+	alike.Args = append(alike.Args, "timer")
+	compared, interrupted := 0, uint64(0)
+	for range 3 {
+		r, err := tracer.CountSome(t.Context(), whole, alike)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range r.Paths {
+			if name := names[p.Entry]; name != "many" && name != "work" {
+				continue // handlers run it as well
+			}
+			compared++
+			if want := ran[counted{p.Entry, p.Path}]; p.Count != want {
+				t.Errorf("path %d of %s: %d, counted %d", p.Path, names[p.Entry], want, p.Count)
+			}
+		}
+		if r.UnknownHits > 0 || r.LostHits > 0 {
+			t.Errorf("%d hits not known, %d lost", r.UnknownHits, r.LostHits)
+		}
+		interrupted += r.Amid
+	}
+	if compared < 3000 || interrupted == 0 {
+		t.Errorf("%d paths, %d interrupted", compared, interrupted)
+	}
+	t.Logf("%d paths, %d interrupted", compared, interrupted)
+}
+
+// Of a process that runs already, what is counted is all that it does in the time, but for a path
+// at the beginning and one at the end.
+func TestInterestingInMidRun(t *testing.T) {
+	program := testenv.CompileC(t, `
+		#include <stdlib.h>
+		volatile long sum;
+		__attribute__((noinline)) static void turn(long i) {
+			if (i % 3 == 0)
+				sum += 1;
+			else if (i % 3 == 1)
+				sum ^= 5;
+			else
+				sum -= 2;
+		}
+		int main(int argc, char **argv) {
+			long n = atol(argv[1]);
+			for (long i = 0; i < n; i++)
+				turn(i);
+			return 0;
+		}`, "-O1", "-Wl,--build-id")
+	whole := filepath.Join(t.TempDir(), "whole.wpp")
+	_, err := tracer.RecordTo(t.Context(), whole, exact.Target{Path: program, Args: []string{"999"},
+		Env: zoo.Env(), Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(program, "1000000000000")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = command.Wait() }()
+	defer func() { _ = command.Process.Kill() }()
+	for range 5 {
+		p, err := target.Open(command.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := pathcount.Run(t.Context(), pathcount.Options{Process: p, Snapshot: whole,
+			Others: true, Duration: 100 * time.Millisecond})
+		p.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var turns []uint64
+		for _, x := range r.Paths {
+			if x.Routine == "turn" {
+				turns = append(turns, x.Count)
+			}
+		}
+		if len(turns) != 3 || slices.Max(turns) < 1000 || slices.Max(turns)-slices.Min(turns) > 1 ||
+			r.Threads != 1 || r.LostHits > 0 || r.UnknownHits > 2 {
+			t.Errorf("%+v", r)
+		}
+	}
 }

@@ -22,18 +22,18 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// mostDense is how many counters are in an array; further ones are in a hash map, which has room
-// for mostSparse that have counted something.
-const (
-	mostDense  = 1 << 20
-	mostSparse = 1 << 20
-)
+// A room is where counters are: some in an array; further ones are in a hash map, which has room
+// for so many that have counted something.
+type room struct{ dense, sparse uint64 }
+
+var enough = room{1 << 20, 1 << 20}
 
 // A Session is a process whose paths are counted, or are about to be. The order of calls is Load,
 // Attach, Enable, Read; Close does at any time. It belongs to one goroutine.
 type Session struct {
 	process   *target.Process
 	tables    *Tables
+	dense     uint64 // counters that are in an array
 	places    firsthit.Image
 	mechanism uprobe.Mechanism
 	objects   bpf.CountObjects
@@ -44,8 +44,13 @@ type Session struct {
 // Load prepares a session for the executable of a process, whose file is open. Nothing is put in
 // yet. The caller closes the session, before the process. Cost: some 20 ms; 16 bytes of the
 // kernel's memory a step and 8 a counter.
-func Load(p *target.Process, im *image.Image, exe *os.File, t *Tables) (s *Session, err error) {
-	s = &Session{process: p, tables: t, mechanism: uprobe.Detect()}
+func Load(p *target.Process, im *image.Image, exe *os.File, t *Tables) (*Session, error) {
+	return loadInto(enough, p, im, exe, t)
+}
+
+func loadInto(room room, p *target.Process, im *image.Image, exe *os.File, t *Tables) (s *Session,
+	err error) {
+	s = &Session{process: p, tables: t, dense: min(t.Keys, room.dense), mechanism: uprobe.Detect()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, err),
@@ -77,25 +82,24 @@ func Load(p *target.Process, im *image.Image, exe *os.File, t *Tables) (s *Sessi
 	if err := s.places.Untouched(p); err != nil {
 		return s, err
 	}
-	if err := s.load(); err != nil {
+	if err := s.load(room); err != nil {
 		return s, err
 	}
 	s.guard, err = guard.Start(p)
 	return s, err
 }
 
-func (s *Session) load() error {
+func (s *Session) load(room room) error {
 	spec, err := bpf.LoadCount()
 	if err != nil {
 		return fmt.Errorf("read the BPF program: %w", err)
 	}
 	s.mechanism.Prepare(spec.Programs["count"])
-	dense := min(s.tables.Keys, mostDense)
 	spec.Maps["steps"].MaxEntries = uint32(max(len(s.tables.steps), 1))
-	spec.Maps["counters"].MaxEntries = uint32(max(dense, 1))
-	spec.Maps["sparse"].MaxEntries = uint32(max(min(s.tables.Keys-dense, mostSparse), 1))
+	spec.Maps["counters"].MaxEntries = uint32(max(s.dense, 1))
+	spec.Maps["sparse"].MaxEntries = uint32(max(min(s.tables.Keys-s.dense, room.sparse), 1))
 	err = cmp.Or(spec.Variables["target"].Set(uint32(s.process.PID)),
-		spec.Variables["dense"].Set(dense), spec.Variables["unsure"].Set(s.tables.unsure),
+		spec.Variables["dense"].Set(s.dense), spec.Variables["unsure"].Set(s.tables.unsure),
 		spec.Variables["image_begin"].Set(s.places.Base),
 		spec.Variables["image_size"].Set(end(s.places.Image)))
 	if err != nil {
@@ -210,17 +214,16 @@ type Counts struct {
 // Read returns the counts so far. Cost: some us a thousand counters.
 func (s *Session) Read() (*Counts, error) {
 	c := &Counts{Counters: make([]uint64, s.tables.Keys)}
-	dense := min(s.tables.Keys, mostDense)
-	if dense > 0 {
+	if s.dense > 0 {
 		m, err := s.objects.Counters.Memory()
 		if err != nil {
 			return nil, fmt.Errorf("read the counters: %w", err)
 		}
-		raw := make([]byte, 8*dense)
+		raw := make([]byte, 8*s.dense)
 		if _, err := m.ReadAt(raw, 0); err != nil {
 			return nil, fmt.Errorf("read the counters: %w", err)
 		}
-		for i := range dense {
+		for i := range s.dense {
 			c.Counters[i] = binary.LittleEndian.Uint64(raw[8*i:])
 		}
 	}

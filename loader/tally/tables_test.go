@@ -9,6 +9,7 @@ import (
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/counting"
+	"wpptrace/loader/image"
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/x86"
@@ -31,8 +32,9 @@ __attribute__((noinline)) int calls(int a) {
 int main(int argc, char **argv) { return calls(argc) == 0; }`
 
 // machines returns those that count some paths of each routine of a program.
-func machines(t *testing.T) (list []Routine) {
-	file, err := os.Open(testenv.CompileC(t, several, "-O1"))
+func machines(t *testing.T) (path string, im *image.Image, list []Routine) {
+	name := testenv.CompileC(t, several, "-O1")
+	file, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +68,12 @@ func machines(t *testing.T) (list []Routine) {
 	if len(list) < 3 {
 		t.Fatalf("%d routines", len(list))
 	}
-	return list
+	return name, program.Image, list
 }
 
 // TestPack looks up all steps as the kernel does, and steps that no row has.
 func TestPack(t *testing.T) {
-	list := machines(t)
+	_, _, list := machines(t)
 	tables, err := Pack(list)
 	if err != nil {
 		t.Fatal(err)
