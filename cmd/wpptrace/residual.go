@@ -17,6 +17,7 @@ type residualFlags struct {
 	baselines []string
 	log       string
 	most      int
+	restarts  bool
 }
 
 func residualCommand() *cobra.Command {
@@ -49,6 +50,8 @@ func residualCommand() *cobra.Command {
 		f.AddFlag(all.Lookup(name))
 	}
 	f.StringVar(&o.log, "log", "", "append a JSON object for each event to `FILE`, too")
+	f.BoolVar(&o.restarts, "restarts", false, "when the process has ended, go on with the next of "+
+		"the same name and build")
 	f.IntVar(&o.most, "most", o.most, "print at most `N` events a second")
 	f.BoolVar(&o.record.json, "json", false, "print a JSON object for each event")
 	for _, name := range []string{"quiet", "verbose"} {
@@ -103,7 +106,7 @@ func (o *residualFlags) watch(s *signals, from record.Options, baseline *coverag
 	}
 	var failed error
 	result, err := coverage.Residual(s.end, coverage.ResidualOptions{
-		Options: options, Baseline: baseline, Most: o.most,
+		Options: options, Baseline: baseline, Most: o.most, Restarts: o.restarts && from.Child == nil,
 		Found: func(n *coverage.New) {
 			failed = errors.Join(failed, coverage.WriteNew(out, n, o.record.json),
 				coverage.WriteNew(log, n, true))

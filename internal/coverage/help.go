@@ -36,6 +36,9 @@ a second, each block once: the time, the thread, the routine, the source line an
 Not watched are blocks of which the baselines do not say whether they have run them, and edges
 between blocks that both have run.
 
+With --restarts and -p, the next process of the same name and build is watched when this one has
+ended; what has been reported is not reported again.
+
 Events go to stdout, a line each, with --json as a JSON object each; with -- to stderr. --log writes
 the objects to a file, too. Where more than --most come in a second, the rest is counted. SIGINT,
 SIGTERM, SIGHUP or SIGQUIT ends it; at the end it is printed how much was new.`

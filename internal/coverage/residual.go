@@ -10,6 +10,8 @@ import (
 
 	"wpptrace/internal/traced"
 	"wpptrace/loader/firsthit"
+	"wpptrace/loader/image"
+	"wpptrace/loader/target"
 	"wpptrace/loader/x86"
 )
 
@@ -39,11 +41,14 @@ type ResidualOptions struct {
 	Found func(*New)
 	// Most is how many are reported a second; 0: 100. A second's worth may come at once.
 	Most int
+	// Restarts goes on with another process when this one has ended: the next whose command has the
+	// same name and that a baseline is of. No capabilities are given up.
+	Restarts bool
 }
 
 // A Residue is what has run that no baseline has.
 type Residue struct {
-	Watched      int // blocks
+	Watched      int // blocks, of the process that was watched last
 	NotWatched   int // blocks of which the baselines do not say whether they have run them
 	New          int // blocks that have run
 	Reported     int // of these
@@ -54,11 +59,17 @@ type Residue struct {
 type residual struct {
 	options *ResidualOptions
 	result  Residue
-	met     map[int]bool // sites
+	met     map[metBlock]bool
 	images  []mapped
 	tokens  float64 // reports that may be made now
 	at      time.Time
 	held    int // not reported since the last one that was
+}
+
+// A metBlock is a block that has run.
+type metBlock struct {
+	buildID string
+	addr    uint64
 }
 
 // Residual watches a process until the context is done, the time is over, or the process has ended,
@@ -67,16 +78,48 @@ func Residual(ctx context.Context, o ResidualOptions) (Residue, error) {
 	if o.Most == 0 {
 		o.Most = 100
 	}
-	r := &residual{options: &o, met: map[int]bool{}, tokens: float64(o.Most), at: time.Now()}
+	if o.Restarts {
+		o.Confine = nil
+	}
+	r := &residual{options: &o, met: map[metBlock]bool{}, tokens: float64(o.Most), at: time.Now()}
 	own := o.Options
 	own.residual = r
-	x, err := prepare(&own)
+	ends := false
+	own.EndsEarly = func(why error) {
+		ends = true
+		if o.EndsEarly != nil {
+			o.EndsEarly(why)
+		}
+	}
+	if o.Duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.Duration)
+		defer cancel()
+		own.Duration = 0
+	}
+	for {
+		if err := r.watch(ctx, own); err != nil || !o.Restarts || ends || ctx.Err() != nil {
+			return r.result, err
+		}
+		p, err := r.successor(ctx, own.Process)
+		if p == nil {
+			return r.result, err
+		}
+		defer p.Close()
+		own.Process = p
+	}
+}
+
+// watch watches one process.
+func (r *residual) watch(ctx context.Context, o Options) error {
+	r.images, r.result.Watched, r.result.NotWatched = nil, 0, 0
+	x, err := prepare(&o)
 	defer x.close()
 	if err == nil {
 		err = x.run(ctx)
 	}
 	if err != nil {
-		return r.result, err
+		return err
 	}
 	for { // what was reported since it was last looked
 		p, err := x.session.Next(time.Now())
@@ -84,21 +127,76 @@ func Residual(ctx context.Context, o ResidualOptions) (Residue, error) {
 			break
 		}
 		if err != nil {
-			return r.result, err
+			return err
 		}
 		r.report(x, p)
 	}
 	passages := make([]uint64, x.session.Counters())
 	if err := x.session.Passages(passages); err != nil {
-		return r.result, err
+		return err
 	}
 	for i := range x.watch.sites { // also those that there was no room to report
-		if passages[i*firsthit.Outcomes] > 0 && !r.met[i] {
-			r.result.New++
+		if passages[i*firsthit.Outcomes] > 0 && r.isNew(x, i) {
 			r.result.SuppressedBy++
 		}
 	}
-	return r.result, nil
+	return nil
+}
+
+// successor waits for a process whose command has the name of one that has ended, and that a
+// baseline is of; nil: the context is done first. The caller closes it.
+func (r *residual) successor(ctx context.Context, of *target.Process) (*target.Process, error) {
+	const often = 500 * time.Millisecond
+	for {
+		list, err := named(of.Comm)
+		if err != nil {
+			return nil, err
+		}
+		var found *target.Process
+		for _, p := range list {
+			if found == nil && r.isOfBaseline(p) {
+				found = p
+			} else {
+				p.Close()
+			}
+		}
+		if found != nil {
+			return found, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(often):
+		}
+	}
+}
+
+// isOfBaseline reports whether a process runs a program that a baseline is of.
+func (r *residual) isOfBaseline(p *target.Process) bool {
+	exe, err := p.Executable()
+	if err != nil {
+		return false
+	}
+	defer exe.Close()
+	st, err := exe.Stat()
+	if err != nil {
+		return false
+	}
+	im, err := image.Open(exe, st.Size(), p.File)
+	return err == nil && r.options.Baseline.images[im.BuildID] != nil
+}
+
+// isNew notes that the block of a site has run. It reports whether that is new.
+func (r *residual) isNew(x *observation, i int) bool {
+	m := x.imageOf(i)
+	s := x.watch.sites[i]
+	block := metBlock{m.graphs.Image.BuildID, m.graphs.Routines[s.routine].Blocks[s.block].Lo}
+	if r.met[block] {
+		return false
+	}
+	r.met[block] = true
+	r.result.New++
+	return true
 }
 
 // choose leaves the sites of an image that no baseline has run.
@@ -108,9 +206,10 @@ func (r *residual) choose(g *traced.Graphs, sites []site) (list []site, err erro
 		return nil, err
 	}
 	for _, s := range sites {
-		isNew, known := before.isNew(g.Routines[s.routine].Blocks[s.block].Lo)
+		lo := g.Routines[s.routine].Blocks[s.block].Lo
+		isNew, known := before.isNew(lo)
 		switch {
-		case !isNew:
+		case !isNew, r.met[metBlock{g.Image.BuildID, lo}]:
 		case !known:
 			r.result.NotWatched++
 		default:
@@ -137,11 +236,9 @@ func (r *residual) mapped(x *observation) []mapped {
 
 // report reports a first passage, unless too many come.
 func (r *residual) report(x *observation, p firsthit.Passage) {
-	if p.Passages != 1 || r.met[p.Place] {
+	if p.Passages != 1 || !r.isNew(x, p.Place) {
 		return
 	}
-	r.met[p.Place] = true
-	r.result.New++
 	if !r.mayReport() {
 		r.held++
 		r.result.SuppressedBy++
@@ -176,7 +273,7 @@ func (r *residual) describe(x *observation, p firsthit.Passage) *New {
 	}
 	s, images := x.watch.sites[p.Place], r.mapped(x)
 	for i := range x.images {
-		if m := &x.images[i]; p.Place >= m.first && p.Place < m.first+len(m.sites) {
+		if m := &x.images[i]; m == x.imageOf(p.Place) {
 			lo := m.graphs.Routines[s.routine].Blocks[s.block].Lo
 			n.Frame = images[i].frame(lo, lo)
 		}

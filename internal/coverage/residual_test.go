@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -217,4 +218,69 @@ func TestOtherBaselines(t *testing.T) {
 		}
 		child.Process.Close()
 	}
+}
+
+// When the process has ended, the next one of its name and build is watched. What was reported is
+// not reported again.
+func TestRestarts(t *testing.T) {
+	program := compile(t, "server.c", "-O0")
+	base := baselineOf(t, program) // which reads nothing
+	start := func() (*testenv.Subject, *target.Process) {
+		s := testenv.Start(t, exec.Command(program))
+		p, err := target.Open(s.PID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		return s, p
+	}
+	first, p := start()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began, found, done := make(chan int, 10), make(chan *New, 100), make(chan error)
+	var result Residue
+	var scaled atomic.Bool
+	go func() {
+		var err error
+		result, err = Residual(ctx, ResidualOptions{Options: Options{Process: p,
+			Began: func(pid, _ int) { began <- pid }}, Baseline: base, Restarts: true,
+			Found: func(n *New) {
+				found <- n
+				if n.Routine == "scale" {
+					scaled.Store(true)
+				}
+			}})
+		done <- err
+	}()
+	<-began
+	ask(t, first, "add")
+	first.End()
+	second, _ := start()
+	if pid := <-began; pid != second.PID() {
+		t.Errorf("process %d is watched, not %d", pid, second.PID())
+	}
+	ask(t, second, "add")
+	ask(t, second, "scale")
+	testenv.Eventually(t, scaled.Load, "scale is reported")
+	time.Sleep(200 * time.Millisecond)
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	met := map[string]int{}
+	for len(found) > 0 {
+		n := <-found
+		met[n.Address]++
+		if met[n.Address] > 1 {
+			t.Errorf("reported again: %s", n.Text())
+		}
+		if (n.Routine == "scale") != (n.PID == second.PID()) && n.Routine != "run" {
+			t.Errorf("of another process: %s", n.Text())
+		}
+	}
+	if result.New != len(met) || result.SuppressedBy > 0 {
+		t.Errorf("%+v, but %d were found", result, len(met))
+	}
+	second.IsClean()
+	second.End()
 }

@@ -382,6 +382,16 @@ func (x *observation) observe(ctx context.Context) error {
 	}
 }
 
+// imageOf is the image that a site is in.
+func (x *observation) imageOf(i int) *observedImage {
+	for k := range x.images {
+		if m := &x.images[k]; i >= m.first && i < m.first+len(m.sites) {
+			return m
+		}
+	}
+	return nil
+}
+
 // lookForLibraries adds those that have come, if it is time to look.
 func (x *observation) lookForLibraries() error {
 	const often = 500 * time.Millisecond

@@ -61,9 +61,17 @@ func RunAll(ctx context.Context, processes []*target.Process,
 	return c, nil
 }
 
-// Named opens the processes whose command has a name, as pgrep -x has it, but for this one. The
-// caller closes them.
-func Named(name string) (list []*target.Process, err error) {
+// Named opens the processes whose command has a name, as pgrep -x has it, but for this one. There
+// is one at least, or an error. The caller closes them.
+func Named(name string) ([]*target.Process, error) {
+	list, err := named(name)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("no process is called %q: ps -e lists them", name)
+	}
+	return list, err
+}
+
+func named(name string) (list []*target.Process, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -80,9 +88,6 @@ func Named(name string) (list []*target.Process, err error) {
 		if p, err := target.Open(pid); err == nil {
 			list = append(list, p)
 		}
-	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("no process is called %q: ps -e lists them", name)
 	}
 	return list, nil
 }
