@@ -2,8 +2,8 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,9 +34,12 @@ func coverageCommand() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			files := len(args) > 0 && c.ArgsLenAtDash() < 0 && !c.Flags().Changed("pid")
+			if err := o.outputs().Check(); err != nil {
+				return err
+			}
 			switch {
 			case files && o.named == "":
-				return o.printFiles(args, c.OutOrStdout())
+				return o.printFiles(args, c.OutOrStdout(), c.ErrOrStderr())
 			case o.named != "" && (len(args) > 0 || c.Flags().Changed("pid")):
 				return usagef("both --attach-all and another process: give one of them")
 			case o.named != "":
@@ -122,14 +125,14 @@ func (o *coverageFlags) observe(s *signals, process *target.Process, out, stderr
 	run func(coverage.Options) (*covered.Coverage, error)) error {
 	p, options := o.record.observed(s, process, stderr)
 	defer p.Prepared()
-	options.Output = o.outputs()
+	options.Output = o.outputs().Files()
 	from := coverage.Origin{Tool: version(), Command: process.Command(), PID: process.PID,
 		Start: time.Now()}
 	c, err := run(options)
 	if err != nil {
 		return err
 	}
-	return o.write(c, from, out)
+	return o.outputs().Write(out, c, from, options.Remark)
 }
 
 // observed returns what prints messages of a process that is observed, and the options of that.
@@ -139,46 +142,29 @@ func (o *recordFlags) observed(s *signals, process *target.Process,
 	p.Err, p.Prepared = statusline.New(stderr, o.quiet), s.quitAtOnce(stderr)
 	return p, coverage.Options{
 		Selection: o.selection.compiled, Duration: o.limit, Confine: confine,
-		Log: newLog(p.Err, o.verbose),
+		Log:    newLog(p.Err, o.verbose),
+		Remark: func(text string) { p.Insist("%s", text) },
 		LibraryLeftOut: func(path string, err error) {
 			p.Insist("%s is left out: %s", path, errorText(err))
 		},
 		EndsEarly: func(why error) { p.Insist("it ends: %s", errorText(why)) },
 		Began: func(pid, probes int) {
 			p.Prepared()
-			p.Say("attached to process %d: %d probes", pid, probes)
+			p.Say("attached to process %d (%s): %d probes", pid, p.Name, probes)
 		},
 	}
 }
 
-// outputs are the files that will be written.
-func (o *coverageFlags) outputs() []string {
-	return slices.DeleteFunc([]string{o.lcov, o.record.output},
-		func(name string) bool { return name == "" })
+func (o *coverageFlags) outputs() coverage.Outputs {
+	return coverage.Outputs{Snapshot: o.record.output, LCOV: o.lcov, JSON: o.record.json}
 }
 
-func (o *coverageFlags) printFiles(files []string, out io.Writer) error {
+func (o *coverageFlags) printFiles(files []string, out, stderr io.Writer) error {
 	c, err := coverage.ReadFiles(files)
 	if err != nil {
 		return err
 	}
-	return o.write(c, coverage.Origin{Tool: version()}, out)
-}
-
-// write prints a coverage, and writes it to the files that were asked for.
-func (o *coverageFlags) write(c *covered.Coverage, from coverage.Origin, out io.Writer) error {
-	if o.record.output != "" {
-		if err := coverage.WriteSnapshot(o.record.output, c, from); err != nil {
-			return err
-		}
-	}
-	if o.lcov != "" {
-		if err := coverage.WriteFile(o.lcov, c, coverage.WriteLCOV); err != nil {
-			return err
-		}
-	}
-	if o.record.json {
-		return coverage.WriteJSON(out, c)
-	}
-	return coverage.WriteTable(out, c)
+	return o.outputs().Write(out, c, coverage.Origin{Tool: version()}, func(text string) {
+		fmt.Fprintf(stderr, "wpptrace: %s\n", text)
+	})
 }

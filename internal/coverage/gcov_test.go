@@ -309,3 +309,25 @@ func TestLibraries(t *testing.T) {
 	}
 	t.Error("no line of the library is known")
 }
+
+// A command that becomes another program, as scripts do, and a library that never comes: both are
+// said.
+func TestWhatIsNotObservedIsSaid(t *testing.T) {
+	child, err := target.Start([]string{"env", "sleep", "0.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Process.Close()
+	var said []string
+	_, err = Run(t.Context(), Options{Child: child,
+		Selection: traced.Selection{Libraries: []string{"nosuch*"}},
+		Remark:    func(text string) { said = append(said, text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-child.Done()
+	if len(said) != 2 || !strings.Contains(said[0], "another program by exec") ||
+		!strings.Contains(said[1], `--lib "nosuch*" has named no library`) {
+		t.Errorf("said: %q", said)
+	}
+}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"text/tabwriter"
 
 	"wpptrace/compress/wpp/covered"
+	"wpptrace/internal/text"
 	"wpptrace/loader/privilege"
 )
 
@@ -165,25 +167,19 @@ func WriteFile(path string, c *covered.Coverage,
 	return nil
 }
 
-// write prints the report as a table by source file; where there are no lines, by routine that has
-// run.
+// How much a table lists: of the C library, a command runs code of some 80 files of 1500.
+const (
+	mostRoutines   = 20 // that have run
+	mostFilesUnrun = 20 // else they are counted
+)
+
+// write prints the report as a table by source file; where there are no lines, by routine.
 func (r *Report) write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if r.Lines.Observed > 0 {
-		fmt.Fprintln(t, "LINES\t\tROUTINES\t\tBRANCHES\t\tFILE")
-		for _, f := range r.Files {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", pair(f.Lines), pair(f.Routines), pair(f.Branches),
-				f.Name)
-		}
+		r.writeFiles(t)
 	} else {
-		fmt.Fprintln(t, "BLOCKS\t\tROUTINE")
-		for _, m := range r.Images {
-			for _, routine := range m.Routines {
-				if routine.Blocks.Ran > 0 {
-					fmt.Fprintf(t, "%s\t%s\n", pair(routine.Blocks), routine.Routine)
-				}
-			}
-		}
+		r.writeRoutines(t)
 	}
 	fmt.Fprintln(t)
 	for _, total := range []struct {
@@ -202,4 +198,52 @@ func pair(s Share) string {
 		return "-\t"
 	}
 	return s.text()
+}
+
+// writeFiles prints the source files by name.
+func (r *Report) writeFiles(w io.Writer) {
+	unrun := 0
+	for _, f := range r.Files {
+		if f.Lines.Ran == 0 {
+			unrun++
+		}
+	}
+	fmt.Fprintln(w, "LINES\t\tROUTINES\t\tBRANCHES\t\tFILE")
+	for _, f := range r.Files {
+		if f.Lines.Ran > 0 || unrun <= mostFilesUnrun {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", pair(f.Lines), pair(f.Routines), pair(f.Branches),
+				f.Name)
+		}
+	}
+	if unrun > mostFilesUnrun {
+		fmt.Fprintf(w, "\n%d more files of which no line has run\n", unrun)
+	}
+}
+
+// writeRoutines prints those routines that have run, the ones first of which most has.
+func (r *Report) writeRoutines(w io.Writer) {
+	type row struct {
+		name   string
+		blocks Share
+	}
+	var rows []row
+	for _, m := range r.Images {
+		for _, routine := range m.Routines {
+			name := routine.Routine
+			if len(r.Images) > 1 {
+				name = m.Name + ":" + name
+			}
+			if routine.Blocks.Ran > 0 {
+				rows = append(rows, row{name, routine.Blocks})
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return b.blocks.Ran - a.blocks.Ran })
+	shown := rows[:min(len(rows), mostRoutines)]
+	fmt.Fprintf(w, "No debug information with source lines: showing %d of %s that ran\n\n",
+		len(shown), text.Count(uint64(len(rows)), "routine"))
+	fmt.Fprintln(w, "BLOCKS\t\tROUTINE")
+	for _, row := range shown {
+		fmt.Fprintf(w, "%s\t%s\n", pair(row.blocks), row.name)
+	}
 }

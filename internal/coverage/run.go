@@ -14,6 +14,7 @@ import (
 	"wpptrace/compress/wpp/covered"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/sample"
+	"wpptrace/internal/recordreport"
 	"wpptrace/internal/remedy"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/firsthit"
@@ -39,6 +40,8 @@ type Options struct {
 	Log    *slog.Logger // nil: nothing is logged
 	// LibraryLeftOut is called for a library that is not observed, and why; nil: nothing is.
 	LibraryLeftOut func(path string, err error)
+	// Remark is called with what the user should know of what was not observed; nil: nothing is.
+	Remark func(text string)
 	// Began is called when all probes stand; nil: nothing is.
 	Began func(pid, probes int)
 	// EndsEarly is called when the observation ends before it was to, and why; nil: nothing is.
@@ -107,7 +110,40 @@ func (x *observation) run(ctx context.Context) error {
 	if o.Began != nil {
 		o.Began(x.process.PID, len(x.watch.sites))
 	}
-	return x.observe(ctx)
+	if o.Child == nil { // of a command, libraries are loaded from now on
+		x.remarkUnmatched(recordreport.Unmatched)
+	}
+	if err := x.observe(ctx); err != nil {
+		return err
+	}
+	x.remark()
+	return nil
+}
+
+// remark says what of that which the user has asked for was not observed.
+func (x *observation) remark() {
+	p := x.process
+	if x.life.Over() && p.Alive() {
+		// memory that is gone may be that of a process which exits: it has no new one
+		if now, err := p.Run(); err == nil {
+			if !now.Over() {
+				x.options.Remark(fmt.Sprintf("process %d (%s) has become another program by exec, "+
+					"which is not observed: give that one, or attach to it with -p", p.PID, p.Name))
+			}
+			now.Close()
+		}
+	}
+	x.remarkUnmatched(recordreport.NeverMatched)
+}
+
+// remarkUnmatched says of globs that they have named no library so far.
+func (x *observation) remarkUnmatched(text func(glob string, pid int) string) {
+	if x.libraries == nil {
+		return
+	}
+	for _, glob := range x.libraries.Unmatched() {
+		x.options.Remark(text(glob, x.process.PID))
+	}
 }
 
 // prepare reads the images. Nothing has touched the process then. What it returns is to be closed,
@@ -120,6 +156,9 @@ func prepare(o *Options) (x *observation, err error) {
 	}()
 	if o.Child != nil {
 		o.Process = o.Child.Process
+	}
+	if o.Remark == nil {
+		o.Remark = func(string) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

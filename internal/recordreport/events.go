@@ -18,12 +18,17 @@ func Unmatched(glob string, pid int) string {
 	return fmt.Sprintf("--lib %q names no library that process %d has loaded so far", glob, pid)
 }
 
+// NeverMatched says of a glob that it has named no library until the end.
+func NeverMatched(glob string, pid int) string {
+	return fmt.Sprintf("--lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that "+
+		"a process has, while it runs", glob, pid)
+}
+
 // UnmatchedAll says which globs and, where libraries are traced, which expressions of a selection
 // have matched nothing in all of a recording, a message each.
 func UnmatchedAll(r *record.Result, sel traced.Selection, pid int) (messages []string) {
 	for _, glob := range r.Unmatched {
-		messages = append(messages, fmt.Sprintf("--lib %q has named no library: grep '\\.so' "+
-			"/proc/%d/maps lists those that a process has, while it runs", glob, pid))
+		messages = append(messages, NeverMatched(glob, pid))
 	}
 	if len(sel.Libraries) == 0 {
 		return messages
