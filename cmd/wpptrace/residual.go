@@ -105,16 +105,17 @@ func (o *residualFlags) watch(s *signals, from record.Options, baseline *coverag
 		p.Say("%s does not show all that has run: it lost events, or is of windows", file)
 	}
 	var failed error
+	printed, logged := coverage.NewWriter(out, o.record.json), coverage.NewWriter(log, true)
 	result, err := coverage.Residual(s.end, coverage.ResidualOptions{
 		Options: options, Baseline: baseline, Most: o.most, Restarts: o.restarts && from.Child == nil,
 		Found: func(n *coverage.New) {
-			failed = errors.Join(failed, coverage.WriteNew(out, n, o.record.json),
-				coverage.WriteNew(log, n, true))
+			failed = errors.Join(failed, printed.Write(n), logged.Write(n))
 		},
 	})
 	if err != nil {
 		return err
 	}
+	failed = errors.Join(failed, printed.Flush())
 	p.Say("%s", result.Text())
 	return failed
 }

@@ -2,10 +2,13 @@ package coverage
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
+	"time"
 
 	"wpptrace/internal/text"
 	"wpptrace/query/names"
@@ -58,11 +61,47 @@ func (r Residue) Text() string {
 	return line
 }
 
-// WriteNew writes an event as a line, or as a JSON object on a line.
-func WriteNew(w io.Writer, n *New, asJSON bool) error {
-	if asJSON {
-		return json.NewEncoder(w).Encode(n)
+// A Writer writes events. It belongs to one goroutine.
+type Writer struct {
+	to     io.Writer
+	asJSON bool
+	last   *New // that has a line
+	more   int  // of the same activation since
+}
+
+// NewWriter returns one that writes a line for each event, as JSON for each, else for the first of
+// several of one activation.
+func NewWriter(to io.Writer, asJSON bool) *Writer { return &Writer{to: to, asJSON: asJSON} }
+
+// Write writes an event.
+func (w *Writer) Write(n *New) error {
+	if w.asJSON {
+		return json.NewEncoder(w.to).Encode(n)
 	}
-	_, err := fmt.Fprintln(w, n.Text())
+	if w.last != nil && n.follows(w.last) {
+		w.more++
+		return nil
+	}
+	err := w.Flush()
+	w.last = n
+	_, writeErr := fmt.Fprintln(w.to, n.Text())
+	return errors.Join(err, writeErr)
+}
+
+// Flush writes how many events of the last activation have no line.
+func (w *Writer) Flush() error {
+	if w.more == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w.to, "    and %s of %s\n", text.Count(w.more, "more block"),
+		names.Printable(w.last.Routine))
+	w.last, w.more = nil, 0
 	return err
+}
+
+// follows reports whether an event is of the activation of one before, as far as can be seen.
+func (n *New) follows(before *New) bool {
+	const soon = time.Second
+	return n.Routine == before.Routine && n.Thread == before.Thread && n.Suppressed == 0 &&
+		n.when.Sub(before.when) < soon && slices.Equal(n.Callers, before.Callers)
 }
