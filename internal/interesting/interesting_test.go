@@ -2,6 +2,7 @@ package interesting
 
 import (
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,22 @@ func snapshot(t testing.TB, p *plan.Plan, r *plan.Routine, times map[uint64]int)
 		t.Fatal(err)
 	}
 	return s
+}
+
+// TestSameName has the name of a routine be what tables of the snapshot call it: routines of one
+// name are told apart, as the destructors of a class are.
+func TestSameName(t *testing.T) {
+	p, many := program(t, "-Wl,--build-id")
+	s := snapshot(t, p, many, map[uint64]int{0: 1})
+	s.Routines = append(s.Routines, s.Routines[0])
+	s.Routines[1].Entry++
+	set, err := Of(p, s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("many@%x", many.Addr); set.Routines[0].Name != want {
+		t.Errorf("%q, not %q", set.Routines[0].Name, want)
+	}
 }
 
 // TestSet takes what a snapshot has of a plan, all or the hottest, and nothing else.

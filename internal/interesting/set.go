@@ -16,6 +16,7 @@ import (
 	"wpptrace/loader/plan"
 	"wpptrace/loader/privilege"
 	"wpptrace/query"
+	"wpptrace/query/names"
 )
 
 // A Set is the interesting paths of a plan.
@@ -32,6 +33,7 @@ type Set struct {
 // A RoutineSet is the interesting paths of a routine.
 type RoutineSet struct {
 	Routine   *plan.Routine
+	Name      string // that no other routine of the snapshot has
 	Numbering *paths.Numbering
 	Paths     []uint64 // their numbers, rising
 }
@@ -65,7 +67,7 @@ func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &Set{}
+	set, named := &Set{}, names.Of(s)
 	var found []recorded
 	for i := range s.Symbols {
 		y := &s.Symbols[i]
@@ -83,10 +85,12 @@ func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
 			return nil, err
 		case blocks == nil:
 			set.Unknown++
-			set.Example = cmp.Or(set.Example, fmt.Sprintf("%s#%d", r.Name, y.Path))
+			set.Example = cmp.Or(set.Example, fmt.Sprintf("%s#%d", named.Routine(y.Routine),
+				y.Path))
 		default:
 			ran := counts.Symbol(uint32(i))
-			found = append(found, recorded{r, y.Path, blocks, ran, r.cost(ran, blocks)})
+			found = append(found, recorded{r, named.Routine(y.Routine), y.Path, blocks, ran,
+				r.cost(ran, blocks)})
 		}
 	}
 	slices.SortFunc(found, func(a, b recorded) int {
@@ -106,6 +110,7 @@ func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
 // A recorded path is one of a routine of the plan.
 type recorded struct {
 	routine   *known
+	name      string // of the routine, in the snapshot
 	number    uint64
 	blocks    []int
 	ran, cost uint64 // how often, and in how many instructions
@@ -120,7 +125,7 @@ func (s *Set) add(list []recorded) {
 		last := len(s.Routines) - 1
 		if last < 0 || s.Routines[last].Routine != x.routine.Routine {
 			s.Routines = append(s.Routines,
-				RoutineSet{Routine: x.routine.Routine, Numbering: x.routine.n})
+				RoutineSet{Routine: x.routine.Routine, Name: x.name, Numbering: x.routine.n})
 			last++
 		}
 		s.Routines[last].Paths = append(s.Routines[last].Paths, x.number)

@@ -12,7 +12,7 @@ func ExampleResult_WriteText() {
 		Paths: []pathcount.PathCount{{Routine: "deflate", Path: 12, Count: 4711, Exact: true},
 			{Routine: "deflate", Path: 3, Count: 0, Exact: true}},
 		Others:  []pathcount.OtherCount{{Routine: "deflate", Count: 90, Exact: true}},
-		Unknown: 1,
+		Unknown: 1, Amid: 2,
 	}
 	if err := r.WriteText(os.Stdout); err != nil {
 		log.Fatal(err)
@@ -23,4 +23,5 @@ func ExampleResult_WriteText() {
 	//              0  deflate#3
 	//             90  others of deflate
 	// not found: 1 path, which this program does not have
+	// interrupted: 2 times amid paths: counts may be off by as many in all
 }

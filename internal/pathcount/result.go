@@ -28,7 +28,7 @@ type Result struct {
 	UnknownHits uint64 `json:"unknown_hits"`
 	LostHits    uint64 `json:"lost_hits"` // hits that could not be counted
 	// times that a signal came, or a thread ended, amid the program's code: so many paths at most
-	// count that were not gone on with
+	// count that were not gone on with, or do not count that a handler jumped to
 	Amid uint64 `json:"interrupted"`
 	// threads that had not ended: each may have been in the midst of a path that counts
 	Threads int `json:"threads"`
@@ -36,18 +36,19 @@ type Result struct {
 
 // A PathCount is how often a path ran.
 type PathCount struct {
-	Routine string `json:"routine"` // demangled
+	Routine string `json:"routine"` // as hot calls it, of the snapshot
 	Entry   uint64 `json:"entry"`   // of the routine: its link-time address
 	Path    uint64 `json:"path"`    // its number
 	Count   uint64 `json:"count"`   // executions
 	// it ran just so often, but for what threads are in the midst of; else hits could not be
-	// counted, or signals came amid paths: one that is never gone on with may count
+	// counted, or signals came amid paths: one that is never gone on with may count, and one that a
+	// handler jumped to may not
 	Exact bool `json:"exact"`
 }
 
 // An OtherCount is how often paths of a routine ran that are not interesting.
 type OtherCount struct {
-	Routine string `json:"routine"` // demangled
+	Routine string `json:"routine"` // as hot calls it, of the snapshot
 	Entry   uint64 `json:"entry"`   // its link-time address
 	Count   uint64 `json:"count"`   // executions of all of them
 	Exact   bool   `json:"exact"`   // as of paths
@@ -77,11 +78,11 @@ func (x *tracing) result() (*Result, error) {
 	for i, c := range x.counted {
 		first := x.tables.First[i]
 		for k, number := range c.Answer.Paths {
-			r.Paths = append(r.Paths, PathCount{c.Routine.Name, c.Routine.Addr, number,
+			r.Paths = append(r.Paths, PathCount{c.Name, c.Routine.Addr, number,
 				counts.Value(&c.Answer.Machine.Paths[k], first), exact})
 		}
 		if rest := c.Answer.Machine.Rest; rest != nil {
-			r.Others = append(r.Others, OtherCount{c.Routine.Name, c.Routine.Addr,
+			r.Others = append(r.Others, OtherCount{c.Name, c.Routine.Addr,
 				counts.Value(rest, first), exact})
 		}
 	}
@@ -126,7 +127,7 @@ func (r *Result) WriteText(w io.Writer) error {
 			text.Count(r.UnknownHits, "hit"))
 	}
 	if r.Amid > 0 {
-		fmt.Fprintf(out, "interrupted: %s amid paths, some of which may count and not have ended\n",
+		fmt.Fprintf(out, "interrupted: %s amid paths: counts may be off by as many in all\n",
 			text.Count(r.Amid, "time"))
 	}
 	if r.LostHits > 0 {
