@@ -72,11 +72,14 @@ type counted struct {
 
 func interestingAgree(t *testing.T, target exact.Target, aside []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience())
-	defer cancel()
+	within := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), patience())
+		t.Cleanup(cancel)
+		return ctx
+	}
 	whole := filepath.Join(t.TempDir(), "whole.wpp")
 	target.Libraries = nil
-	_, err := tracer.RecordTo(ctx, whole, target)
+	_, err := tracer.RecordTo(within(), whole, target)
 	if errors.Is(err, exact.ErrRefused) {
 		t.Skip(err)
 	}
@@ -87,7 +90,7 @@ func interestingAgree(t *testing.T, target exact.Target, aside []string) {
 	for _, flags := range [][]string{{"--others", "count"},
 		{"--others", "count", "--hot", fmt.Sprint(max(len(ran)/10, 1))},
 		{"--others", "ignore", "--hot", fmt.Sprint(max(len(ran)/4, 1))}} {
-		r, err := tracer.CountSome(ctx, whole, target, flags...)
+		r, err := tracer.CountSome(within(), whole, target, flags...)
 		if errors.Is(err, exact.ErrRefused) {
 			t.Log(err)
 			continue
@@ -121,8 +124,8 @@ func interestingAgree(t *testing.T, target exact.Target, aside []string) {
 			t.Errorf("%v: %d of %d paths and %d routines differ; %d hits not known, %d lost", flags,
 				differ, len(r.Paths), len(r.Others), r.UnknownHits, r.LostHits)
 		}
-		t.Logf("%v: %d paths, %d not told apart, others of %d routines, by %d probes", flags,
-			len(r.Paths), r.NotTold, len(r.Others), r.Probes)
+		t.Logf("%v: %d paths, %d not told apart, others of %d routines and not of %d, by %d probes",
+			flags, len(r.Paths), r.NotTold, len(r.Others), r.OthersNotCounted, r.Probes)
 	}
 }
 

@@ -22,6 +22,9 @@ type Result struct {
 	// by routine, how often paths ran that are not interesting; null where they were ignored
 	Others []OtherCount `json:"others"`
 
+	// routines whose other paths were to be counted, and some of which can make no hit
+	OthersNotCounted int `json:"others_not_counted"`
+
 	NotTold int `json:"paths_not_told_apart"` // that no probes tell from others: not among Paths
 	Unknown int `json:"paths_not_found"`      // of the snapshot, which the program does not have
 	// hits that belong to no path, as its beginning was not seen: it began before, say
@@ -75,6 +78,9 @@ func (x *tracing) result() (*Result, error) {
 		r.Threads = len(threads)
 	}
 	exact := r.LostHits == 0 && r.Amid == 0
+	if x.options.Others {
+		r.Others = []OtherCount{}
+	}
 	for i, c := range x.counted {
 		first := x.tables.First[i]
 		for k, number := range c.Answer.Paths {
@@ -84,6 +90,8 @@ func (x *tracing) result() (*Result, error) {
 		if rest := c.Answer.Machine.Rest; rest != nil {
 			r.Others = append(r.Others, OtherCount{c.Name, c.Routine.Addr,
 				counts.Value(rest, first), exact})
+		} else if x.options.Others {
+			r.OthersNotCounted++
 		}
 	}
 	slices.SortStableFunc(r.Paths, func(a, b PathCount) int {
@@ -113,6 +121,10 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	for _, o := range r.Others {
 		line(o.Count, "others of "+o.Routine)
+	}
+	if r.OthersNotCounted > 0 {
+		fmt.Fprintf(out, "not counted: others of %s, some of which no probe is on\n",
+			text.Count(r.OthersNotCounted, "routine"))
 	}
 	if r.NotTold > 0 {
 		fmt.Fprintf(out, "not counted: %s that no probes tell from others\n",

@@ -22,7 +22,7 @@ type Question struct {
 	Routine   *cfg.Routine
 	Numbering *paths.Numbering
 	Paths     []uint64 // the interesting ones, by their numbers
-	Rest      bool     // all others are counted, too: together
+	Rest      bool     // all others are counted, too: together, if each can have a hit
 	// Site returns the site of a block; false: it can have none.
 	Site func(block int) (Site, bool)
 	// Cost is what the probe of a block is expected to cost, in any unit.
@@ -77,8 +77,12 @@ func Choose(q Question) (*Answer, error) {
 		if err == nil {
 			break
 		}
+		if wrong == restPath && c.Rest {
+			c.Rest = false
+			continue
+		}
 		if wrong == restPath {
-			return nil, fmt.Errorf("its other paths cannot be counted: %w", err)
+			return nil, err
 		}
 		a.Unclear = append(a.Unclear, a.Paths[wrong])
 		a.Paths = slices.Delete(a.Paths, wrong, wrong+1)
