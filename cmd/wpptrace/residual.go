@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 
@@ -34,7 +35,8 @@ func residualCommand() *cobra.Command {
 			}
 			switch {
 			case len(o.baselines) == 0:
-				return usagef("no baseline: give --baseline FILE, as wpptrace coverage -o writes it")
+				return usagef("no baseline: give --baseline FILE, as wpptrace coverage -o " +
+					"writes it")
 			case o.most <= 0:
 				return usagef("--most %d is not positive", o.most)
 			}
@@ -105,17 +107,19 @@ func (o *residualFlags) watch(s *signals, from record.Options, baseline *coverag
 		p.Say("%s does not show all that has run: it lost events, or is of windows", file)
 	}
 	var failed error
-	printed, logged := coverage.NewWriter(out, o.record.json), coverage.NewWriter(log, true)
+	printed := coverage.NewWriter(out, o.record.json)
+	logged := coverage.NewWriter(log, true)
 	result, err := coverage.Residual(s.end, coverage.ResidualOptions{
-		Options: options, Baseline: baseline, Most: o.most, Restarts: o.restarts && from.Child == nil,
+		Options: options, Baseline: baseline, Most: o.most,
+		Restarts: o.restarts && from.Child == nil,
 		Found: func(n *coverage.New) {
-			failed = errors.Join(failed, printed.Write(n), logged.Write(n))
+			failed = cmp.Or(failed, printed.Write(n), logged.Write(n))
 		},
 	})
 	if err != nil {
 		return err
 	}
-	failed = errors.Join(failed, printed.Flush())
+	failed = cmp.Or(failed, printed.Flush())
 	p.Say("%s", result.Text())
 	return failed
 }
