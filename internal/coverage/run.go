@@ -48,6 +48,7 @@ type Options struct {
 	EndsEarly func(why error)
 
 	residual *residual // nil: all that runs is wanted
+	placed   func()    // is called when all probes stand, or will not
 }
 
 // An observation is a process with probes in it.
@@ -78,10 +79,15 @@ type observedImage struct {
 // returns what has run since it was called, or since the command began. It takes the privileges to
 // trace, and guard.Main to be called first in main. The probes go whatever becomes of this process.
 func Run(ctx context.Context, o Options) (*covered.Coverage, error) {
+	if o.placed == nil {
+		o.placed = func() {}
+	}
 	x, err := prepare(&o)
 	defer x.close()
 	if err == nil {
 		err = x.run(ctx)
+	} else {
+		o.placed()
 	}
 	if err != nil {
 		return nil, err
@@ -97,6 +103,9 @@ func (x *observation) run(ctx context.Context) error {
 		err = record.ErrInterrupted
 	} else {
 		err = x.place()
+	}
+	if o.placed != nil {
+		o.placed()
 	}
 	if err != nil {
 		return record.KillUnstarted(o.Child, err)

@@ -32,10 +32,13 @@ func RunAll(ctx context.Context, processes []*target.Process,
 	}
 	results, errs := make([]*covered.Coverage, len(processes)), make([]error, len(processes))
 	var all sync.WaitGroup
+	var turn sync.Mutex // one after the other: each takes CPUs, and is sampled
 	for i, p := range processes {
 		own := o
 		own.Process = p
 		all.Go(func() {
+			turn.Lock()
+			own.placed = turn.Unlock
 			if results[i], errs[i] = Run(ctx, own); errs[i] != nil && !errors.Is(errs[i],
 				target.ErrGone) {
 				cancel()
