@@ -71,7 +71,13 @@ func (o *countFlags) run(argv []string, stdout, stderr io.Writer) error {
 		r, err := pathcount.Run(s.end, pathcount.Options{
 			Process: from.Process, Child: from.Child, Selection: shared.Selection,
 			Snapshot: o.snapshot, Hot: o.hot, Others: o.others == interesting.CountOthers,
-			Duration: shared.Duration, Confine: shared.Confine, Began: shared.Began,
+			Duration: shared.Duration, Confine: shared.Confine,
+			Began: func(pid, probes, stepped int) {
+				shared.Began(pid, probes)
+				if stepped > 0 {
+					p.Say("%d of them are single-stepped: a hit takes as long as 40 of others", stepped)
+				}
+			},
 		})
 		switch {
 		case err != nil:

@@ -200,6 +200,8 @@ func TestFlagsOfInterestingPaths(t *testing.T) {
 		{[]string{"--hot", "-3", "--interesting", "x.wpp"}, "--hot -3 is below 0"},
 		{[]string{"--interesting", "x.wpp", "--dot"}, "--dot needs --routine NAME"},
 		{[]string{"--interesting", ""}, "--interesting needs a SNAPSHOT"},
+		{[]string{"--others", "count"}, "--others needs --interesting SNAPSHOT"},
+		{[]string{"--others", "all", "--interesting", "x.wpp"}, "count or ignore expected"},
 	} {
 		out, errs, status := wpptrace(append(append([]string{"plan"}, test.flags...), "/bin/true")...)
 		if status != exitUsage || out != "" || !strings.Contains(errs, test.want) {

@@ -34,8 +34,8 @@ type Options struct {
 	// Confine gives up all capabilities but those that are needed once the probes stand; nil: none
 	// is given up.
 	Confine func(files []string, keep ...cap.Value) error
-	// Began is called when all probes stand; nil: nothing is.
-	Began func(pid, probes int)
+	// Began is called when all probes stand, of which some are single-stepped; nil: nothing is.
+	Began func(pid, probes, stepped int)
 }
 
 // A tracing is a process with probes in it.
@@ -78,7 +78,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	if o.Began != nil {
-		o.Began(x.process.PID, len(x.tables.Sites))
+		o.Began(x.process.PID, len(x.tables.Sites), x.chosen.Stepped)
 	}
 	if err := x.wait(ctx); err != nil {
 		return nil, err
