@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"wpptrace/compress/wpp/covered"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/traced"
@@ -313,7 +315,7 @@ func TestLibraries(t *testing.T) {
 // A command that becomes another program, as scripts do, and a library that never comes: both are
 // said.
 func TestWhatIsNotObservedIsSaid(t *testing.T) {
-	child, err := target.Start([]string{"env", "sleep", "0.3"})
+	child, err := target.Start([]string{"env", "sleep", "1000"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,9 +327,51 @@ func TestWhatIsNotObservedIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := unix.Kill(child.Process.PID, unix.SIGKILL); err != nil {
+		t.Error(err)
+	}
 	<-child.Done()
 	if len(said) != 2 || !strings.Contains(said[0], "another program by exec") ||
-		!strings.Contains(said[1], `--lib "nosuch*" has named no library`) {
+		!strings.Contains(said[1], `--lib "nosuch*" has named no library: they`) {
 		t.Errorf("said: %q", said)
 	}
+}
+
+// A command that is over soon: a library that it is linked with is observed all the same.
+func TestLibraryOfShortCommand(t *testing.T) {
+	dir := t.TempDir()
+	build := func(output, source string, flags ...string) {
+		t.Helper()
+		name := filepath.Join(dir, output)
+		if err := os.WriteFile(name+".c", []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("gcc", append([]string{"-g", "-o", name, name + ".c",
+			"-Wl,--build-id"}, flags...)...).CombinedOutput(); err != nil {
+			t.Fatalf("gcc: %v\n%s", err, out)
+		}
+	}
+	build("libtwice.so", "int twice(int n)\n{\n\treturn 2 * n;\n}\n", "-shared", "-fPIC")
+	build("prog", "#include <unistd.h>\nint twice(int n);\nint main(void)\n{\n\tusleep(250000);\n"+
+		"\treturn twice(2);\n}\n", "-L"+dir, "-ltwice", "-Wl,-rpath,"+dir)
+	const attempts = 5 // others may have the CPUs meanwhile
+	for range attempts {
+		child, err := target.Start([]string{filepath.Join(dir, "prog")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Run(t.Context(), Options{Child: child,
+			Selection: traced.Selection{Libraries: []string{"libtwice*"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-child.Done()
+		child.Process.Close()
+		for _, s := range c.Sources() {
+			if strings.HasSuffix(s.Name, "libtwice.so.c") && len(s.Lines) > 2 && s.Lines[1].Ran {
+				return
+			}
+		}
+	}
+	t.Error("no line of the library has run")
 }

@@ -63,6 +63,7 @@ type observation struct {
 
 	libraries *record.Selector // nil: none is wanted
 	sites     int              // of all images
+	began     time.Time        // when its probes stood
 	looked    time.Time        // for libraries
 	forking   forking
 }
@@ -142,7 +143,14 @@ func (x *observation) remark() {
 			now.Close()
 		}
 	}
-	x.remarkUnmatched(recordreport.NeverMatched)
+	never := recordreport.NeverMatched
+	if x.options.Child != nil {
+		never = func(glob string, _ int) string {
+			return fmt.Sprintf("--lib %q has named no library: they are looked for every 5 ms at "+
+				"first and every 0.5 s later, and the command may have been over before", glob)
+		}
+	}
+	x.remarkUnmatched(never)
 }
 
 // remarkUnmatched says of globs that they have named no library so far.
@@ -393,6 +401,7 @@ func (x *observation) confine() error {
 // observe takes out what is hit often, until the end.
 func (x *observation) observe(ctx context.Context) error {
 	const look = 50 * time.Millisecond // whether it is over
+	x.began = time.Now()
 	var end time.Time
 	if x.options.Duration > 0 {
 		end = time.Now().Add(x.options.Duration)
@@ -418,6 +427,9 @@ func (x *observation) observe(ctx context.Context) error {
 			}
 		}
 		until := time.Now().Add(look)
+		if next := x.looked.Add(x.betweenLooks()); x.libraries != nil && next.Before(until) {
+			until = next
+		}
 		if !end.IsZero() && until.After(end) {
 			until = end
 		}
@@ -440,10 +452,16 @@ func (x *observation) imageOf(i int) *observedImage {
 	return nil
 }
 
+// betweenLooks is how long after one look for libraries the next follows: at first, when a command
+// loads those that it is linked with, it is short.
+func (x *observation) betweenLooks() time.Duration {
+	const least, most, share = 5 * time.Millisecond, 500 * time.Millisecond, 10
+	return min(most, max(least, time.Since(x.began)/share))
+}
+
 // lookForLibraries adds those that have come, if it is time to look.
 func (x *observation) lookForLibraries() error {
-	const often = 500 * time.Millisecond
-	if time.Since(x.looked) < often {
+	if x.libraries == nil || time.Since(x.looked) < x.betweenLooks() {
 		return nil
 	}
 	x.looked = time.Now()
