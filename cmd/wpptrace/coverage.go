@@ -148,6 +148,9 @@ func (o *recordFlags) observed(s *signals, process *target.Process,
 			p.Insist("%s is left out: %s", path, errorText(err))
 		},
 		EndsEarly: func(why error) { p.Insist("it ends: %s", errorText(why)) },
+		Ending: func(pid, probes int) {
+			p.Say("taking %d probes out of process %d: it goes on meanwhile", probes, pid)
+		},
 		Began: func(pid, probes int) {
 			p.Prepared()
 			p.Say("attached to process %d (%s): %d probes", pid, p.Name, probes)

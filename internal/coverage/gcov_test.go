@@ -375,3 +375,19 @@ func TestLibraryOfShortCommand(t *testing.T) {
 	}
 	t.Error("no line of the library has run")
 }
+
+// Thousands of probes take seconds to come out: that is said, as nothing else happens then.
+func TestEndingIsSaid(t *testing.T) {
+	s := testenv.Start(t, exec.Command("sleep", "1000"))
+	p, err := target.Open(s.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	probes := 0
+	if _, err := Run(ctx, Options{Process: p, Began: func(int, int) { cancel() },
+		Ending: func(_, n int) { probes = n }}); err != nil || probes == 0 {
+		t.Errorf("%d probes are taken out: %v", probes, err)
+	}
+}

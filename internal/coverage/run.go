@@ -44,6 +44,9 @@ type Options struct {
 	Remark func(text string)
 	// Began is called when all probes stand; nil: nothing is.
 	Began func(pid, probes int)
+	// Ending is called when it is over and the probes that stand are about to be taken out of the
+	// process, which goes on meanwhile; nil: nothing is.
+	Ending func(pid, probes int)
 	// EndsEarly is called when the observation ends before it was to, and why; nil: nothing is.
 	EndsEarly func(why error)
 
@@ -127,6 +130,9 @@ func (x *observation) run(ctx context.Context) error {
 		return err
 	}
 	x.remark()
+	if o.Ending != nil && x.process.Alive() && !x.life.Over() {
+		o.Ending(x.process.PID, x.watch.standing())
+	}
 	return nil
 }
 

@@ -89,7 +89,7 @@ func writeTitle(out *bufio.Writer, s *wpp.Snapshot, threads int) {
 	}
 	if runs := pathprofile.Runs(s); runs > 1 {
 		if len(s.Figures.Command) == 0 && len(s.Images) > 0 { // they are of several
-			title = "Program: " + names.Printable(s.Images[0].Base())
+			title = ofImages(s)
 		}
 		tail = fmt.Sprintf(" (%s, %s)", text.Count(runs, "run"), text.Count(threads, "thread"))
 	} else if len(s.Figures.Command) == 0 && len(s.Images) > 0 {
@@ -98,6 +98,20 @@ func writeTitle(out *bufio.Writer, s *wpp.Snapshot, threads int) {
 			text.Count(threads, "thread"))
 	}
 	fmt.Fprintf(out, "%s%s\n", names.ShortenMiddle(title, TableColumns-len(tail)), tail)
+}
+
+// ofImages names what runs of several commands were of: of one program, or of more.
+func ofImages(s *wpp.Snapshot) string {
+	var list []string
+	for i := range s.Images {
+		if name := names.Printable(s.Images[i].Base()); !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	if len(list) == 1 {
+		return "Program: " + list[0]
+	}
+	return "Images: " + strings.Join(list, ", ")
 }
 
 // writeInexact writes which counts of a path profile may be too low.

@@ -61,3 +61,15 @@ func TestInexactCounts(t *testing.T) {
 		})
 	}
 }
+
+// Of runs of several programs the title names each, and each once.
+func TestTitleOfImages(t *testing.T) {
+	for want, images := range map[string][]wpp.Image{
+		"Program: gzip":       {{Name: "/usr/bin/gzip"}, {Name: "/opt/gzip"}},
+		"Images: gzip, a.out": {{Name: "/usr/bin/gzip"}, {Name: "/tmp/a.out"}},
+	} {
+		if got := ofImages(&wpp.Snapshot{Images: images}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
