@@ -17,13 +17,15 @@ that -F and -N do not select, and blocks without an instruction that may carry a
 run if any of its code has; it has not if all of its code is known not to have.
 
 Lines and branches are those of debug information: build with -g. Without, blocks and routines are
-counted, the 20 routines listed of which most has run, and a file of --lcov holds nothing. A branch is an outcome of a conditional jump of the machine's.
+counted, the 20 routines listed of which most has run, and a file of --lcov holds nothing. A branch
+is an outcome of a conditional jump of the machine's.
 
 FILEs are snapshots of -o: what any of them has run is printed together. Their programs are told
 apart by build ids.
 
-A table by source file goes to stdout; to stderr with --. --json lists all files and routines. SIGINT, SIGTERM, SIGHUP or SIGQUIT ends
-it, a second one at once. With --, the exit status is that of COMMAND.`
+A table by source file goes to stdout; to stderr with --. --json lists all files and routines.
+SIGINT, SIGTERM, SIGHUP or SIGQUIT ends it, a second one at once. With --, the exit status is that
+of COMMAND.`
 
 	ResidualExample = `  wpptrace coverage -o a.wpp -- ./test           what the test runs
   wpptrace residual -p 4711 --baseline a.wpp     what production runs that it does not
