@@ -377,13 +377,16 @@ func (x *observation) hotSites() []bool {
 
 // gone says why the process cannot be observed any more; nil: it can.
 func (x *observation) gone() error {
+	var why error
 	switch {
 	case !x.process.Alive():
-		return target.ErrGone
+		why = target.ErrGone
 	case x.session.GuardDead():
-		return guard.ErrGone
+		why = guard.ErrGone
+	default:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("observe process %d (%s): %w", x.process.PID, x.process.Name, why)
 }
 
 func (x *observation) confine() error {

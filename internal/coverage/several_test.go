@@ -2,9 +2,12 @@ package coverage
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os/exec"
 	"sync"
 	"testing"
+	"time"
 
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/target"
@@ -73,5 +76,24 @@ func TestNamed(t *testing.T) {
 	}
 	if _, err := Named("no such name"); err == nil {
 		t.Error("there is a process of a name that none has")
+	}
+}
+
+// A process that exits while its probes go in is named.
+func TestExitIsOfAProcess(t *testing.T) {
+	s := testenv.Start(t, exec.Command("sleep", "1000"))
+	p, err := target.Open(s.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := s.Cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(10 * time.Second)
+	err = (&observation{process: p}).gone()
+	want := fmt.Sprintf("observe process %d (sleep): it has exited", s.PID())
+	if !errors.Is(err, target.ErrGone) || err.Error() != want {
+		t.Errorf("%v", err)
 	}
 }
