@@ -84,7 +84,7 @@ func (l *live) record(b *testing.B, argv ...string) {
 		b.Fatal(err)
 	}
 	defer session.Close()
-	r := newRecorder(b, Options{Child: c}, program, session)
+	r := newRecorder(b, Options{Child: c, Process: c.Process}, program, session)
 	if err := session.Attach(exe); err != nil {
 		b.Fatal(err)
 	}
