@@ -4,8 +4,8 @@
 # without what takes longest. Those of loader/cfg and loader/image run in the tests of the planner.
 RACE = ./compress/spill ./compress/wpp/... ./internal/coverage ./internal/jsondoc \
 	./internal/memory ./internal/parallel ./internal/record/... ./internal/saturating \
-	./internal/statusline ./internal/testenv ./internal/text \
-	./kernel-tests/production/load ./loader/attach ./loader/guard ./loader/plan/planner ./loader/target ./query/...
+	./internal/statusline ./internal/testenv ./internal/text ./kernel-tests/production/load \
+	./loader/attach ./loader/guard ./loader/plan/planner ./loader/target ./query/...
 # All others run without it, and of these once more what has more to do without -short.
 AGAIN = ./compress/... ./internal/record/... ./loader/plan/... ./query/...
 
