@@ -51,7 +51,7 @@ func (r Residue) Text() string {
 	line := fmt.Sprintf("%s ran that no baseline has run, of %d that were watched",
 		text.Count(r.New, "block"), r.Watched)
 	if r.SuppressedBy > 0 {
-		line += fmt.Sprintf("; %d of them were not printed, for too many came at once",
+		line += fmt.Sprintf("; %d of them were not printed, for more than --most came in a second",
 			r.SuppressedBy)
 	}
 	if r.NotWatched > 0 {
