@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/internal/coverage"
+	"wpptrace/internal/pathcount"
 	"wpptrace/internal/testenv"
 )
 
@@ -81,6 +82,31 @@ func TestCoverageGuardKilled(t *testing.T) {
 	w.wait(exitError)
 	s.BecomesClean()
 	s.End()
+}
+
+// Who kills the guard ends the counting of interesting paths: what was counted is printed.
+func TestInterestingGuardKilled(t *testing.T) {
+	program := compileRandomPaths(t)
+	ran := filepath.Join(t.TempDir(), "ran.wpp")
+	busy := testenv.Start(t, exec.Command(program))
+	pid := strconv.Itoa(busy.PID())
+	startTracer(t, "profile", "-p", pid, "-o", ran, "-d", "1s", "--overhead", "0",
+		"--max-slowdown", "0").wait(0)
+	cmd := exec.Command("wpptrace", "profile", "--json", "--interesting", ran, "-p", pid)
+	w := runTracer(t, cmd)
+	w.expect("attached to process")
+	time.Sleep(200 * time.Millisecond)
+	must(t, unix.Kill(guardOf(t, cmd.Process.Pid), unix.SIGKILL))
+	w.expect("its guard has been killed")
+	w.wait(exitError)
+	var r pathcount.Result
+	if err := json.Unmarshal([]byte(w.stdout.String()), &r); err != nil {
+		t.Fatalf("%v: %s", err, w.stdout.String())
+	}
+	if len(r.Paths) == 0 || r.Paths[0].Count == 0 {
+		t.Errorf("%s", w.stdout.String())
+	}
+	busy.BecomesClean()
 }
 
 // What a server does that its baseline has not done is printed, and written to the log; with that

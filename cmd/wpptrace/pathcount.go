@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"slices"
 
@@ -80,11 +81,11 @@ func (o *countFlags) run(argv []string, stdout, stderr io.Writer) error {
 			},
 		})
 		switch {
-		case err != nil:
+		case r == nil:
 			return err
 		case o.record.json:
-			return r.WriteJSON(out)
+			return cmp.Or(r.WriteJSON(out), err)
 		}
-		return r.WriteText(out)
+		return cmp.Or(r.WriteText(out), err)
 	})
 }

@@ -1,6 +1,7 @@
 package pathcount
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -54,7 +55,7 @@ type tracing struct {
 
 // Run counts until the context is done, the time is over, or the process has ended. It takes the
 // privileges to trace, and guard.Main to be called first in main. The probes go whatever becomes of
-// this process.
+// this process. Where the guard was killed, there is an error and what was counted until then.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	x := &tracing{options: o, process: o.Process}
 	defer x.close()
@@ -80,10 +81,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Began != nil {
 		o.Began(x.process.PID, len(x.tables.Sites), x.chosen.Stepped)
 	}
-	if err := x.wait(ctx); err != nil {
-		return nil, err
-	}
-	return x.result()
+	ended := x.wait(ctx)
+	r, err := x.result()
+	return r, cmp.Or(err, ended)
 }
 
 // prepare chooses the probes, and has the kernel take the tables. Nothing has touched the process
