@@ -141,10 +141,11 @@ func TestCoverageIsNoProfile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.wpp")
 	must(t, store.WriteFile(file, &wpp.Snapshot{Sections: []*wpp.Section{
 		(&covered.Coverage{}).Section()}}))
-	for _, command := range [][]string{{"hot"}, {"merge", "-o", file + "2"}, {"compact"}} {
+	for _, command := range [][]string{{"hot"}, {"merge", "-o", file + "2"}, {"compact"},
+		{"plan", "/bin/true", "--interesting"}, {"plan", "/bin/true", "--weights"}} {
 		_, errs, status := wpptrace(append(command, file)...)
-		if want := "wpptrace: read " + file + ": it says which code has run, and not in which " +
-			"paths: wpptrace coverage prints it\n"; status != 1 || errs != want {
+		if want := "read " + file + ": it says which code has run, and not in which " +
+			"paths: wpptrace coverage prints it\n"; status != 1 || !strings.HasSuffix(errs, want) {
 			t.Errorf("%q: exit status %d, %q, want %q", command, status, errs, want)
 		}
 	}

@@ -304,9 +304,8 @@ func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	if s == nil {
 		return nil, 0, err
 	}
-	for range s.SectionsOf(covered.Kind) {
-		return nil, 0, fmt.Errorf("read %s: it says which code has run, and not in which paths: "+
-			"wpptrace coverage prints it", path)
+	if err := covered.CheckPaths(path, s); err != nil {
+		return nil, 0, err
 	}
 	if statErr != nil {
 		return nil, 0, fmt.Errorf("look at snapshot: %w", statErr)

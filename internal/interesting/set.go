@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/covered"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/remedy"
@@ -44,10 +45,13 @@ type RoutineSet struct {
 func Read(p *plan.Plan, path string, hottest int) (*Set, error) {
 	var s *wpp.Snapshot
 	err := privilege.AsUser(func() (err error) {
-		s, err = store.ReadFile(path, pathprofile.Kind)
+		s, err = store.ReadFile(path, pathprofile.Kind, covered.Kind)
 		return err
 	})
 	if err != nil { // be it that it is cut off: what ran later is of interest, too
+		return nil, err
+	}
+	if err := covered.CheckPaths(path, s); err != nil {
 		return nil, err
 	}
 	set, err := Of(p, s, hottest)

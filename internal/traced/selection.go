@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/covered"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/remedy"
@@ -107,10 +108,13 @@ func readWeights(path string, im *image.Image, mayMiss bool) (w *planner.Weights
 	}
 	var s *wpp.Snapshot
 	err = privilege.AsUser(func() error {
-		s, err = store.ReadFile(path, pathprofile.Kind)
+		s, err = store.ReadFile(path, pathprofile.Kind, covered.Kind)
 		return err
 	})
 	if err != nil { // be it that it is cut off: what ran later may have run most
+		return nil, err
+	}
+	if err := covered.CheckPaths(path, s); err != nil {
 		return nil, err
 	}
 	for i := range s.Images {

@@ -199,3 +199,13 @@ func stateOf(bits byte) (State, error) {
 	}
 	return 0, errors.New("the state of a block is none that there is")
 }
+
+// CheckPaths fails for a snapshot that was read with Kind as a known one and holds a coverage: it
+// says nothing of paths. path is what it was read from.
+func CheckPaths(path string, s *wpp.Snapshot) error {
+	for range s.SectionsOf(Kind) {
+		return fmt.Errorf("read %s: it says which code has run, and not in which paths: wpptrace "+
+			"coverage prints it", path)
+	}
+	return nil
+}
