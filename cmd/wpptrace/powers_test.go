@@ -49,10 +49,12 @@ var commandLines = map[string][]string{
 // finds to do so. A new one belongs here when it is opened as the user: see privilege.AsUser.
 var filesOf = []string{
 	"compact --output", "compact 0", "compress --output", "compress 0", "context 1",
-	"coverage 0", "diff 0", "diff 1", "dump 0", "find 1", "hot --cost", "hot --disasm --binary",
+	"coverage --lcov", "coverage --output", "coverage 0", "diff 0", "diff 1",
+	"dump 0", "find 1", "hot --cost", "hot --disasm --binary",
 	"hot --lines", "hot 0", "merge --output", "merge 0", "order 2", "path 1",
 	"plan --interesting", "plan --weights", "plan -p --interesting", "plan -p --weights", "plan 0",
-	"profile --output", "profile --weights", "profile 1", "rules --file", "rules 1", "stat 0",
+	"profile --interesting", "profile --output", "profile --weights", "profile 1",
+	"rules --file", "rules 1", "stat 0",
 	"top -p --output", "top -p --weights",
 	"wpptrace --follow-fork --output",
 	"wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",

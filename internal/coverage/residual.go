@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -91,11 +92,17 @@ func Residual(ctx context.Context, o ResidualOptions) (Residue, error) {
 			o.EndsEarly(why)
 		}
 	}
-	if o.Duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.Duration)
-		defer cancel()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if o.Duration > 0 { // from when the first process is watched
+		over := sync.OnceFunc(func() { time.AfterFunc(o.Duration, cancel) })
 		own.Duration = 0
+		own.Began = func(pid, probes int) {
+			over()
+			if o.Began != nil {
+				o.Began(pid, probes)
+			}
+		}
 	}
 	for {
 		if err := r.watch(ctx, own); err != nil || !o.Restarts || ends || ctx.Err() != nil {
