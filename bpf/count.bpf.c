@@ -153,6 +153,7 @@ static __noinline struct count_thread *begin_thread(struct count_thread *slot, _
 	if (!t)
 		return 0;
 	t->waiting = 0;
+	t->hits = 0;
 	t->cfa = task->start_boottime < enabled_at ? CFA_ANY : 0;
 	t->row = unsure;
 	return t;
@@ -181,6 +182,16 @@ static __always_inline void note_amid(void)
 		note(COUNT_AMID);
 }
 
+/* note_hit notes that a hit begins or ends: who reads the counters sees by it whether a thread's
+ * state was the same meanwhile. */
+static __always_inline void note_hit(struct count_thread *t)
+{
+	volatile __u64 *hits = &t->hits;
+
+	*hits += 1;
+	asm volatile("" ::: "memory");
+}
+
 SEC("uprobe.multi")
 int count(struct registers *regs)
 {
@@ -197,7 +208,9 @@ int count(struct registers *regs)
 		note(COUNT_NO_THREAD);
 		return 0;
 	}
+	note_hit(t);
 	count_hit(regs, t, bpf_get_attach_cookie(regs));
+	note_hit(t);
 	return 0;
 }
 
@@ -227,6 +240,9 @@ int on_exit(__u64 *args)
 	if (id >> 32 != target)
 		return 0;
 	note_amid();
+	slot = thread_of(tid);
+	if (slot)
+		__sync_fetch_and_add(&metrics[COUNT_ENDED], slot->hits);
 	slot = slot_of(tid);
 	if (slot && slot->tid == tid)
 		slot->tid = 0;

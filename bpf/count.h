@@ -81,6 +81,8 @@ struct count_thread {
 	/* Of saved, which comes next, and how many there may be. */
 	__u32 next;
 	__u32 waiting;
+	/* Hits that have begun and that have ended: odd in the midst of one. */
+	__u64 hits;
 	struct count_path saved[COUNT_SAVED];
 } __attribute__((aligned(64)));
 /* In the place of a CFA: whatever activation the next hit is of, that is it. */
@@ -99,6 +101,8 @@ enum count_metric {
 	/* Signals that came amid the image's code, and threads that have ended there: a path that is
 	 * never gone on with may count. */
 	COUNT_AMID,
+	/* The hits of threads that have ended, each twice: no failure. */
+	COUNT_ENDED,
 	COUNT_METRICS
 };
 

@@ -34,7 +34,8 @@ const (
 	CountCountMetricCOUNT_NO_THREAD  CountCountMetric = 2
 	CountCountMetricCOUNT_UNREADABLE CountCountMetric = 3
 	CountCountMetricCOUNT_AMID       CountCountMetric = 4
-	CountCountMetricCOUNT_METRICS    CountCountMetric = 5
+	CountCountMetricCOUNT_ENDED      CountCountMetric = 5
+	CountCountMetricCOUNT_METRICS    CountCountMetric = 6
 )
 
 type CountCountRow uint32
@@ -58,12 +59,13 @@ type CountCountThread struct {
 	Tid     uint32
 	Next    uint32
 	Waiting uint32
+	Hits    uint64
 	Saved   [8]struct {
 		_   structs.HostLayout
 		Cfa uint64
 		Row uint64
 	}
-	_ [40]byte
+	_ [32]byte
 }
 
 // Names of all BPF objects in the ELF.

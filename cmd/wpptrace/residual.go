@@ -14,15 +14,12 @@ import (
 
 // residualFlags are those of wpptrace residual.
 type residualFlags struct {
-	record    recordFlags
-	baselines []string
-	log       string
-	most      int
-	restarts  bool
+	coverage.Watching
+	record recordFlags
 }
 
 func residualCommand() *cobra.Command {
-	o := residualFlags{record: newRecordFlags(), most: 100}
+	o := residualFlags{record: newRecordFlags()}
 	c := &cobra.Command{
 		Use:     "residual {-p PID | [FLAG...] -- COMMAND [ARG...]} --baseline FILE",
 		Short:   "Report what a live process runs that no baseline has run, as it happens",
@@ -33,12 +30,8 @@ func residualCommand() *cobra.Command {
 			if err := o.record.check(c, args); err != nil {
 				return err
 			}
-			switch {
-			case len(o.baselines) == 0:
-				return usagef("no baseline: give --baseline FILE, as wpptrace coverage -o " +
-					"writes it")
-			case o.most <= 0:
-				return usagef("--most %d is not positive", o.most)
+			if wrong := o.Wrong(c.Flags().Changed); wrong != "" {
+				return usagef("%s", wrong)
 			}
 			return o.run(args, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -47,14 +40,10 @@ func residualCommand() *cobra.Command {
 	o.record.add(all)
 	f := c.Flags()
 	f.AddFlag(all.Lookup("pid"))
-	f.StringArrayVar(&o.baselines, "baseline", nil, "what `FILE` has run is not new (repeatable)")
+	o.Add(f)
 	for _, name := range []string{"duration", "func", "no-func", "lib"} {
 		f.AddFlag(all.Lookup(name))
 	}
-	f.StringVar(&o.log, "log", "", "append a JSON object for each event to `FILE`, too")
-	f.BoolVar(&o.restarts, "restarts", false, "when the process has ended, go on with the next of "+
-		"the same name and build")
-	f.IntVar(&o.most, "most", o.most, "print at most `N` events a second")
 	f.BoolVar(&o.record.json, "json", false, "print a JSON object for each event")
 	for _, name := range []string{"quiet", "verbose"} {
 		f.AddFlag(all.Lookup(name))
@@ -70,7 +59,7 @@ func (o *residualFlags) run(argv []string, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	outlivePipes()
-	baseline, err := coverage.ReadBaseline(o.baselines)
+	baseline, err := coverage.ReadBaseline(o.Baselines)
 	if err != nil {
 		return err
 	}
@@ -78,8 +67,8 @@ func (o *residualFlags) run(argv []string, stdout, stderr io.Writer) (err error)
 	if len(argv) > 0 {
 		out = stderr
 	}
-	if o.log != "" {
-		f, err := coverage.OpenLog(o.log)
+	if o.Log != "" {
+		f, err := coverage.OpenLog(o.Log)
 		if err != nil {
 			return err
 		}
@@ -106,13 +95,14 @@ func (o *residualFlags) watch(s *signals, from record.Options, baseline *coverag
 	for _, file := range baseline.Vague {
 		p.Say("%s does not show all that has run: it lost events, or is of windows", file)
 	}
+	options.Notice = func(line string) { p.Insist("%s", line) }
 	var failed error
 	printed := coverage.NewWriter(out, o.record.json)
 	logged := coverage.NewWriter(log, true)
 	result, err := coverage.Residual(s.end, coverage.ResidualOptions{
-		Options: options, Baseline: baseline, Most: o.most,
-		Restarts: o.restarts && from.Child == nil,
-		Found: func(n *coverage.New) {
+		Options: options, Baseline: baseline, Most: o.Most,
+		Restarts: o.Restarts && from.Child == nil, Paths: o.Paths, Overhead: o.Overhead / 100,
+		Found: func(n coverage.Event) {
 			failed = cmp.Or(failed, printed.Write(n), logged.Write(n))
 		},
 	})

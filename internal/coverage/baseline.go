@@ -17,6 +17,8 @@ type Baseline struct {
 	// Vague are the files that do not show all that has run: events were lost, or they were
 	// recorded in windows.
 	Vague  []string
+	files  []string              // all of them
+	blocks []string              // of these, those that have blocks alone, and no paths
 	images map[string]*ranBefore // by build id, in hex
 	names  map[string]string     // build ids by the base names of images
 }
@@ -55,7 +57,9 @@ func (b *Baseline) add(file string, s *wpp.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	b.files = append(b.files, file)
 	if c != nil {
+		b.blocks = append(b.blocks, file)
 		for i := range c.Images {
 			m := &c.Images[i]
 			b.image(m.Name, m.BuildID).addCoverage(m)

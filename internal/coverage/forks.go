@@ -34,12 +34,16 @@ func (f *forking) check(x *observation) error {
 	if before.at.IsZero() {
 		return nil
 	}
-	each := time.Duration(x.watch.standing()) * firsthit.PerFork
+	standing := x.watch.standing()
+	if x.paths != nil {
+		standing += x.paths.watch.Probes
+	}
+	each := time.Duration(standing) * firsthit.PerFork
 	forks := float64(n-before.copies) / now.Sub(before.at).Seconds()
 	if forks*each.Seconds() <= mostForking {
 		return nil
 	}
 	return remedy.Errorf(remedy.FewerRoutines, "process %d (%s) forks %.0f times a second, and each "+
 		"takes %v longer while %d probes stand", x.process.PID, x.process.Name, forks,
-		each.Round(10*time.Microsecond), x.watch.standing())
+		each.Round(10*time.Microsecond), standing)
 }

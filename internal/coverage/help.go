@@ -29,14 +29,19 @@ of COMMAND.`
 
 	ResidualExample = `  wpptrace coverage -o a.wpp -- ./test           what the test runs
   wpptrace residual -p 4711 --baseline a.wpp     what production runs that it does not
-  wpptrace residual -p 4711 --baseline a.wpp --baseline b.wpp --log new.jsonl`
+  wpptrace residual -p 4711 --baseline a.wpp --baseline b.wpp --log new.jsonl
+  wpptrace residual --paths -p 4711 --baseline a.wpp   new ways through old code, too`
 	ResidualHelp = `A baseline is a snapshot of wpptrace coverage -o, a recording or a path
 profile, of the same build. Only blocks that no baseline has run have a probe. So while the process
 does what they have done, no probe is hit and it runs at full speed. What is new is reported within
 a second, each block once: the time, the thread, the routine, the source line and the callers.
 
-Not watched are blocks of which the baselines do not say whether they have run them, and edges
-between blocks that both have run.
+Not watched are blocks of which the baselines do not say whether they have run them.
+
+With --paths, routines of the program that run paths which no baseline has are reported, too: how
+often, at least, as counters say that are read every 200 ms. The baselines are recordings or path
+profiles then. This costs hits all the time; how many probes it takes is printed first. With -p, it
+ends where hits take more than --overhead of the CPU time, and new blocks alone are reported.
 
 With --restarts and -p, the next process of the same name and build is watched when this one has
 ended; what has been reported is not reported again.

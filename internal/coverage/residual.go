@@ -38,8 +38,15 @@ type New struct {
 type ResidualOptions struct {
 	Options
 	Baseline *Baseline
-	// Found is called for each block that is new, within a fraction of a second.
-	Found func(*New)
+	// Paths are looked at, too: those that no baseline has, of routines that one has run. No
+	// baseline may be a coverage then.
+	Paths bool
+	// Overhead is what hits of paths may be of the CPU time of a process that is attached to, as a
+	// share of it: paths are not looked at any more when they take more.
+	Overhead float64
+	// Found is called for what is new, within a second: a *New for each block that is, and a
+	// *NewPaths for routines.
+	Found func(Event)
 	// Most is how many are reported a second; 0: 100. A second's worth may come at once.
 	Most int
 	// Restarts goes on with another process when this one has ended: the next whose command has the
@@ -54,6 +61,16 @@ type Residue struct {
 	New          int // blocks that have run
 	Reported     int // of these
 	SuppressedBy int // of these, that were not reported, for too many came at once
+
+	Paths         bool   // are looked at
+	NewPaths      int    // routines that have run paths that no baseline has
+	NewExecutions uint64 // of such paths, at least
+}
+
+// An Event is something new.
+type Event interface {
+	// Text is the event in one line.
+	Text() string
 }
 
 // A residual finds out what is new.
@@ -137,6 +154,9 @@ func (r *residual) watch(ctx context.Context, o Options) error {
 			return err
 		}
 		r.report(x, p)
+	}
+	if err := x.paths.look(x, true); err != nil {
+		return err
 	}
 	passages := make([]uint64, x.session.Counters())
 	if err := x.session.Passages(passages); err != nil {

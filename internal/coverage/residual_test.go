@@ -47,7 +47,7 @@ func newLines(t *testing.T, b *Baseline, argv ...string) (lines []int, result Re
 	defer child.Process.Close()
 	met := map[int]bool{}
 	result, err = Residual(t.Context(), ResidualOptions{Options: Options{Child: child},
-		Baseline: b, Found: func(n *New) { met[n.Line] = true }})
+		Baseline: b, Found: func(e Event) { met[e.(*New).Line] = true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestNewCommand(t *testing.T) {
 	go func() {
 		_, err := Residual(ctx, ResidualOptions{Options: Options{Process: p,
 			Began: func(int, int) { found <- nil }}, Baseline: readBaseline(t, path),
-			Found: func(n *New) { found <- n }})
+			Found: func(e Event) { found <- e.(*New) }})
 		done <- err
 	}()
 	<-found
@@ -244,7 +244,8 @@ func TestRestarts(t *testing.T) {
 		var err error
 		result, err = Residual(ctx, ResidualOptions{Options: Options{Process: p,
 			Began: func(pid, _ int) { began <- pid }}, Baseline: base, Restarts: true,
-			Found: func(n *New) {
+			Found: func(e Event) {
+				n := e.(*New)
 				found <- n
 				if n.Routine == "scale" {
 					scaled.Store(true)

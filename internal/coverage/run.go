@@ -50,6 +50,9 @@ type Options struct {
 	// EndsEarly is called when the observation ends before it was to, and why; nil: nothing is.
 	EndsEarly func(why error)
 
+	// Notice is called with a line that the user should read; nil: nothing is.
+	Notice func(line string)
+
 	residual *residual // nil: all that runs is wanted
 	placed   func()    // is called when all probes stand, or will not
 }
@@ -69,6 +72,7 @@ type observation struct {
 	began     time.Time        // when its probes stood
 	looked    time.Time        // for libraries
 	forking   forking
+	paths     *pathWatch // nil: none is looked at
 }
 
 type observedImage struct {
@@ -328,14 +332,18 @@ func (x *observation) load() error {
 	x.session, x.watch = s, newWatch(s, all, alone)
 	if r := x.options.residual; r != nil {
 		x.watch.each = func(p firsthit.Passage) { r.report(x, p) }
+		x.paths, err = r.watchPaths(x)
 	}
-	return nil
+	return err
 }
 
 // place puts the probes in.
 func (x *observation) place() error {
 	defer guard.RaisePriority()()
 	err := x.watch.placeAll(x.hotSites(), x.options.Child == nil)
+	if err == nil && x.paths != nil {
+		err = x.paths.watch.Begin(x.options.Child != nil)
+	}
 	if err != nil {
 		return cmp.Or(x.gone(), err)
 	}
@@ -401,6 +409,12 @@ func (x *observation) confine() error {
 			own = append(own, cap.SYS_ADMIN)
 		}
 	}
+	if x.paths != nil {
+		own = append(own, cap.BPF) // counters are read
+		if err := x.paths.watch.Confine(guards...); err != nil {
+			return err
+		}
+	}
 	if err := x.session.Confine(guards...); err != nil || x.options.Confine == nil {
 		return err
 	}
@@ -434,6 +448,9 @@ func (x *observation) observe(ctx context.Context) error {
 				}
 				return nil
 			}
+		}
+		if err := x.paths.look(x, false); err != nil {
+			return err
 		}
 		until := time.Now().Add(look)
 		if next := x.looked.Add(x.betweenLooks()); x.libraries != nil && next.Before(until) {
@@ -529,6 +546,11 @@ func (x *observation) result() (*covered.Coverage, error) {
 }
 
 func (x *observation) close() {
+	if x.paths != nil {
+		if err := x.paths.watch.Close(); err != nil {
+			x.options.Log.Warn("the probes of paths", "err", err)
+		}
+	}
 	if x.sampler != nil {
 		_ = x.sampler.Close()
 	}

@@ -58,7 +58,17 @@ func (r Residue) Text() string {
 		line += fmt.Sprintf("; %s more were not watched, for the baselines do not say whether "+
 			"they have run them", text.Count(r.NotWatched, "block"))
 	}
+	if r.Paths {
+		line += fmt.Sprintf("; %s ran paths that no baseline has, %s at least",
+			text.Count(r.NewPaths, "routine"), text.Count(r.NewExecutions, "time"))
+	}
 	return line
+}
+
+// Text is the event in one line.
+func (n *NewPaths) Text() string {
+	return names.Printable(fmt.Sprintf("%s read: %s: paths that no baseline has ran %s",
+		n.when.Format("15:04:05.000"), n.Frame.text(), text.Count(n.Executions, "time")))
 }
 
 // A Writer writes events. It belongs to one goroutine.
@@ -74,17 +84,18 @@ type Writer struct {
 func NewWriter(to io.Writer, asJSON bool) *Writer { return &Writer{to: to, asJSON: asJSON} }
 
 // Write writes an event.
-func (w *Writer) Write(n *New) error {
+func (w *Writer) Write(e Event) error {
 	if w.asJSON {
-		return json.NewEncoder(w.to).Encode(n)
+		return json.NewEncoder(w.to).Encode(e)
 	}
-	if w.last != nil && n.follows(w.last) {
+	n, isBlock := e.(*New)
+	if isBlock && w.last != nil && n.follows(w.last) {
 		w.more++
 		return nil
 	}
 	err := w.Flush()
 	w.last = n
-	_, writeErr := fmt.Fprintln(w.to, n.Text())
+	_, writeErr := fmt.Fprintln(w.to, e.Text())
 	return errors.Join(err, writeErr)
 }
 

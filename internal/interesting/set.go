@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 
 	"wpptrace/compress/wpp"
@@ -27,8 +28,9 @@ type Set struct {
 	Unknown  int          // recorded as paths of routines that have no such path here
 	Example  string       // one that is unknown
 
-	ran, hits float64    // how often they ran, and what hits that took by the plan
-	all       []recorded // paths of routines that the plan traces, by routine and number
+	ran, hits float64      // how often they ran, and what hits that took by the plan
+	all       []recorded   // paths of routines that the plan traces, by routine and number
+	unknownIn map[int]bool // routines with unknown paths
 }
 
 // A RoutineSet is the interesting paths of a routine.
@@ -61,6 +63,37 @@ func Read(p *plan.Plan, path string, hottest int) (*Set, error) {
 	return set, nil
 }
 
+// ReadAll is Read for several snapshots: all of their paths together.
+func ReadAll(p *plan.Plan, files []string) (*Set, error) {
+	all := &Set{unknownIn: map[int]bool{}}
+	for _, path := range files {
+		one, err := Read(p, path, 0)
+		if err != nil {
+			return nil, err
+		}
+		all.Untraced, all.Unknown = all.Untraced+one.Untraced, all.Unknown+one.Unknown
+		all.Example = cmp.Or(all.Example, one.Example)
+		maps.Copy(all.unknownIn, one.unknownIn)
+		all.all = append(all.all, one.all...)
+	}
+	slices.SortStableFunc(all.all, recorded.compare)
+	united := all.all[:0]
+	for _, x := range all.all {
+		if n := len(united); n > 0 && united[n-1].compare(x) == 0 {
+			united[n-1].ran = saturating.Add(united[n-1].ran, x.ran)
+			united[n-1].cost = saturating.Add(united[n-1].cost, x.cost)
+			continue
+		}
+		united = append(united, x)
+	}
+	all.all = united
+	all.add(united)
+	return all, nil
+}
+
+// Knows reports whether all that was recorded of a routine are paths of it.
+func (s *Set) Knows(r *plan.Routine) bool { return !s.unknownIn[r.ID] }
+
 // Of is Read for a snapshot in memory. Hottest are the paths that most instructions ran in.
 func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
 	routines, err := shared(p, s)
@@ -71,7 +104,7 @@ func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, named := &Set{}, names.Of(s)
+	set, named := &Set{unknownIn: map[int]bool{}}, names.Of(s)
 	var found []recorded
 	for i := range s.Symbols {
 		y := &s.Symbols[i]
@@ -89,6 +122,7 @@ func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
 			return nil, err
 		case blocks == nil:
 			set.Unknown++
+			set.unknownIn[r.ID] = true
 			set.Example = cmp.Or(set.Example, fmt.Sprintf("%s#%d", named.Routine(y.Routine),
 				y.Path))
 		default:

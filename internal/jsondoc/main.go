@@ -35,6 +35,7 @@ var objects = []struct{ command, typeName string }{
 	{"check --json", "checkreport.Report"},
 	{"coverage --json", "coverage.Report"},
 	{"residual --json", "coverage.New"},
+	{"residual --paths --json", "coverage.NewPaths"},
 }
 
 // sources are the directories whose types the objects are of.

@@ -109,13 +109,21 @@ type simulation struct {
 	counters []int
 	ran      map[uint64]int
 	steps    int
+	isOne    map[uint64]bool // of the paths that are counted by themselves
+	others   int             // that have run
+	least    int             // of them, the most that was known to have
+	early    bool            // so many had not
 }
 
 func newSimulation(x *cfg.Routine, n *paths.Numbering, a *Answer, r *rand.Rand) *simulation {
 	s := &simulation{x: x, n: n, a: a, r: r, sites: map[int]bool{}, cfa: -1, row: Lost,
-		counters: make([]int, a.Machine.Keys), ran: map[uint64]int{}}
+		counters: make([]int, a.Machine.Keys), ran: map[uint64]int{},
+		isOne: map[uint64]bool{}}
 	for _, b := range a.Machine.Sites {
 		s.sites[b] = true
+	}
+	for _, number := range a.Paths {
+		s.isOne[number] = true
 	}
 	return s
 }
@@ -144,22 +152,22 @@ func (s *simulation) activation(depth int) bool {
 		}
 		switch {
 		case bl.IsCall():
-			s.ran[id+s.n.Finish(b, paths.EndCall)]++
+			s.end(id + s.n.Finish(b, paths.EndCall))
 			if depth < 3 && s.r.IntN(3) == 0 && !s.activation(depth+1) {
 				return false
 			}
 			id, _ = s.n.Begin(to, paths.StartCall)
 		case to == cfg.Exit && bl.End == cfg.Jcc:
-			s.ran[id+s.n.Finish(b, paths.EndTail)]++
+			s.end(id + s.n.Finish(b, paths.EndTail))
 			return true
 		case to == cfg.Exit:
-			s.ran[id+s.n.Finish(b, paths.EndReturn)]++
+			s.end(id + s.n.Finish(b, paths.EndReturn))
 			return true
 		default:
 			inc, ends, _, next := s.n.Step(b, to)
 			id += inc
 			if ends {
-				s.ran[id]++
+				s.end(id)
 				id, _ = s.n.Begin(to, next)
 			}
 		}
@@ -188,6 +196,22 @@ func (s *simulation) hit(cfa, block int, out uint8) {
 	if step.Key != None {
 		s.counters[step.Key]++
 	}
+	if m.Rest != nil {
+		n := s.value(m.Rest)
+		if m.Rows[s.row].Open {
+			n--
+		}
+		s.least = max(s.least, n)
+	}
+}
+
+// end notes a path that has run.
+func (s *simulation) end(path uint64) {
+	s.ran[path]++
+	if !s.isOne[path] {
+		s.others++
+	}
+	s.early = s.early || s.least > s.others
 }
 
 func (s *simulation) value(f *Formula) (sum int) {
@@ -212,6 +236,9 @@ func (s *simulation) compare(t *testing.T, seed uint64, rest bool) {
 		if got != s.ran[number] {
 			t.Errorf("seed %d: path %d ran %d times, counted %d", seed, number, s.ran[number], got)
 		}
+	}
+	if s.early {
+		t.Errorf("seed %d: others were known to have run before they had", seed)
 	}
 	if rest {
 		if got := s.value(s.a.Machine.Rest); got != others {

@@ -29,6 +29,9 @@ const (
 type Row struct {
 	Last  Symbol // the last hit
 	Steps []Step // by symbol
+	// Open: an interesting path may come of it that has not made all its hits. Until then it counts
+	// among the rest.
+	Open bool
 }
 
 // A Step is what a hit leads to.
@@ -138,6 +141,11 @@ func (b *builder) finish() *Machine {
 	}
 	for row := 0; row < len(b.m.Rows); row++ { // rows are made on the way
 		b.steps(row)
+	}
+	for _, row := range b.trie {
+		if _, ends := b.ending[row]; !ends {
+			b.m.Rows[row].Open = true
+		}
 	}
 	return b.m
 }

@@ -28,6 +28,9 @@ type Tables struct {
 
 	steps  []bpf.CountCountStep
 	unsure uint32
+	rest   []*counting.Formula // by routine
+	size   []uint64            // by routine: how many counters it has
+	open   map[uint32]int      // the routines of rows that are open
 }
 
 // A Site is an instruction that carries a probe.
@@ -46,7 +49,7 @@ const (
 // Pack makes the tables of routines of one image. Sites are in the order of their addresses. Cost:
 // nearly linear in the steps.
 func Pack(routines []Routine) (*Tables, error) {
-	t := &Tables{}
+	t := &Tables{open: map[uint32]int{}}
 	symbols := uint32(0)
 	for _, r := range routines {
 		symbols += 2 * uint32(len(r.Machine.Sites))
@@ -57,7 +60,8 @@ func Pack(routines []Routine) (*Tables, error) {
 		t.unsure: true}, int(2 * symbols)}
 	at := uint32(0)
 	for _, r := range routines {
-		t.First = append(t.First, t.Keys)
+		t.First, t.rest = append(t.First, t.Keys), append(t.rest, r.Machine.Rest)
+		t.size = append(t.size, uint64(r.Machine.Keys))
 		if err := x.routine(&r, at); err != nil {
 			return nil, fmt.Errorf("count paths of %s: %w", r.Name, err)
 		}
@@ -90,6 +94,9 @@ func (x *packer) routine(r *Routine, first uint32) error {
 	rows := make([]uint32, len(m.Rows))
 	for i := range m.Rows {
 		rows[i] = x.place(m.Rows[i].Steps, number)
+		if m.Rows[i].Open {
+			x.open[rows[i]] = len(x.First) - 1
+		}
 	}
 	put := func(from uint32, s counting.Step) {
 		key := uint64(noKey)

@@ -1,0 +1,137 @@
+package coverage
+
+import (
+	"fmt"
+	"time"
+
+	"wpptrace/internal/pathcount"
+	"wpptrace/internal/text"
+)
+
+// A NewPaths is a routine that has run paths that no baseline has, as a reading of counters says:
+// the paths' threads, and who called them, are not known.
+type NewPaths struct {
+	SchemaVersion int `json:"schema_version"` // of the object; 2
+
+	Time  string `json:"time"` // of the reading, RFC 3339: they ran before
+	PID   int    `json:"pid"`  // of the process
+	Frame        // the routine, where it begins
+	// how often such paths of the routine have run since the beginning: at least
+	Executions uint64 `json:"executions_of_new_paths"`
+
+	when time.Time
+}
+
+// A pathWatch reports routines that have run new paths.
+type pathWatch struct {
+	watch    *pathcount.Watch
+	residual *residual
+	read     time.Time               // the last time
+	weighed  time.Time               // the last time that what it costs was looked at
+	pending  map[int]pathcount.Risen // by routine: what has not been reported
+	met      map[int]pathcount.Risen // all
+	reported map[int]time.Time
+}
+
+// watchPaths chooses the probes for paths, if these are wanted.
+func (r *residual) watchPaths(x *observation) (*pathWatch, error) {
+	o := r.options
+	if !o.Paths {
+		return nil, nil
+	}
+	if len(o.Baseline.blocks) > 0 {
+		return nil, fmt.Errorf("look at the paths of process %d (%s): the baseline %s has blocks "+
+			"alone: give recordings or files of wpptrace profile -o", x.process.PID, x.process.Name,
+			o.Baseline.blocks[0])
+	}
+	w, err := pathcount.NewWatch(x.process, x.images[0].file, o.Selection, o.Baseline.files)
+	if err != nil {
+		return nil, err
+	}
+	r.result.Paths = true
+	line := fmt.Sprintf("paths of %s are counted by %s", text.Count(w.Routines, "routine"),
+		text.Count(w.Probes, "probe"))
+	if w.HitsPerPath != nil {
+		line += fmt.Sprintf(", %.2f hits for each path by the baselines", *w.HitsPerPath)
+	}
+	if w.LeftOut > 0 {
+		line += fmt.Sprintf("; %s are left out, whose paths no probes tell apart",
+			text.Count(w.LeftOut, "routine"))
+	}
+	r.notice(line)
+	return &pathWatch{watch: w, residual: r, pending: map[int]pathcount.Risen{},
+		met: map[int]pathcount.Risen{}, reported: map[int]time.Time{}}, nil
+}
+
+func (r *residual) notice(line string) {
+	if r.options.Notice != nil {
+		r.options.Notice(line)
+	}
+}
+
+// look reads the counters, if it is time to or the end, and reports what has risen.
+func (p *pathWatch) look(x *observation, isEnd bool) error {
+	const often = 200 * time.Millisecond
+	now := time.Now()
+	if p == nil || !isEnd && now.Sub(p.read) < often {
+		return nil
+	}
+	p.read = now
+	if err := p.watch.Ended(); err != nil {
+		return fmt.Errorf("observe process %d (%s): %w", x.process.PID, x.process.Name, err)
+	}
+	risen, err := p.watch.Next()
+	if err != nil {
+		return err
+	}
+	result := &p.residual.result
+	for _, n := range risen {
+		result.NewExecutions += n.Executions - p.met[n.ID].Executions
+		p.met[n.ID], p.pending[n.ID] = n, n
+	}
+	result.NewPaths = len(p.met)
+	p.report(x, now, isEnd)
+	if isEnd {
+		return nil
+	}
+	return p.weigh(x, now)
+}
+
+// report reports what has not been reported: a routine at once, and every few seconds after that.
+func (p *pathWatch) report(x *observation, now time.Time, isEnd bool) {
+	const again = 10 * time.Second
+	r := p.residual
+	for id, n := range p.pending {
+		if !isEnd && (now.Sub(p.reported[id]) < again || !r.mayReport()) {
+			continue
+		}
+		const schemaVersion = 2
+		e := &NewPaths{SchemaVersion: schemaVersion, when: now, PID: x.process.PID,
+			Time: now.Format(time.RFC3339Nano), Executions: n.Executions,
+			Frame: r.mapped(x)[0].frame(n.Addr, n.Addr)}
+		r.options.Found(e)
+		p.reported[id] = now
+		delete(p.pending, id)
+	}
+}
+
+// weigh ends it where it costs a process too much that is attached to.
+func (p *pathWatch) weigh(x *observation, now time.Time) error {
+	const often = time.Second
+	o := p.residual.options
+	if x.options.Child != nil || now.Sub(p.weighed) < often {
+		return nil
+	}
+	p.weighed = now
+	share, err := p.watch.Share()
+	if err != nil || share <= o.Overhead {
+		return err
+	}
+	if err := p.watch.Close(); err != nil {
+		return fmt.Errorf("take the probes of paths out: %w", err)
+	}
+	p.residual.notice(fmt.Sprintf("paths are not looked at any more, new blocks still are: hits "+
+		"of paths took some %.0f%% of the process's CPU time, of %g%% allowed", 100*share,
+		100*o.Overhead))
+	return nil
+}

@@ -1,0 +1,209 @@
+package coverage
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
+	"wpptrace/internal/testenv"
+	"wpptrace/loader/target"
+	"wpptrace/query"
+)
+
+// recordCommand records all that a command runs, into a file.
+func recordCommand(t *testing.T, argv ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "recorded.wpp")
+	child, err := target.Start(argv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Process.Close()
+	if _, err := record.Run(t.Context(), record.Options{Child: child, Output: file,
+		StopWhenFull: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-child.Done()
+	return file
+}
+
+// pathsOf are how often the paths of recordings ran, by the routine's name and their number.
+func pathsOf(t *testing.T, files ...string) map[string]map[uint64]uint64 {
+	t.Helper()
+	all := map[string]map[uint64]uint64{}
+	for _, file := range files {
+		s, err := store.ReadFile(file, query.Sections()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts, err := query.NewFrequencies(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Symbols {
+			y := &s.Symbols[i]
+			if n := counts.Symbol(uint32(i)); n > 0 && !y.IsMark {
+				r := &s.Routines[y.Routine]
+				if all[r.Name] == nil {
+					all[r.Name] = map[uint64]uint64{}
+				}
+				all[r.Name][y.Path] += n
+			}
+		}
+	}
+	return all
+}
+
+// Paths that no baseline has are found, and nothing else: in just those routines, and as often, as
+// a recording of the same input has paths that the baselines lack.
+func TestNewPaths(t *testing.T) {
+	for _, c := range []struct {
+		flags     []string
+		baselines []string
+		input     string
+	}{
+		{nil, []string{"10 01"}, "10 01"},
+		{nil, []string{"10 01"}, "01 10 01"},
+		{nil, []string{"10 01"}, "10 11 01"},
+		{nil, []string{"10 01"}, "00 11 11"},
+		{nil, []string{"10 01", "11"}, "11 10"},
+		{nil, []string{"10 01", "11"}, "11 00"},
+		{nil, []string{"10x 11x"}, "01x"},
+		{nil, []string{"10x 11x"}, "11x 10x 10x"},
+		{nil, []string{"00x 11x"}, "10x 10x"},
+		{[]string{"-O2"}, []string{"10x 01x"}, "11x 01x"},
+		{[]string{"-O2"}, []string{"10x 01x 11x"}, "11x 01x"},
+	} {
+		program := compile(t, "ways.c", append(c.flags, "-fno-inline")...)
+		argv := func(ways string) []string {
+			return append([]string{program}, strings.Fields(ways)...)
+		}
+		var files []string
+		for _, ways := range c.baselines {
+			files = append(files, recordCommand(t, argv(ways)...))
+		}
+		known := pathsOf(t, files...)
+		want := map[string]uint64{}
+		for routine, ran := range pathsOf(t, recordCommand(t, argv(c.input)...)) {
+			for path, n := range ran {
+				if known[routine] != nil && known[routine][path] == 0 {
+					want[routine] += n
+				}
+			}
+		}
+		child, err := target.Start(argv(c.input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, notice := map[string]uint64{}, ""
+		result, err := Residual(t.Context(), ResidualOptions{
+			Options: Options{Child: child, Notice: func(line string) { notice += line }},
+			Paths:   true, Baseline: readBaseline(t, files...),
+			Found: func(e Event) {
+				if n, ok := e.(*NewPaths); ok {
+					got[n.Routine] = n.Executions
+				}
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-child.Done()
+		child.Process.Close()
+		if !maps.Equal(got, want) || result.NewPaths != len(want) {
+			t.Errorf("%q after %q, %v: new paths %v, not %v: %s", c.input, c.baselines, c.flags,
+				got, want, result.Text())
+		}
+		t.Logf("%q after %q, %v: %v; %s", c.input, c.baselines, c.flags,
+			slices.Collect(maps.Keys(got)), notice)
+	}
+}
+
+// A coverage has no paths, and is refused by its name.
+func TestNewPathsOfACoverage(t *testing.T) {
+	program := compile(t, "ways.c")
+	path := filepath.Join(t.TempDir(), "covered.wpp")
+	if err := WriteSnapshot(path, coverCommand(t, program, "10"), Origin{}); err != nil {
+		t.Fatal(err)
+	}
+	child, err := target.Start([]string{program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Process.Close()
+	_, err = Residual(t.Context(), ResidualOptions{Options: Options{Child: child}, Paths: true,
+		Baseline: readBaseline(t, path)})
+	if want := fmt.Sprintf("the baseline %s has blocks alone", path); err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, not %s", err, want)
+	}
+}
+
+// A new path of a process that runs already is reported within a second, and not what the baseline
+// has; where hits take too much of its time, paths are not looked at any more, and it goes on.
+func TestNewPathsOfAServer(t *testing.T) {
+	program := compile(t, "ways.c")
+	base := readBaseline(t, recordCommand(t, program, "10", "01"))
+	s := testenv.Start(t, exec.Command(program))
+	ask(t, s, "10")
+	p, err := target.Open(s.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	found, notices := make(chan *NewPaths, 100), make(chan string, 100)
+	began, done := make(chan bool), make(chan error)
+	go func() {
+		_, err := Residual(ctx, ResidualOptions{
+			Options: Options{Process: p, Began: func(int, int) { began <- true },
+				Notice: func(line string) { notices <- line }},
+			Paths: true, Overhead: 0.01, Baseline: base,
+			Found: func(e Event) {
+				if n, ok := e.(*NewPaths); ok {
+					found <- n
+				}
+			}})
+		done <- err
+	}()
+	select {
+	case <-began:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	t.Log(<-notices)
+	ask(t, s, "10")
+	ask(t, s, "01")
+	time.Sleep(500 * time.Millisecond)
+	if len(found) > 0 {
+		t.Errorf("what the baseline has run is new: %s", (<-found).Text())
+	}
+	asked := time.Now()
+	ask(t, s, "11")
+	n := <-found
+	if took := time.Since(asked); n.Routine != "choose" || n.Executions != 1 || took > time.Second {
+		t.Errorf("after %v: %s", took, n.Text())
+	}
+	for len(notices) == 0 {
+		ask(t, s, "10x")
+	}
+	t.Log(<-notices)
+	ask(t, s, "00")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if len(found) > 0 {
+		t.Errorf("it is reported still: %s", (<-found).Text())
+	}
+	s.IsClean()
+	s.End()
+}
