@@ -55,7 +55,7 @@ func (r *residual) watchPaths(x *observation) (*pathWatch, error) {
 		line += fmt.Sprintf(", %.2f hits for each path by the baselines", *w.HitsPerPath)
 	}
 	if w.LeftOut > 0 {
-		line += fmt.Sprintf("; %s are left out, whose paths no probes tell apart",
+		line += fmt.Sprintf("; left out: %s, whose paths no probes tell apart",
 			text.Count(w.LeftOut, "routine"))
 	}
 	r.notice(line)

@@ -3,10 +3,11 @@ package coverage
 import (
 	"context"
 	"fmt"
-	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,8 @@ func recordCommand(t *testing.T, argv ...string) string {
 	return file
 }
 
-// pathsOf are how often the paths of recordings ran, by the routine's name and their number.
+// pathsOf are how often the paths of the executable in recordings ran, by the address of the routine
+// and their number.
 func pathsOf(t *testing.T, files ...string) map[string]map[uint64]uint64 {
 	t.Helper()
 	all := map[string]map[uint64]uint64{}
@@ -50,20 +52,72 @@ func pathsOf(t *testing.T, files ...string) map[string]map[uint64]uint64 {
 		}
 		for i := range s.Symbols {
 			y := &s.Symbols[i]
-			if n := counts.Symbol(uint32(i)); n > 0 && !y.IsMark {
-				r := &s.Routines[y.Routine]
-				if all[r.Name] == nil {
-					all[r.Name] = map[uint64]uint64{}
-				}
-				all[r.Name][y.Path] += n
+			n := counts.Symbol(uint32(i))
+			if n == 0 || y.IsMark || y.Path >= s.Routines[y.Routine].Paths {
+				continue
 			}
+			at := strconv.FormatUint(s.Routines[y.Routine].Entry, 16)
+			if all[at] == nil {
+				all[at] = map[uint64]uint64{}
+			}
+			all[at][y.Path] += n
 		}
 	}
 	return all
 }
 
-// Paths that no baseline has are found, and nothing else: in just those routines, and as often, as
-// a recording of the same input has paths that the baselines lack.
+// newPathsAgree checks that paths which no baseline has are found, and nothing else: in just those
+// routines, and as often, as a recording of the same input has paths that the baselines lack. So
+// many routines at most are left out.
+func newPathsAgree(t *testing.T, leftOut int, baselines [][]string, input []string) {
+	t.Helper()
+	var files []string
+	for _, argv := range baselines {
+		files = append(files, recordCommand(t, argv...))
+	}
+	known := pathsOf(t, files...)
+	want := map[string]uint64{}
+	for routine, ran := range pathsOf(t, recordCommand(t, input...)) {
+		for path, n := range ran {
+			if known[routine] != nil && known[routine][path] == 0 {
+				want[routine] += n
+			}
+		}
+	}
+	child, err := target.Start(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Process.Close()
+	got, notice := map[string]uint64{}, ""
+	result, err := Residual(t.Context(), ResidualOptions{
+		Options: Options{Child: child, Notice: func(line string) { notice += line }},
+		Paths:   true, Baseline: readBaseline(t, files...),
+		Found: func(e Event) {
+			if n, ok := e.(*NewPaths); ok {
+				got[n.Address] = n.Executions
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-child.Done()
+	missing := 0
+	for at, n := range want {
+		switch {
+		case got[at] == 0:
+			missing++
+		case got[at] != n:
+			t.Errorf("%q: the routine at %s ran %d new paths, not %d", input, at, got[at], n)
+		}
+	}
+	if missing > leftOut || len(got) != len(want)-missing || result.NewPaths != len(got) {
+		t.Errorf("%q after %q: new paths %v, not %v: %s", input, baselines, got, want, result.Text())
+	}
+	t.Logf("%q after %q: %v; %s", input, baselines, got, notice)
+}
+
+// Baselines and an input of a program that has ways through code all of which has run.
 func TestNewPaths(t *testing.T) {
 	for _, c := range []struct {
 		flags     []string
@@ -83,46 +137,38 @@ func TestNewPaths(t *testing.T) {
 		{[]string{"-O2"}, []string{"10x 01x 11x"}, "11x 01x"},
 	} {
 		program := compile(t, "ways.c", append(c.flags, "-fno-inline")...)
-		argv := func(ways string) []string {
-			return append([]string{program}, strings.Fields(ways)...)
-		}
-		var files []string
+		var baselines [][]string
 		for _, ways := range c.baselines {
-			files = append(files, recordCommand(t, argv(ways)...))
+			baselines = append(baselines, append([]string{program}, strings.Fields(ways)...))
 		}
-		known := pathsOf(t, files...)
-		want := map[string]uint64{}
-		for routine, ran := range pathsOf(t, recordCommand(t, argv(c.input)...)) {
-			for path, n := range ran {
-				if known[routine] != nil && known[routine][path] == 0 {
-					want[routine] += n
-				}
-			}
-		}
-		child, err := target.Start(argv(c.input))
-		if err != nil {
+		newPathsAgree(t, 0, baselines, append([]string{program}, strings.Fields(c.input)...))
+	}
+}
+
+// So it is with programs as the distribution ships them.
+func TestNewPathsOfRealPrograms(t *testing.T) {
+	long, short := filepath.Join(t.TempDir(), "long"), filepath.Join(t.TempDir(), "short")
+	text := ""
+	for i := range 2000 {
+		text += fmt.Sprintf("%d %x\n", i*7919%1009, i)
+	}
+	for file, b := range map[string]string{long: text, short: text[:3000] + "\n\nno end"} {
+		if err := os.WriteFile(file, []byte(b), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, notice := map[string]uint64{}, ""
-		result, err := Residual(t.Context(), ResidualOptions{
-			Options: Options{Child: child, Notice: func(line string) { notice += line }},
-			Paths:   true, Baseline: readBaseline(t, files...),
-			Found: func(e Event) {
-				if n, ok := e.(*NewPaths); ok {
-					got[n.Routine] = n.Executions
-				}
-			}})
+	}
+	t.Setenv("LC_ALL", "C")
+	for _, argv := range [][]string{{"gzip", "-kf"}, {"sort", "-o", "/dev/null"},
+		{"sed", "-n", "s/a1*/b/g"}} {
+		program, err := exec.LookPath(argv[0])
 		if err != nil {
-			t.Fatal(err)
+			testenv.Missing(t, err)
 		}
-		<-child.Done()
-		child.Process.Close()
-		if !maps.Equal(got, want) || result.NewPaths != len(want) {
-			t.Errorf("%q after %q, %v: new paths %v, not %v: %s", c.input, c.baselines, c.flags,
-				got, want, result.Text())
+		with := func(file string) []string {
+			return slices.Concat([]string{program}, argv[1:], []string{file})
 		}
-		t.Logf("%q after %q, %v: %v; %s", c.input, c.baselines, c.flags,
-			slices.Collect(maps.Keys(got)), notice)
+		newPathsAgree(t, 0, [][]string{with(long)}, with(long))
+		newPathsAgree(t, 1, [][]string{with(long)}, with(short))
 	}
 }
 
