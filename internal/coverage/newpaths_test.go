@@ -36,8 +36,8 @@ func recordCommand(t *testing.T, argv ...string) string {
 	return file
 }
 
-// pathsOf are how often the paths of the executable in recordings ran, by the address of the routine
-// and their number.
+// pathsOf are how often the paths of the executable in recordings ran, by the address of the
+// routine and their number.
 func pathsOf(t *testing.T, files ...string) map[string]map[uint64]uint64 {
 	t.Helper()
 	all := map[string]map[uint64]uint64{}
@@ -112,7 +112,8 @@ func newPathsAgree(t *testing.T, leftOut int, baselines [][]string, input []stri
 		}
 	}
 	if missing > leftOut || len(got) != len(want)-missing || result.NewPaths != len(got) {
-		t.Errorf("%q after %q: new paths %v, not %v: %s", input, baselines, got, want, result.Text())
+		t.Errorf("%q after %q: new paths %v, not %v: %s", input, baselines, got, want,
+			result.Text())
 	}
 	t.Logf("%q after %q: %v; %s", input, baselines, got, notice)
 }
