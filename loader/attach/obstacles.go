@@ -49,6 +49,13 @@ func (m *mapped) obstacles(p *target.Process) ([]Obstacle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(list, func(o Obstacle) bool { return o.Why == unmapped }) {
+		exe, err := p.Executable() // one that exits has no memory, and has not unmapped its code
+		if err != nil {
+			return nil, err
+		}
+		exe.Close()
+	}
 	altered, err := m.altered(p, list)
 	return append(list, altered...), err
 }
