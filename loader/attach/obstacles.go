@@ -50,11 +50,9 @@ func (m *mapped) obstacles(p *target.Process) ([]Obstacle, error) {
 		return nil, err
 	}
 	if slices.ContainsFunc(list, func(o Obstacle) bool { return o.Why == unmapped }) {
-		exe, err := p.Executable() // one that exits has no memory, and has not unmapped its code
-		if err != nil {
+		if err := checkMemory(p); err != nil { // nor has it unmapped its code
 			return nil, err
 		}
-		exe.Close()
 	}
 	altered, err := m.altered(p, list)
 	return append(list, altered...), err

@@ -26,8 +26,20 @@ func Base(p *target.Process, im *image.Image) (uint64, error) {
 		return 0, fmt.Errorf("find the code of %s in the memory of process %d: %s", im.Name, p.PID,
 			inOther)
 	}
+	if err := checkMemory(p); err != nil {
+		return 0, err
+	}
 	return 0, fmt.Errorf("find %s in the memory of process %d: it is not mapped: if it has just "+
 		"been started, try again", im.Name, p.PID)
+}
+
+// checkMemory fails where the process has no memory any more, since it exits: nothing is mapped.
+func checkMemory(p *target.Process) error {
+	exe, err := p.Executable()
+	if err != nil {
+		return err
+	}
+	return exe.Close()
 }
 
 // bases lists the different places where an image is mapped.
