@@ -363,14 +363,7 @@ func (s *Session) unlink() (err error) {
 
 // GuardDead reports whether the guard of the session has been killed: nobody can put probes in any
 // more. GuardLostError says what has become of those that stood.
-func (s *Session) GuardDead() bool {
-	select {
-	case <-s.guard.Gone():
-		return true
-	default:
-		return false
-	}
-}
+func (s *Session) GuardDead() bool { return s.guard.IsGone() }
 
 // Exit returns how the process has come to its end; false: it has not, or not since the session was
 // loaded.

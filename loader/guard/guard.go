@@ -134,6 +134,16 @@ func (g *Guard) PID() int { return g.cmd.Process.Pid }
 // its probes out, but for such as it may have left in that were about to go in.
 func (g *Guard) Gone() <-chan struct{} { return g.gone }
 
+// IsGone reports whether Gone is closed.
+func (g *Guard) IsGone() bool {
+	select {
+	case <-g.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 // connection takes over the file, which is to be a Unix socket.
 func connection(f *os.File) (*net.UnixConn, error) {
 	defer f.Close()

@@ -269,14 +269,7 @@ func (s *Session) Replaced() bool {
 func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
 
 // GuardDead reports whether the guard has been killed: no probe stands any more.
-func (s *Session) GuardDead() bool {
-	select {
-	case <-s.guard.Gone():
-		return true
-	default:
-		return false
-	}
-}
+func (s *Session) GuardDead() bool { return s.guard.IsGone() }
 
 // Close takes all probes out, and frees everything.
 func (s *Session) Close() (err error) {
