@@ -17,9 +17,12 @@ struct task_struct {
 char _license[] SEC("license") = "Dual MIT/GPL";
 
 enum first_cookie {
-	FIRST_CONDITION = 32, /* bits of a cookie below that are the site's number; above, what is */
-	FIRST_ALWAYS = 16,    /* the condition of its jump, or this */
-	FIRST_OUTCOMES = 2,   /* counters of a site: not jumped, jumped */
+	/* Bits of a cookie below that are the site's number, the next 8 the condition of its jump, */
+	FIRST_CONDITION = 32,
+	FIRST_ALWAYS = 16, /* or this, */
+	/* this and the next say of each outcome that its first passage is not reported. */
+	FIRST_QUIET = 40,
+	FIRST_OUTCOMES = 2, /* counters of a site: not jumped, jumped */
 };
 
 /* Passages of a site that are reported: the first one where any is, and this and each power of two
@@ -129,7 +132,7 @@ int first(struct registers *regs)
 		return 0;
 	cookie = bpf_get_attach_cookie(regs);
 	site = cookie;
-	code = cookie >> FIRST_CONDITION;
+	code = (__u8)(cookie >> FIRST_CONDITION);
 	if (code < FIRST_ALWAYS)
 		outcome = condition(code, regs->REG_FLAGS);
 	index = site * FIRST_OUTCOMES + outcome;
@@ -137,7 +140,7 @@ int first(struct registers *regs)
 	if (!all)
 		return 0;
 	n = __sync_fetch_and_add(all, 1) + 1;
-	if (n == 1 && each)
+	if (n == 1 && each && !(cookie >> (FIRST_QUIET + outcome) & 1))
 		report_first(regs, id, site, outcome);
 	else if (n >= FIRST_OFTEN && !(n & (n - 1)))
 		report_often(id, site, outcome, n);

@@ -18,6 +18,7 @@ type FirstFirstCookie uint32
 const (
 	FirstFirstCookieFIRST_CONDITION FirstFirstCookie = 32
 	FirstFirstCookieFIRST_ALWAYS    FirstFirstCookie = 16
+	FirstFirstCookieFIRST_QUIET     FirstFirstCookie = 40
 	FirstFirstCookieFIRST_OUTCOMES  FirstFirstCookie = 2
 )
 

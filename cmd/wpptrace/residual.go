@@ -101,7 +101,8 @@ func (o *residualFlags) watch(s *signals, from record.Options, baseline *coverag
 	logged := coverage.NewWriter(log, true)
 	result, err := coverage.Residual(s.end, coverage.ResidualOptions{
 		Options: options, Baseline: baseline, Most: o.Most,
-		Restarts: o.Restarts && from.Child == nil, Paths: o.Paths, Overhead: o.Overhead / 100,
+		Restarts: o.Restarts && from.Child == nil, Paths: o.Paths, Edges: o.Edges,
+		Overhead: o.Overhead / 100,
 		Found: func(n coverage.Event) {
 			failed = cmp.Or(failed, printed.Write(n), logged.Write(n))
 		},

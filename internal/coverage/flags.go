@@ -13,6 +13,7 @@ type Watching struct {
 	Most      int      // events a second
 	Restarts  bool
 	Paths     bool
+	Edges     bool
 	Overhead  float64 // per cent
 }
 
@@ -25,8 +26,10 @@ func (w *Watching) Add(f *pflag.FlagSet) {
 		"the same name and build")
 	f.IntVar(&w.Most, "most", most, "print at most `N` events a second")
 	f.BoolVar(&w.Paths, "paths", false, "report routines that run paths which no baseline has, too")
-	f.Float64Var(&w.Overhead, "overhead", overhead, "with --paths and -p: at most `PERCENT` of "+
-		"the process's CPU time go to hits of paths")
+	f.BoolVar(&w.Edges, "edges", false, "report edges that no baseline has taken between blocks "+
+		"that run, too")
+	f.Float64Var(&w.Overhead, "overhead", overhead, "with -p and --paths or --edges: at most "+
+		"`PERCENT` of the process's CPU time go to hits of each of the two")
 }
 
 // Wrong says what is wrong with the flags; "": nothing is. isGiven says of a flag whether it is
@@ -39,8 +42,8 @@ func (w *Watching) Wrong(isGiven func(flag string) bool) string {
 		return "--restarts does not go with --paths"
 	case w.Most <= 0:
 		return fmt.Sprintf("--most %d is not positive", w.Most)
-	case isGiven("overhead") && !w.Paths:
-		return "--overhead is of no use without --paths"
+	case isGiven("overhead") && !w.Paths && !w.Edges:
+		return "--overhead is of no use without --paths or --edges"
 	case !(w.Overhead > 0 && w.Overhead <= 100):
 		return "--overhead is no percentage above 0 and up to 100"
 	}

@@ -30,6 +30,7 @@ of COMMAND.`
 	ResidualExample = `  wpptrace coverage -o a.wpp -- ./test           what the test runs
   wpptrace residual -p 4711 --baseline a.wpp     what production runs that it does not
   wpptrace residual -p 4711 --baseline a.wpp --baseline b.wpp --log new.jsonl
+  wpptrace residual --edges -p 4711 --baseline a.wpp   new outcomes of jumps, too
   wpptrace residual --paths -p 4711 --baseline a.wpp   new ways through old code, too`
 	ResidualHelp = `A baseline is a snapshot of wpptrace coverage -o, a recording or a path
 profile, of the same build. Only blocks that no baseline has run have a probe. So while the process
@@ -37,6 +38,11 @@ does what they have done, no probe is hit and it runs at full speed. What is new
 a second, each block once: the time, the thread, the routine, the source line and the callers.
 
 Not watched are blocks of which the baselines do not say whether they have run them.
+
+With --edges, an outcome of a conditional jump is reported, too, that no baseline has taken and that
+leads to a block which runs anyway. That costs a hit whenever such a jump runs the old way; how many
+is printed first. With -p, the jumps that are hit most are not watched any more where all of them
+take more than --overhead of the CPU time.
 
 With --paths, routines of the program that run paths which no baseline has are reported, too: how
 often, at least, as counters say that are read every 200 ms. The baselines are recordings or path
@@ -47,6 +53,7 @@ With --restarts and -p, the next process of the same name and build is watched w
 ended; what has been reported is not reported again.
 
 Events go to stdout, a line each, with --json as a JSON object each; with -- to stderr. --log writes
-the objects to a file, too. Where more than --most come in a second, the rest is counted. SIGINT,
+the objects to a file, too. Where more than --most come in a second, the rest is counted, but for the
+first of each routine. SIGINT,
 SIGTERM, SIGHUP or SIGQUIT ends it; at the end it is printed how much was new.`
 )

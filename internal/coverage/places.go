@@ -16,10 +16,28 @@ type site struct {
 	stepped bool // the kernel single-steps its instruction
 	routine int  // index in Program.Routines
 	block   int
+
+	// Of what is new alone: no baseline has run the block, and these outcomes are to be seen,
+	// however often the other one is.
+	isNew bool
+	wants [firsthit.Outcomes]bool
 }
 
 // isJump reports whether a conditional jump is probed.
 func (s *site) isJump() bool { return s.place.Condition != x86.NoCondition }
+
+// wantsAny reports whether any outcome is to be seen.
+func (s *site) wantsAny() bool { return s.wants != [firsthit.Outcomes]bool{} }
+
+// hasShown reports whether all outcomes that are to be seen have been.
+func (s *site) hasShown(n [firsthit.Outcomes]uint64) bool {
+	for o, wanted := range s.wants {
+		if wanted && n[o] == 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // sitesOf finds the sites of an image, by address. Blocks without are not observed: those of
 // routines that are left out, and those in which no instruction may carry a probe.

@@ -12,11 +12,13 @@ import (
 	"wpptrace/internal/traced"
 	"wpptrace/loader/firsthit"
 	"wpptrace/loader/image"
+	"wpptrace/loader/paths"
 	"wpptrace/loader/target"
 	"wpptrace/loader/x86"
 )
 
-// A New is a block that has run for the first time, and that no baseline has run.
+// A New is a block that has run for the first time, and that no baseline has run, or an edge that
+// none has taken.
 type New struct {
 	SchemaVersion int `json:"schema_version"` // of the object; 2
 
@@ -24,11 +26,13 @@ type New struct {
 	PID        int     `json:"pid"`         // of the process
 	Thread     int     `json:"thread"`      // its number
 	ThreadName *string `json:"thread_name"` // as ps -L has it; not known where it is gone
-	Frame              // where
-	Callers    []Frame `json:"callers"`       // of the routine, the innermost first
-	Whole      bool    `json:"callers_whole"` // there are no more callers than these
-	// blocks that ran before, for the first time too, and that were not reported: too many came at
-	// once
+	Frame              // where; of an edge, its jump
+	// of an edge between blocks, where it leads; null: it is a block that is new
+	To      *Frame  `json:"to"`
+	Callers []Frame `json:"callers"`       // of the routine, the innermost first
+	Whole   bool    `json:"callers_whole"` // there are no more callers than these
+	// blocks and edges that ran before, for the first time too, and that were not reported: too
+	// many came at once
 	Suppressed int `json:"suppressed"`
 
 	when time.Time
@@ -41,13 +45,17 @@ type ResidualOptions struct {
 	// Paths are looked at, too: those that no baseline has, of routines that one has run. No
 	// baseline may be a coverage then.
 	Paths bool
-	// Overhead is what hits of paths may be of the CPU time of a process that is attached to, as a
-	// share of it: paths are not looked at any more when they take more.
+	// Edges are looked at, too, that no baseline has taken and that lead to blocks which run anyway.
+	Edges bool
+	// Overhead is what hits of paths, and those of edges, may be of the CPU time of a process that
+	// is attached to, as a share of it: when they take more, paths are not looked at any more, nor
+	// are the edges that take most.
 	Overhead float64
-	// Found is called for what is new, within a second: a *New for each block that is, and a
-	// *NewPaths for routines.
+	// Found is called for what is new, within a second: a *New for each block and edge that is, and
+	// a *NewPaths for routines.
 	Found func(Event)
-	// Most is how many are reported a second; 0: 100. A second's worth may come at once.
+	// Most is how many are reported a second; 0: 100. A second's worth may come at once. The first
+	// of a routine is reported in any case.
 	Most int
 	// Restarts goes on with another process when this one has ended: the next whose command has the
 	// same name and that a baseline is of. No capabilities are given up.
@@ -56,11 +64,18 @@ type ResidualOptions struct {
 
 // A Residue is what has run that no baseline has.
 type Residue struct {
-	Watched      int // blocks, of the process that was watched last
-	NotWatched   int // blocks of which the baselines do not say whether they have run them
-	New          int // blocks that have run
-	Reported     int // of these
-	SuppressedBy int // of these, that were not reported, for too many came at once
+	Watched    int // blocks, of the process that was watched last
+	NotWatched int // blocks of which the baselines do not say whether they have run them
+	New        int // blocks that have run
+
+	Edges           bool // are looked at
+	EdgesWatched    int  // as Watched
+	EdgesNotWatched int
+	NewEdges        int // that were taken
+	JumpsGivenUp    int // whose edges are not watched any more: they took too much
+
+	Reported     int // blocks and edges
+	SuppressedBy int // blocks and edges that were not reported, for too many came at once
 
 	Paths         bool   // are looked at
 	NewPaths      int    // routines that have run paths that no baseline has
@@ -77,18 +92,24 @@ type Event interface {
 type residual struct {
 	options *ResidualOptions
 	result  Residue
-	met     map[metBlock]bool
+	met     map[met]bool
+	named   map[met]bool // routines of which something was reported
 	images  []mapped
 	tokens  float64 // reports that may be made now
 	at      time.Time
 	held    int // not reported since the last one that was
+
+	jumpsRan uint64 // those that are hit while nothing is new, by the baselines
 }
 
-// A metBlock is a block that has run.
-type metBlock struct {
+// A met is a block that has run, or an edge.
+type met struct {
 	buildID string
-	addr    uint64
+	addr    uint64 // of the block
+	outcome int    // of the edge; noOutcome: it is the block
 }
+
+const noOutcome = -1
 
 // Residual watches a process until the context is done, the time is over, or the process has ended,
 // and reports what runs that no baseline has run. Nothing else has probes. It is otherwise as Run.
@@ -99,7 +120,9 @@ func Residual(ctx context.Context, o ResidualOptions) (Residue, error) {
 	if o.Restarts {
 		o.Confine = nil
 	}
-	r := &residual{options: &o, met: map[metBlock]bool{}, tokens: float64(o.Most), at: time.Now()}
+	r := &residual{options: &o, met: map[met]bool{}, named: map[met]bool{},
+		tokens: float64(o.Most), at: time.Now()}
+	r.result.Edges = o.Edges
 	own := o.Options
 	own.residual = r
 	ends := false
@@ -137,6 +160,7 @@ func Residual(ctx context.Context, o ResidualOptions) (Residue, error) {
 // watch watches one process.
 func (r *residual) watch(ctx context.Context, o Options) error {
 	r.images, r.result.Watched, r.result.NotWatched = nil, 0, 0
+	r.result.EdgesWatched, r.result.EdgesNotWatched, r.jumpsRan = 0, 0, 0
 	x, err := prepare(&o)
 	defer x.close()
 	if err == nil {
@@ -162,9 +186,9 @@ func (r *residual) watch(ctx context.Context, o Options) error {
 	if err := x.session.Passages(passages); err != nil {
 		return err
 	}
-	for i := range x.watch.sites { // also those that there was no room to report
-		if passages[i*firsthit.Outcomes] > 0 && r.isNew(x, i) {
-			r.result.SuppressedBy++
+	for i, n := range passages { // also those that there was no room to report
+		if n > 0 {
+			r.result.SuppressedBy += len(r.news(x, i/firsthit.Outcomes, i%firsthit.Outcomes))
 		}
 	}
 	return nil
@@ -213,38 +237,64 @@ func (r *residual) isOfBaseline(p *target.Process) bool {
 	return err == nil && r.options.Baseline.images[im.BuildID] != nil
 }
 
-// isNew notes that the block of a site has run. It reports whether that is new.
-func (r *residual) isNew(x *observation, i int) bool {
+// news notes that a site was passed. It returns what of that is new, the block first.
+func (r *residual) news(x *observation, i, outcome int) (list []met) {
 	m := x.imageOf(i)
-	s := x.watch.sites[i]
-	block := metBlock{m.graphs.Image.BuildID, m.graphs.Routines[s.routine].Blocks[s.block].Lo}
-	if r.met[block] {
-		return false
+	s := &x.watch.sites[i]
+	block := met{m.graphs.Image.BuildID, m.graphs.Routines[s.routine].Blocks[s.block].Lo, noOutcome}
+	edge := met{block.buildID, block.addr, outcome}
+	if s.isNew && !r.met[block] {
+		list = append(list, block)
+		r.result.New++
 	}
-	r.met[block] = true
-	r.result.New++
-	return true
+	if s.wants[outcome] && !r.met[edge] {
+		list = append(list, edge)
+		r.result.NewEdges++
+	}
+	for _, n := range list {
+		r.met[n] = true
+	}
+	return list
 }
 
-// choose leaves the sites of an image that no baseline has run.
+// choose leaves the sites of an image that no baseline has run, or behind which there are edges that
+// none has taken.
 func (r *residual) choose(g *traced.Graphs, sites []site) (list []site, err error) {
 	before, err := r.options.Baseline.of(g.Image.Name, g.Image.BuildID)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range sites {
-		lo := g.Routines[s.routine].Blocks[s.block].Lo
+	edges := edgeChooser{residual: r, graphs: g, before: before, paths: map[int]*paths.Numbering{},
+		alone: shownAlone(g, sites)}
+	begun := map[int]map[int]bool{} // by routine: blocks that may have been
+	for i, s := range sites {
+		routine := g.Routines[s.routine]
+		if begun[s.routine] == nil {
+			begun[s.routine] = before.behindCuts(routine)
+		}
+		lo := routine.Blocks[s.block].Lo
 		isNew, known := before.isNew(lo)
 		switch {
-		case !isNew, r.met[metBlock{g.Image.BuildID, lo}]:
-		case !known:
+		case !isNew, r.met[met{g.Image.BuildID, lo, noOutcome}]:
+		case !known, begun[s.routine][s.block]:
 			r.result.NotWatched++
+			continue
 		default:
+			s.isNew = true
+			r.result.Watched++
+		}
+		if r.options.Edges && s.isJump() {
+			if err := edges.choose(i, &s); err != nil {
+				return nil, err
+			}
+		}
+		if !s.wantsAny() {
 			s.place.Condition = x86.NoCondition // that it is passed is all that matters
+		}
+		if s.isNew || s.wantsAny() {
 			list = append(list, s)
 		}
 	}
-	r.result.Watched += len(list)
 	return list, nil
 }
 
@@ -263,18 +313,23 @@ func (r *residual) mapped(x *observation) []mapped {
 
 // report reports a first passage, unless too many come.
 func (r *residual) report(x *observation, p firsthit.Passage) {
-	if p.Passages != 1 || !r.isNew(x, p.Place) {
+	if p.Passages != 1 {
 		return
 	}
-	if !r.mayReport() {
-		r.held++
-		r.result.SuppressedBy++
-		return
+	for _, is := range r.news(x, p.Place, p.Outcome) {
+		s := x.watch.sites[p.Place]
+		routine := met{is.buildID, x.imageOf(p.Place).graphs.Routines[s.routine].Addr, noOutcome}
+		if !r.mayReport() && r.named[routine] {
+			r.held++
+			r.result.SuppressedBy++
+			continue
+		}
+		r.named[routine] = true
+		r.result.Reported++
+		n := r.describe(x, p, is.outcome)
+		n.Suppressed, r.held = r.held, 0
+		r.options.Found(n)
 	}
-	r.result.Reported++
-	n := r.describe(x, p)
-	n.Suppressed, r.held = r.held, 0
-	r.options.Found(n)
 }
 
 // mayReport takes a token, of which as many come a second as may be reported.
@@ -290,7 +345,8 @@ func (r *residual) mayReport() bool {
 	return true
 }
 
-func (r *residual) describe(x *observation, p firsthit.Passage) *New {
+// describe describes a passage: of an edge, if there is an outcome, or of a block.
+func (r *residual) describe(x *observation, p firsthit.Passage, outcome int) *New {
 	const schemaVersion = 2
 	n := &New{SchemaVersion: schemaVersion, when: wallTime(p.Time), PID: x.process.PID,
 		Thread: p.Thread, Callers: []Frame{}}
@@ -301,8 +357,13 @@ func (r *residual) describe(x *observation, p firsthit.Passage) *New {
 	s, images := x.watch.sites[p.Place], r.mapped(x)
 	for i := range x.images {
 		if m := &x.images[i]; m == x.imageOf(p.Place) {
-			lo := m.graphs.Routines[s.routine].Blocks[s.block].Lo
-			n.Frame = images[i].frame(lo, lo)
+			b := &m.graphs.Routines[s.routine].Blocks[s.block]
+			n.Frame = images[i].frame(b.Lo, b.Lo)
+			if outcome != noOutcome {
+				jump := &b.Insns[len(b.Insns)-1]
+				to := images[i].frame(targetOf(jump, outcome), targetOf(jump, outcome))
+				n.Frame, n.To = images[i].frame(jump.Addr, jump.Addr), &to
+			}
 		}
 	}
 	if p.Trace != nil {

@@ -73,6 +73,7 @@ type observation struct {
 	looked    time.Time        // for libraries
 	forking   forking
 	paths     *pathWatch // nil: none is looked at
+	edges     *edgeWatch // nil: none is looked at
 }
 
 type observedImage struct {
@@ -332,6 +333,10 @@ func (x *observation) load() error {
 	x.session, x.watch = s, newWatch(s, all, alone)
 	if r := x.options.residual; r != nil {
 		x.watch.each = func(p firsthit.Passage) { r.report(x, p) }
+		if r.options.Edges {
+			r.notice(r.edgesNotice(all))
+			x.edges = newEdgeWatch(x)
+		}
 		x.paths, err = r.watchPaths(x)
 	}
 	return err
@@ -353,6 +358,9 @@ func (x *observation) place() error {
 // hotSites are those of routines that samples were in.
 func (x *observation) hotSites() []bool {
 	hot := make([]bool, len(x.watch.sites))
+	for i := range x.watch.sites {
+		hot[i] = x.watch.sites[i].wantsAny() && !x.watch.sites[i].isNew
+	}
 	if x.sampler == nil {
 		return hot
 	}
@@ -449,7 +457,7 @@ func (x *observation) observe(ctx context.Context) error {
 				return nil
 			}
 		}
-		if err := x.paths.look(x, false); err != nil {
+		if err := cmp.Or(x.paths.look(x, false), x.edges.weigh(x)); err != nil {
 			return err
 		}
 		until := time.Now().Add(look)

@@ -24,7 +24,11 @@ func (n *New) Text() string {
 	if n.ThreadName != nil {
 		fmt.Fprintf(&b, " (%s)", *n.ThreadName)
 	}
-	fmt.Fprintf(&b, ": %s", n.Frame.text())
+	if n.To == nil {
+		fmt.Fprintf(&b, ": %s", n.Frame.text())
+	} else {
+		fmt.Fprintf(&b, ": %s (%s -> %s)", n.Routine, n.place(), n.To.place())
+	}
 	for i, c := range n.Callers {
 		if i == mostCallers {
 			b.WriteString(" < ...")
@@ -33,17 +37,22 @@ func (n *New) Text() string {
 		fmt.Fprintf(&b, " < %s", c.text())
 	}
 	if n.Suppressed > 0 {
-		fmt.Fprintf(&b, "; before it %s not printed", text.Count(n.Suppressed, "more block"))
+		fmt.Fprintf(&b, "; before it %s not printed", text.Count(n.Suppressed, "more event"))
 	}
 	return names.Printable(b.String())
 }
 
 // text is the routine with its line, or its address.
 func (f *Frame) text() string {
+	return fmt.Sprintf("%s (%s)", f.Routine, f.place())
+}
+
+// place is the line, or the address.
+func (f *Frame) place() string {
 	if f.Line == 0 {
-		return fmt.Sprintf("%s (%s+%s)", f.Routine, f.Image, f.Address)
+		return fmt.Sprintf("%s+%s", f.Image, f.Address)
 	}
-	return fmt.Sprintf("%s (%s:%d)", f.Routine, path.Base(f.File), f.Line)
+	return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
 }
 
 // Text says what the result is, in one line.
@@ -51,16 +60,34 @@ func (r Residue) Text() string {
 	line := fmt.Sprintf("%s ran that no baseline has run, of %d that were watched",
 		text.Count(r.New, "block"), r.Watched)
 	if r.SuppressedBy > 0 {
-		line += fmt.Sprintf("; %d of them were not printed, for more than --most came in a second",
+		line += fmt.Sprintf("; not printed: %d, for more than --most came in a second",
 			r.SuppressedBy)
 	}
 	if r.NotWatched > 0 {
 		line += fmt.Sprintf("; %s more were not watched, for the baselines do not say whether "+
 			"they have run them", text.Count(r.NotWatched, "block"))
 	}
+	if r.Edges {
+		line += r.edgesText()
+	}
 	if r.Paths {
 		line += fmt.Sprintf("; %s ran paths that no baseline has, %s at least",
 			text.Count(r.NewPaths, "routine"), text.Count(r.NewExecutions, "time"))
+	}
+	return line
+}
+
+// edgesText is the part on edges.
+func (r *Residue) edgesText() string {
+	line := fmt.Sprintf("; edges: %d that no baseline has taken, of %d that were watched",
+		r.NewEdges, r.EdgesWatched)
+	if r.EdgesNotWatched > 0 {
+		line += fmt.Sprintf("; %s more were not watched, for the baselines do not say whether "+
+			"they have taken them", text.Count(r.EdgesNotWatched, "edge"))
+	}
+	if r.JumpsGivenUp > 0 {
+		line += fmt.Sprintf("; those of %s not until the end, for hits took too much",
+			text.Count(r.JumpsGivenUp, "jump"))
 	}
 	return line
 }
@@ -76,7 +103,8 @@ type Writer struct {
 	to     io.Writer
 	asJSON bool
 	last   *New // that has a line
-	more   int  // of the same activation since
+	more   int  // blocks of the same activation since
+	edges  int  // edges of it since
 }
 
 // NewWriter returns one that writes a line for each event, as JSON for each, else for the first of
@@ -90,7 +118,11 @@ func (w *Writer) Write(e Event) error {
 	}
 	n, isBlock := e.(*New)
 	if isBlock && w.last != nil && n.follows(w.last) {
-		w.more++
+		if n.To == nil {
+			w.more++
+		} else {
+			w.edges++
+		}
 		return nil
 	}
 	err := w.Flush()
@@ -101,12 +133,19 @@ func (w *Writer) Write(e Event) error {
 
 // Flush writes how many events of the last activation have no line.
 func (w *Writer) Flush() error {
-	if w.more == 0 {
+	var more []string
+	if w.more > 0 {
+		more = append(more, text.Count(w.more, "more block"))
+	}
+	if w.edges > 0 {
+		more = append(more, text.Count(w.edges, "more edge"))
+	}
+	if more == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(w.to, "    and %s of %s\n", text.Count(w.more, "more block"),
+	_, err := fmt.Fprintf(w.to, "    and %s of %s\n", strings.Join(more, " and "),
 		names.Printable(w.last.Routine))
-	w.last, w.more = nil, 0
+	w.last, w.more, w.edges = nil, 0, 0
 	return err
 }
 

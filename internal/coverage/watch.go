@@ -39,12 +39,13 @@ type watch struct {
 	primed time.Time              // until then probes change at once
 	each   func(firsthit.Passage) // is called for what is reported; nil: nothing is
 
-	replaced int // groups
+	givenUp  map[int]bool // sites that are hit too often
+	replaced int          // groups
 }
 
 func newWatch(s *firsthit.Session, sites []site, alone []bool) *watch {
 	return &watch{session: s, sites: sites, alone: alone, in: make([]*firsthit.Group, len(sites)),
-		groups: map[*firsthit.Group]bool{}}
+		groups: map[*firsthit.Group]bool{}, givenUp: map[int]bool{}}
 }
 
 // prime has probes change at once for a while.
@@ -79,8 +80,10 @@ func (w *watch) isDone(i int, n [firsthit.Outcomes]uint64) bool {
 	switch passages := n[0] + n[1]; {
 	case passages == 0:
 		return false
-	case !w.sites[i].isJump(), n[0] > 0 && n[1] > 0:
+	case !w.sites[i].isJump(), n[0] > 0 && n[1] > 0, w.givenUp[i]:
 		return true
+	case w.sites[i].wantsAny():
+		return w.sites[i].hasShown(n)
 	case n[0] == 0 && w.alone[2*i], n[1] == 0 && w.alone[2*i+1]:
 		return passages >= patience
 	}
@@ -116,6 +119,21 @@ func (w *watch) replace(g *firsthit.Group) error {
 	return w.session.Remove(g)
 }
 
+// giveUp has the probes of sites go, whatever they have not shown.
+func (w *watch) giveUp(sites []int) error {
+	for _, i := range sites {
+		w.givenUp[i] = true
+	}
+	for _, i := range sites {
+		if g := w.in[i]; g != nil {
+			if err := w.replace(g); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // attend deals with what is hit often until a time, and at least with what has been reported.
 func (w *watch) attend(until time.Time) error {
 	var often []*firsthit.Group
@@ -142,8 +160,8 @@ func (w *watch) attend(until time.Time) error {
 		if w.each != nil {
 			w.each(p)
 		}
-		if g := w.in[p.Place]; g != nil && p.Passages >= firsthit.Often &&
-			!slices.Contains(often, g) {
+		if g := w.in[p.Place]; g != nil && (p.Passages >= firsthit.Often ||
+			w.sites[p.Place].wants[p.Outcome]) && !slices.Contains(often, g) {
 			often = append(often, g)
 		}
 	}

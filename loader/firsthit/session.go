@@ -30,6 +30,8 @@ type Place struct {
 	// Condition is that of a conditional jump, as x86.Inst has it; x86.NoCondition: it has one
 	// outcome, the first.
 	Condition uint8
+	// Quiet are outcomes of which the first passage is not reported with Options.Each.
+	Quiet [Outcomes]bool
 }
 
 // Outcomes of a place: a jump's are that it goes on behind it, or jumps.
@@ -247,8 +249,7 @@ func (s *Session) Put(places []int) (*Group, error) {
 			return nil, fmt.Errorf("%x has no place in the file", at.Addr)
 		}
 		offsets[k] = offset
-		cookies[k] = uint64(places[i]) |
-			uint64(at.Condition)<<uint64(bpf.FirstFirstCookieFIRST_CONDITION)
+		cookies[k] = at.cookie(places[i])
 	}
 	placed, err := s.guard.Probe(s.mechanism, m.File, s.objects.First, offsets, cookies,
 		s.process.PID, guard.CPUOf(s.process.PID))
@@ -257,6 +258,17 @@ func (s *Session) Put(places []int) (*Group, error) {
 			s.process.PID, s.process.Name, attach.ProbeError(err))
 	}
 	return &Group{places, placed}, nil
+}
+
+// cookie is what the BPF program is told of a place.
+func (p *Place) cookie(number int) uint64 {
+	c := uint64(number) | uint64(p.Condition)<<uint64(bpf.FirstFirstCookieFIRST_CONDITION)
+	for o, quiet := range p.Quiet {
+		if quiet {
+			c |= 1 << (int(bpf.FirstFirstCookieFIRST_QUIET) + o)
+		}
+	}
+	return c
 }
 
 // Remove begins to take groups out. Their probes are out after some us each, but for those that are

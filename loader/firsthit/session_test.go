@@ -86,7 +86,7 @@ func placesOf(t *testing.T, im *image.Image) (list []Place) {
 		for i := range r.Blocks {
 			last := r.Blocks[i].Insns[len(r.Blocks[i].Insns)-1]
 			if r.Name == "choose" && (last.Kind == x86.Jcc || r.Blocks[i].End == cfg.Call) {
-				list = append(list, Place{last.Addr, last.Condition()})
+				list = append(list, Place{Addr: last.Addr, Condition: last.Condition()})
 			}
 		}
 	}
@@ -202,5 +202,23 @@ func TestForeignBreakpoint(t *testing.T) {
 	m := s.session.images[0]
 	if _, err := Load(s.process, []Image{m}, Options{}); err == nil {
 		t.Error("somebody else's breakpoints are taken for the program's code")
+	}
+}
+
+// An outcome that is quiet is counted, and its first passage is not reported.
+func TestQuiet(t *testing.T) {
+	s := start(t, Options{Each: true})
+	s.session.images[0].Places[0].Quiet[1] = true
+	s.put(t, 0)
+	for range 2 {
+		s.tell(t, "b", "second\n")
+	}
+	s.tell(t, "a", "first\n")
+	p, err := s.session.Next(time.Now().Add(testenv.Patience))
+	if err != nil || p.Outcome != 0 || p.Passages != 1 {
+		t.Errorf("reported: %+v, %v", p, err)
+	}
+	if got, want := s.passages(t), [6]uint64{1, 2, 0, 0, 0, 0}; got != want {
+		t.Errorf("passages %v, not %v", got, want)
 	}
 }
