@@ -1,0 +1,17 @@
+package shape_test
+
+import (
+	"fmt"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/shape"
+)
+
+// Of a snapshot whose file is gone, nothing is known.
+func ExampleOf() {
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/gone", BuildID: []byte{1}}},
+		Routines: []wpp.Routine{{Name: "f", Blocks: []wpp.Block{{Addr: 1, Lengths: []byte{1}}}}}}
+	_, err := shape.Of(s, "")
+	fmt.Println(err)
+	// Output: open /gone: no such file or directory
+}

@@ -1,0 +1,147 @@
+package shape
+
+import (
+	"fmt"
+	"slices"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/overlapped"
+	"wpptrace/internal/original"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
+	"wpptrace/loader/paths/overlap"
+)
+
+// New makes the shape of a routine of a program. Number gives the index in the snapshot of another
+// one that is traced, and -1 for others. It fails where the routine's paths have no numbers.
+func New(p *cfg.Program, r *cfg.Routine, number func(r *cfg.Routine) int) (*overlapped.Shape,
+	error) {
+	return of(r, number(r), func(block int) int {
+		if to, _ := p.Callee(r, block); to != nil {
+			return number(to)
+		}
+		return -1
+	})
+}
+
+// of makes the shape of a routine that has a number; callee gives that of the routine that a block
+// calls or jumps to, or -1.
+func of(r *cfg.Routine, number int, callee func(block int) int) (*overlapped.Shape, error) {
+	g, err := overlap.Of(r)
+	if err != nil {
+		return nil, err
+	}
+	s := &overlapped.Shape{Routine: number}
+	for b := range r.Blocks {
+		if g.IsPredicate(b) {
+			s.Predicates = append(s.Predicates, b)
+		}
+		if to := callee(b); to >= 0 {
+			s.Calls = append(s.Calls, overlapped.Call{Block: b, Routine: to})
+		}
+	}
+	for _, l := range g.Loops() {
+		s.Loops = append(s.Loops, overlapped.Loop{Head: l.Head, Blocks: l.Blocks,
+			LeftOut: l.LeftOut})
+	}
+	return s, nil
+}
+
+// Shapes are those of the routines of a snapshot.
+type Shapes struct {
+	Of map[int]*overlapped.Shape // by index in Snapshot.Routines, of those whose paths ran
+	// why others that ran have none, by reason the number of routines
+	LeftOut map[string]int
+}
+
+// Of finds the shapes of a snapshot: in the file that is named for the executable or, where that is
+// "", and for libraries, where the files were. It fails where it has none. Cost: that of finding
+// the routines in each file, which a large file takes seconds for.
+func Of(s *wpp.Snapshot, named string) (*Shapes, error) {
+	x := &Shapes{Of: map[int]*overlapped.Shape{}, LeftOut: map[string]int{}}
+	var first error
+	for image := range s.Images {
+		ran := 0
+		for i := range s.Routines {
+			if s.Routines[i].Image == image && len(s.Routines[i].Blocks) > 0 {
+				ran++
+			}
+		}
+		if ran == 0 {
+			continue
+		}
+		name := ""
+		if image == 0 {
+			name = named
+		}
+		if err := x.read(s, image, name); err != nil {
+			x.LeftOut[err.Error()] += ran
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if len(x.Of) == 0 && first != nil {
+		return nil, first
+	}
+	return x, nil
+}
+
+func (x *Shapes) read(s *wpp.Snapshot, image int, named string) error {
+	im, _, err := original.OpenBinary(s, image, named)
+	if err != nil {
+		return err
+	}
+	defer im.Close()
+	at := map[uint64]int{}
+	for i := range s.Routines {
+		if r := &s.Routines[i]; r.Image == image {
+			at[r.Entry] = i
+		}
+	}
+	program, err := recovery.Part(im, func(c recovery.Candidate) bool {
+		i, ok := at[c.Ranges[c.Entry][0]]
+		return ok && len(s.Routines[i].Blocks) > 0
+	})
+	if err != nil {
+		return err
+	}
+	number := func(r *cfg.Routine) int {
+		if i, ok := at[r.Addr]; ok && s.Routines[i].LeftOut == "" {
+			return i
+		}
+		return -1
+	}
+	for entry, i := range at {
+		if len(s.Routines[i].Blocks) == 0 {
+			continue
+		}
+		r := program.At(entry)
+		if why := differs(r, &s.Routines[i]); why != "" {
+			x.LeftOut[why]++
+			continue
+		}
+		shape, err := New(program, r, number)
+		if err != nil {
+			x.LeftOut[err.Error()]++
+			continue
+		}
+		x.Of[i] = shape
+	}
+	return nil
+}
+
+// differs says why a routine of a file is not that of a snapshot; "" if it is.
+func differs(r *cfg.Routine, recorded *wpp.Routine) string {
+	switch {
+	case r == nil || r.Addr != recorded.Entry:
+		return "the file has no such routine"
+	case r.LeftOut != "":
+		return r.LeftOut
+	case !slices.EqualFunc(r.Blocks, recorded.Blocks, func(b cfg.Block, w wpp.Block) bool {
+		return b.Lo == w.Addr && len(b.Insns) == len(w.Lengths)
+	}):
+		return fmt.Sprintf("it was recorded with another graph, as %s", r.Name)
+	}
+	return ""
+}

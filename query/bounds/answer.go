@@ -1,0 +1,280 @@
+package bounds
+
+import (
+	"iter"
+	"slices"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/overlapped"
+	"wpptrace/internal/saturating"
+)
+
+// Alone is the degree of bounds from counts of paths alone: of loops the same as degree 0.
+const Alone = -1
+
+// An Answer bounds the interesting paths of one place.
+type Answer struct {
+	Place
+	Degree  int // the greatest useful one here, by what ran
+	Pairs   uint64
+	Exact   uint64 // of the pairs, those whose bounds are equal, those that did not run included
+	Rows    []Row  // pairs that may have run, and those that did
+	LeftOut string // why there are none
+	Flow
+}
+
+// A Flow is how often all interesting paths of some places ran together. Sums stop at 2^64-1.
+type Flow struct {
+	Definite, Potential uint64 // the sums of lower and of upper bounds
+	Real                uint64 // that of the truth, where it is known
+	Outside             uint64 // how many rows have a truth that is not within their bounds
+}
+
+// Add adds up flows.
+func (f *Flow) Add(g Flow) {
+	f.Definite = saturating.Add(f.Definite, g.Definite)
+	f.Potential = saturating.Add(f.Potential, g.Potential)
+	f.Real = saturating.Add(f.Real, g.Real)
+	f.Outside += g.Outside
+}
+
+// A Row is an interesting path.
+type Row struct {
+	First, Second []int // blocks, of the routines of the place; behind a back edge those in the loop
+	Lower, Upper  uint64
+	Truth         uint64 // where it is known
+}
+
+// Answers iterates over the places in their order, with bounds by overlapping paths of degree k, or
+// by path counts Alone. K must not be above the profile's degree: it is taken to be that then. It
+// takes time and memory in proportion to the rows of one place at a time.
+func (m *Model) Answers(k int) iter.Seq[*Answer] {
+	return func(yield func(*Answer) bool) {
+		for _, g := range m.groups {
+			if !yield(m.answer(g, min(k, m.Profile.Degree))) {
+				return
+			}
+		}
+	}
+}
+
+// IsTruthKnown reports whether answers have the truth.
+func (m *Model) IsTruthKnown() bool { return m.known }
+
+func (m *Model) answer(g *group, k int) *Answer {
+	a := &Answer{Place: g.Place, Degree: g.degree,
+		Pairs: saturating.Mul(uint64(len(g.first.parts)), uint64(len(g.second.parts)))}
+	for _, n := range g.truth {
+		a.Real = saturating.Add(a.Real, n)
+	}
+	bounds, err := m.equations(g, k).Solve()
+	if err != nil {
+		a.LeftOut = err.Error()
+		a.Flow = Flow{}
+		return a
+	}
+	inexact, found := uint64(0), 0
+	for _, b := range bounds {
+		row := Row{First: g.first.parts[b.First].blocks, Second: g.second.parts[b.Second].blocks,
+			Lower: b.Lower, Upper: b.Upper}
+		if n, ok := g.truth[[2]string{spell(row.First), spell(row.Second)}]; ok {
+			row.Truth = n
+			found++
+		}
+		if b.Lower < b.Upper {
+			inexact++
+		}
+		a.add(row, m.known)
+	}
+	a.Exact = a.Pairs - inexact
+	if found < len(g.truth) {
+		a.addOthers(g)
+	}
+	return a
+}
+
+func (a *Answer) add(r Row, known bool) {
+	a.Rows = append(a.Rows, r)
+	a.Definite = saturating.Add(a.Definite, r.Lower)
+	a.Potential = saturating.Add(a.Potential, r.Upper)
+	if known && (r.Truth < r.Lower || r.Truth > r.Upper) {
+		a.Outside++
+	}
+}
+
+// addOthers adds what ran although the bounds rule it out: in another run.
+func (a *Answer) addOthers(g *group) {
+	have := map[[2]string]bool{}
+	for _, r := range a.Rows {
+		have[[2]string{spell(r.First), spell(r.Second)}] = true
+	}
+	var others []Row
+	for key, n := range g.truth {
+		if !have[key] {
+			others = append(others, Row{First: unspell(key[0]), Second: unspell(key[1]), Truth: n})
+		}
+	}
+	slices.SortFunc(others, func(a, b Row) int {
+		if c := slices.Compare(a.First, b.First); c != 0 {
+			return c
+		}
+		return slices.Compare(a.Second, b.Second)
+	})
+	for _, r := range others {
+		a.add(r, true)
+	}
+}
+
+// equations returns a group's counts of some degree.
+func (m *Model) equations(g *group, k int) *Group {
+	e := &Group{}
+	for _, p := range g.first.parts {
+		e.First = append(e.First, p.ran)
+	}
+	for _, q := range g.second.parts {
+		e.Second = append(e.Second, q.ran)
+	}
+	if k < 0 && g.Kind != overlapped.OverLoop {
+		e.Alone = true
+		for _, n := range g.counts {
+			e.Calls = saturating.Add(e.Calls, n)
+		}
+		return e
+	}
+	_, second := g.routines()
+	shape, numbers := m.shapes[second], map[string]int{}
+	number := func(blocks []int) int {
+		key := spell(shape.Extend(blocks, max(k, 0)))
+		n, ok := numbers[key]
+		if !ok {
+			n = len(numbers)
+			numbers[key] = n
+		}
+		return n
+	}
+	for _, q := range g.second.parts {
+		e.Extension = append(e.Extension, number(q.blocks))
+	}
+	sums := map[[2]int]uint64{}
+	for c, n := range g.counts {
+		at := [2]int{c.first, number(unspell(c.extension))}
+		sums[at] = saturating.Add(sums[at], n)
+	}
+	for at, n := range sums {
+		e.Counts = append(e.Counts, Count{at[0], at[1], n})
+	}
+	slices.SortFunc(e.Counts, func(a, b Count) int {
+		if a.First != b.First {
+			return a.First - b.First
+		}
+		return a.Extension - b.Extension
+	})
+	return e
+}
+
+// TakeTruth has answers say how often each interesting path ran by a model of whole program paths:
+// the same, or one of another snapshot of the same program. What that has of places and routines
+// that this one does not have is left out, and returned.
+func (m *Model) TakeTruth(from *Model) (elsewhere uint64) {
+	m.known = true
+	to := newMapping(from.Snapshot, m.Snapshot)
+	at := map[Place]*group{}
+	for _, g := range m.groups {
+		g.truth = map[[2]string]uint64{}
+		at[g.Place] = g
+	}
+	for _, g := range from.groups {
+		place, ok := to.place(g.Place)
+		target := at[place]
+		first, second := g.routines()
+		for c, n := range g.counts {
+			p, known := to.blocks(first, g.first.parts[c.first].blocks)
+			q, also := to.blocks(second, unspell(c.extension))
+			if !ok || target == nil || !known || !also {
+				elsewhere = saturating.Add(elsewhere, n)
+				continue
+			}
+			target.truth[[2]string{spell(p), spell(q)}] = n
+		}
+	}
+	return elsewhere
+}
+
+// A mapping says which routines and blocks of a snapshot are which of another one.
+type mapping struct {
+	from     *wpp.Snapshot
+	same     bool
+	routines []int            // -1: it has none
+	byAddr   []map[uint64]int // of the other one's routines: blocks by address
+}
+
+func newMapping(from, to *wpp.Snapshot) *mapping {
+	x := &mapping{from: from, same: from == to}
+	if x.same {
+		return x
+	}
+	type key struct {
+		image string
+		entry uint64
+	}
+	image := func(s *wpp.Snapshot, i int) string {
+		if id := s.Images[i].BuildID; id != nil {
+			return string(id)
+		}
+		return s.Images[i].Name
+	}
+	routines := map[key]int{}
+	for i := range to.Routines {
+		r := &to.Routines[i]
+		routines[key{image(to, r.Image), r.Entry}] = i
+		blocks := make(map[uint64]int, len(r.Blocks))
+		for b := range r.Blocks {
+			blocks[r.Blocks[b].Addr] = b
+		}
+		x.byAddr = append(x.byAddr, blocks)
+	}
+	for i := range from.Routines {
+		r := &from.Routines[i]
+		at, ok := routines[key{image(from, r.Image), r.Entry}]
+		if !ok {
+			at = -1
+		}
+		x.routines = append(x.routines, at)
+	}
+	return x
+}
+
+func (x *mapping) blocks(routine int, blocks []int) ([]int, bool) {
+	if x.same {
+		return blocks, true
+	}
+	to := x.routines[routine]
+	if to < 0 {
+		return nil, false
+	}
+	mapped := make([]int, len(blocks))
+	for i, b := range blocks {
+		at, ok := x.byAddr[to][x.from.Routines[routine].Blocks[b].Addr]
+		if !ok {
+			return nil, false
+		}
+		mapped[i] = at
+	}
+	return mapped, true
+}
+
+func (x *mapping) place(p Place) (Place, bool) {
+	if x.same {
+		return p, true
+	}
+	block, ok := x.blocks(p.Routine, []int{p.Block})
+	if !ok {
+		return p, false
+	}
+	p.Routine, p.Block = x.routines[p.Routine], block[0]
+	if p.Callee >= 0 {
+		p.Callee = x.routines[p.Callee]
+		ok = p.Callee >= 0
+	}
+	return p, ok
+}

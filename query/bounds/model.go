@@ -1,0 +1,294 @@
+package bounds
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/overlapped"
+	"wpptrace/internal/saturating"
+	"wpptrace/query"
+)
+
+// A Place is where interesting paths cross a back edge, a call or a return.
+type Place struct {
+	Kind    overlapped.Kind
+	Routine int // that has the loop, or the call: index in Snapshot.Routines
+	Block   int // the loop's head, the block that ends with the call, or the one behind it
+	Callee  int // the routine that is called; of a loop: -1
+}
+
+func (p Place) compare(q Place) int {
+	return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Routine, q.Routine),
+		cmp.Compare(p.Block, q.Block), cmp.Compare(p.Callee, q.Callee))
+}
+
+// routines are those that p and q are paths of.
+func (p Place) routines() (first, second int) {
+	switch p.Kind {
+	case overlapped.Into:
+		return p.Routine, p.Callee
+	case overlapped.Back:
+		return p.Callee, p.Routine
+	}
+	return p.Routine, p.Routine
+}
+
+// A Model is all interesting paths of a snapshot, and what is known of how often they ran. It is
+// read-only once it is made, but for what TakeTruth adds. Memory is in proportion to the paths that
+// ran and to the counts, not to the pairs that may have run.
+type Model struct {
+	Snapshot *wpp.Snapshot
+	Profile  *Profile
+	shapes   Shapes
+	groups   []*group // by their places
+	known    bool     // the truth is
+}
+
+// A group has the paths of one place.
+type group struct {
+	Place
+	loop          *overlapped.Loop // nil: of a call or a return
+	first, second list
+	counts        map[counted]uint64
+	degree        int // the greatest useful one
+	truth         map[[2]string]uint64
+}
+
+// A list has paths, or what of them is within a loop, each once.
+type list struct {
+	parts []part
+	at    map[string]int // by its spelling
+}
+
+type part struct {
+	blocks []int
+	ran    uint64
+}
+
+// A counted path is one of a group's first, and an extension, spelled.
+type counted struct {
+	first     int
+	extension string
+}
+
+func (l *list) find(blocks []int) int {
+	spelled := spell(blocks)
+	i, ok := l.at[spelled]
+	if !ok {
+		i = len(l.parts)
+		l.at[spelled] = i
+		l.parts = append(l.parts, part{blocks: blocks})
+	}
+	return i
+}
+
+func (l *list) add(blocks []int, n uint64) {
+	p := &l.parts[l.find(blocks)]
+	p.ran = saturating.Add(p.ran, n)
+}
+
+func (l *list) has(blocks []int) bool {
+	_, ok := l.at[spell(blocks)]
+	return ok
+}
+
+// spell makes a key of blocks.
+func spell(blocks []int) string {
+	key := make([]byte, 0, 2*len(blocks))
+	for _, b := range blocks {
+		key = binary.AppendUvarint(key, uint64(b))
+	}
+	return string(key)
+}
+
+// New makes the model of a snapshot, of shapes of its routines and of a profile of the same run. It
+// fails where the profile has what the snapshot cannot have. It takes time and memory in proportion
+// to the alphabet, the grammars and the profile.
+func New(s *wpp.Snapshot, shapes Shapes, p *Profile) (*Model, error) {
+	ran, err := query.NewFrequencies(s)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Snapshot: s, Profile: p, shapes: shapes}
+	at := map[Place]*group{}
+	for i := range p.Counts {
+		if err := m.count(at, &p.Counts[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range at {
+		m.groups = append(m.groups, g)
+	}
+	slices.SortFunc(m.groups, func(a, b *group) int { return a.compare(b.Place) })
+	m.addPaths(ran)
+	for _, g := range m.groups {
+		_, second := g.routines()
+		g.degree = apart(shapes[second], g.second.parts)
+	}
+	return m, nil
+}
+
+// count adds a count to its group.
+func (m *Model) count(at map[Place]*group, o *Overlapping) error {
+	place, err := m.placeOf(o)
+	if err != nil {
+		return err
+	}
+	g := at[place]
+	if g == nil {
+		g = &group{Place: place, counts: map[counted]uint64{},
+			first: list{at: map[string]int{}}, second: list{at: map[string]int{}}}
+		if place.Kind == overlapped.OverLoop {
+			g.loop = loopAt(m.shapes[place.Routine], place.Block)
+		}
+		at[place] = g
+	}
+	first := m.Snapshot.Symbols[o.First].Blocks
+	if g.loop != nil {
+		first = g.loop.Before(first)
+	}
+	c := counted{g.first.find(first), spell(o.Blocks)}
+	g.counts[c] = saturating.Add(g.counts[c], o.N)
+	return nil
+}
+
+var endOf = map[overlapped.Kind]ops.End{overlapped.OverLoop: ops.EndLoop, overlapped.Into: ops.EndCall,
+	overlapped.Back: ops.EndReturn}
+
+// placeOf returns where an overlapping path crosses what ends its first path. It checks what comes
+// from a file.
+func (m *Model) placeOf(o *Overlapping) (Place, error) {
+	s := m.Snapshot
+	switch {
+	case int(o.First) >= len(s.Symbols) || !isWhole(&s.Symbols[o.First]) ||
+		s.Symbols[o.First].End != endOf[o.Kind]:
+		return Place{}, fmt.Errorf("overlapping path: symbol %d ends with no %v", o.First, o.Kind)
+	case o.Routine < 0 || o.Routine >= len(s.Routines) || len(o.Blocks) == 0:
+		return Place{}, fmt.Errorf("overlapping path: it goes on in no routine")
+	case m.shapes[o.Routine] == nil || m.shapes[s.Symbols[o.First].Routine] == nil:
+		return Place{}, fmt.Errorf("overlapping path: nothing is known of routine %d", o.Routine)
+	}
+	for _, b := range o.Blocks {
+		if b < 0 || b >= len(s.Routines[o.Routine].Blocks) {
+			return Place{}, fmt.Errorf("overlapping path: routine %d has no block %d", o.Routine, b)
+		}
+	}
+	p := &s.Symbols[o.First]
+	switch o.Kind {
+	case overlapped.Into:
+		return Place{o.Kind, p.Routine, p.Blocks[len(p.Blocks)-1], o.Routine}, nil
+	case overlapped.Back:
+		return Place{o.Kind, o.Routine, o.Blocks[0], p.Routine}, nil
+	}
+	if p.Routine != o.Routine || loopAt(m.shapes[o.Routine], o.Blocks[0]) == nil {
+		return Place{}, fmt.Errorf("overlapping path: routine %d has no loop at block %d",
+			o.Routine, o.Blocks[0])
+	}
+	return Place{o.Kind, o.Routine, o.Blocks[0], -1}, nil
+}
+
+// addPaths adds to the groups the paths that ran and may be of their pairs, with how often they
+// ran.
+func (m *Model) addPaths(ran *query.Frequencies) {
+	const any = -1
+	firsts, seconds := map[Place][]*group{}, map[Place][]*group{}
+	for _, g := range m.groups {
+		first, second := g.Place, g.Place
+		switch g.Kind {
+		case overlapped.OverLoop:
+			first.Block = any
+		case overlapped.Into:
+			first.Callee, second.Routine, second.Block = any, any, any
+		case overlapped.Back:
+			first.Routine, first.Block, second.Callee = any, any, any
+		}
+		firsts[first] = append(firsts[first], g)
+		seconds[second] = append(seconds[second], g)
+	}
+	for sym := range m.Snapshot.Symbols {
+		y, n := &m.Snapshot.Symbols[sym], ran.Symbol(uint32(sym))
+		if n == 0 || !isWhole(y) {
+			continue
+		}
+		begin, end := y.Blocks[0], y.Blocks[len(y.Blocks)-1]
+		switch y.Start {
+		case ops.StartLoop:
+			for _, g := range seconds[Place{overlapped.OverLoop, y.Routine, begin, any}] {
+				g.second.add(g.loop.After(y.Blocks), n)
+			}
+		case ops.StartEntry:
+			for _, g := range seconds[Place{overlapped.Into, any, any, y.Routine}] {
+				g.second.add(y.Blocks, n)
+			}
+		case ops.StartCall:
+			for _, g := range seconds[Place{overlapped.Back, y.Routine, begin, any}] {
+				g.second.add(y.Blocks, n)
+			}
+		}
+		switch y.End {
+		case ops.EndLoop: // of which loop is not known: of those that it is counted in
+			for _, g := range firsts[Place{overlapped.OverLoop, y.Routine, any, any}] {
+				if g.loop.Has(end) && g.first.has(g.loop.Before(y.Blocks)) {
+					g.first.add(g.loop.Before(y.Blocks), n)
+				}
+			}
+		case ops.EndCall:
+			for _, g := range firsts[Place{overlapped.Into, y.Routine, end, any}] {
+				g.first.add(y.Blocks, n)
+			}
+		case ops.EndReturn:
+			for _, g := range firsts[Place{overlapped.Back, any, any, y.Routine}] {
+				g.first.add(y.Blocks, n)
+			}
+		}
+	}
+}
+
+// Degree is the greatest useful degree of what ran: at it, all paths that ran are told apart.
+func (m *Model) Degree() (degree int) {
+	for _, g := range m.groups {
+		degree = max(degree, g.degree)
+	}
+	return degree
+}
+
+// unspell undoes spell.
+func unspell(key string) (blocks []int) {
+	for rest := []byte(key); len(rest) > 0; {
+		b, n := binary.Uvarint(rest)
+		blocks, rest = append(blocks, int(b)), rest[n:]
+	}
+	return blocks
+}
+
+// loopAt returns the loop with that head whose paths are told apart, or nil.
+func loopAt(s *overlapped.Shape, head int) *overlapped.Loop {
+	if i := s.LoopAt(head); i >= 0 && s.Loops[i].LeftOut == "" {
+		return &s.Loops[i]
+	}
+	return nil
+}
+
+// apart returns the least degree that tells some paths that begin at one place apart. It takes time
+// in proportion to all of their blocks, and to sort them.
+func apart(s *overlapped.Shape, paths []part) (degree int) {
+	order := make([][]int, len(paths))
+	for i := range paths {
+		order[i] = paths[i].blocks
+	}
+	slices.SortFunc(order, slices.Compare)
+	for i := 1; i < len(order); i++ {
+		common := 0
+		for j := 0; j < min(len(order[i-1]), len(order[i])) && order[i-1][j] == order[i][j]; j++ {
+			if s.IsPredicate(order[i][j]) {
+				common++
+			}
+		}
+		degree = max(degree, common)
+	}
+	return degree
+}
