@@ -53,7 +53,7 @@ With --restarts and -p, the next process of the same name and build is watched w
 ended; what has been reported is not reported again.
 
 Events go to stdout, a line each, with --json as a JSON object each; with -- to stderr. --log writes
-the objects to a file, too. Where more than --most come in a second, the rest is counted, but for the
-first of each routine. SIGINT,
-SIGTERM, SIGHUP or SIGQUIT ends it; at the end it is printed how much was new.`
+the objects to a file, too. Where more than --most come in a second, the rest is counted, but for
+the first of each routine. SIGINT, SIGTERM, SIGHUP or SIGQUIT ends it; at the end it is printed how
+much was new.`
 )

@@ -45,7 +45,8 @@ type ResidualOptions struct {
 	// Paths are looked at, too: those that no baseline has, of routines that one has run. No
 	// baseline may be a coverage then.
 	Paths bool
-	// Edges are looked at, too, that no baseline has taken and that lead to blocks which run anyway.
+	// Edges are looked at, too, that no baseline has taken and that lead to blocks which run
+	// anyway.
 	Edges bool
 	// Overhead is what hits of paths, and those of edges, may be of the CPU time of a process that
 	// is attached to, as a share of it: when they take more, paths are not looked at any more, nor
@@ -257,8 +258,8 @@ func (r *residual) news(x *observation, i, outcome int) (list []met) {
 	return list
 }
 
-// choose leaves the sites of an image that no baseline has run, or behind which there are edges that
-// none has taken.
+// choose leaves the sites of an image that no baseline has run, or behind which there are edges
+// that none has taken.
 func (r *residual) choose(g *traced.Graphs, sites []site) (list []site, err error) {
 	before, err := r.options.Baseline.of(g.Image.Name, g.Image.BuildID)
 	if err != nil {

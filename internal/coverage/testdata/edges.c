@@ -1,5 +1,5 @@
-/* Each line of standard input is a way through choose, and is answered; with an x behind it, it goes
- * that way very often. Arguments are lines, too. */
+/* Each line of standard input is a way through choose, and is answered; with an x behind it, it
+ * goes that way very often. Arguments are lines, too. */
 #include <stdio.h>
 static volatile int n;
 static int choose(char way) {
