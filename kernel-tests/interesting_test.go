@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/interesting"
 	"wpptrace/internal/pathcount"
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/exact"
@@ -33,7 +34,7 @@ func TestInterestingOfTheZoo(t *testing.T) {
 			c.Program.Tags&zoo.Timer != 0
 	})
 	builder, cases := programs(t, cases)
-	for _, c := range cases {
+	for i, c := range cases {
 		t.Run(c.Program.Name+"/"+c.Flavour.String(), func(t *testing.T) {
 			t.Parallel()
 			path, err := builder.Build(context.Background(), c.Program, c.Flavour)
@@ -45,7 +46,11 @@ func TestInterestingOfTheZoo(t *testing.T) {
 			}
 			target := targetOf(c, path, t.TempDir())
 			target.FixedAddresses = true
-			interestingAgree(t, target, nil)
+			var more [][]string
+			if i%5 == 0 { // those that never ran, too
+				more = append(more, []string{"--others", "count", "-F", ".", "--all-paths"})
+			}
+			interestingAgree(t, target, nil, more...)
 		})
 	}
 }
@@ -70,7 +75,7 @@ type counted struct {
 	entry, path uint64
 }
 
-func interestingAgree(t *testing.T, target exact.Target, aside []string) {
+func interestingAgree(t *testing.T, target exact.Target, aside []string, more ...[]string) {
 	t.Helper()
 	within := func() context.Context {
 		ctx, cancel := context.WithTimeout(t.Context(), patience())
@@ -87,9 +92,9 @@ func interestingAgree(t *testing.T, target exact.Target, aside []string) {
 		t.Fatal(err)
 	}
 	ran, names := ranOf(t, whole)
-	for _, flags := range [][]string{{"--others", "count"},
+	for _, flags := range append([][]string{{"--others", "count"},
 		{"--others", "count", "--hot", fmt.Sprint(max(len(ran)/10, 1))},
-		{"--others", "ignore", "--hot", fmt.Sprint(max(len(ran)/4, 1))}} {
+		{"--others", "ignore", "--hot", fmt.Sprint(max(len(ran)/4, 1))}}, more...) {
 		r, err := tracer.CountSome(within(), whole, target, flags...)
 		if errors.Is(err, exact.ErrRefused) {
 			t.Log(err)
@@ -303,8 +308,9 @@ func TestInterestingInMidRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := pathcount.Run(t.Context(), pathcount.Options{Process: p, Snapshot: whole,
-			Others: true, Duration: 100 * time.Millisecond})
+		r, err := pathcount.Run(t.Context(), pathcount.Options{Process: p,
+			Paths:    interesting.Choice{Snapshot: whole, Others: interesting.CountOthers},
+			Duration: 100 * time.Millisecond})
 		p.Close()
 		if err != nil {
 			t.Fatal(err)

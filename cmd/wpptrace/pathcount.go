@@ -14,37 +14,29 @@ import (
 
 // countFlags are those of wpptrace profile --interesting.
 type countFlags struct {
-	record   *recordFlags
-	snapshot string // "": all paths are counted, by the plan of a recording
-	hot      int
-	others   string
+	record *recordFlags
+	paths  interesting.Choice // no Snapshot: all are counted, by the plan of a recording
 }
 
 // ofCounting are the flags of a profile that go with --interesting.
 var ofCounting = []string{"pid", "duration", "func", "no-func", "json", "quiet", "verbose",
-	"interesting", "hot", "others"}
+	"interesting", "hot", "pattern", "all-paths", "others"}
 
 func (o *countFlags) add(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&o.snapshot, "interesting", "", "count the paths alone that `SNAPSHOT` has recorded")
-	f.IntVar(&o.hot, "hot", 0, "with --interesting: the `N` hottest of these alone")
-	f.StringVar(&o.others, "others", "", "with --interesting: `ignore` all other paths, as is the "+
-		"default, or count those of a routine together")
+	o.paths.Add(c.Flags(), "count the paths alone that `SNAPSHOT` has recorded", "`ignore` all "+
+		"other paths, as is the default, or count those of a routine together")
 }
 
 func (o *countFlags) check(c *cobra.Command) error {
 	for _, name := range ofProfile {
-		if o.snapshot != "" && c.Flags().Changed(name) && !slices.Contains(ofCounting, name) {
+		if o.paths.Snapshot != "" && c.Flags().Changed(name) && !slices.Contains(ofCounting, name) {
 			return usagef("--%s does not go with --interesting, which makes no recording", name)
 		}
 	}
-	if o.snapshot == "" && o.hot != 0 {
-		return usagef("--hot needs --interesting SNAPSHOT, which says how often paths ran")
+	if wrong := o.paths.Wrong(c.Flags().Changed); wrong != "" {
+		return usagef("%s", wrong)
 	}
-	if o.hot < 0 {
-		return usagef("--hot %d is below 0", o.hot)
-	}
-	return checkOthers(o.snapshot, o.others)
+	return nil
 }
 
 // run counts paths of a process or a command, and prints how often they ran.
@@ -71,8 +63,7 @@ func (o *countFlags) run(argv []string, stdout, stderr io.Writer) error {
 		}
 		r, err := pathcount.Run(s.end, pathcount.Options{
 			Process: from.Process, Child: from.Child, Selection: shared.Selection,
-			Snapshot: o.snapshot, Hot: o.hot, Others: o.others == interesting.CountOthers,
-			Duration: shared.Duration, Confine: shared.Confine,
+			Paths: o.paths, Duration: shared.Duration, Confine: shared.Confine,
 			Began: func(pid, probes, stepped int) {
 				shared.Began(pid, probes)
 				if stepped > 0 {

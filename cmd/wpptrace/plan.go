@@ -27,11 +27,11 @@ func planCommand() *cobra.Command {
 			if q.routine == "" && c.Flags().Changed("routine") {
 				return usagef("--routine needs the NAME of a routine: plan -v lists them")
 			}
-			if q.interesting == "" && c.Flags().Changed("interesting") {
-				return usagef("--interesting needs a SNAPSHOT: that of a recording of the program")
+			if wrong := q.interesting.Wrong(c.Flags().Changed); wrong != "" {
+				return usagef("%s", wrong)
 			}
 			x := q.question(c.ErrOrStderr(), args)
-			if q.routine+q.interesting != "" {
+			if q.routine+q.interesting.Snapshot != "" {
 				return q.writePart(c.OutOrStdout(), x)
 			}
 			r, err := x.Report()
@@ -59,11 +59,9 @@ func planCommand() *cobra.Command {
 	c.Flags().StringVar(&q.routine, "routine", "", "print the blocks, probes and routes of the "+
 		"routine `NAME`")
 	c.Flags().BoolVar(&q.dot, "dot", false, "with --routine: draw them for Graphviz")
-	c.Flags().StringVar(&q.interesting, "interesting", "", "print how compactly the paths are "+
-		"numbered that `SNAPSHOT` has recorded")
-	c.Flags().IntVar(&q.hot, "hot", 0, "with --interesting: of the `N` hottest of these alone")
-	c.Flags().StringVar(&q.others, "others", "", "with --interesting: choose probes that count "+
-		"these paths, and have them `count` or `ignore` all others")
+	q.interesting.Add(c.Flags(), "print how compactly the paths are numbered that `SNAPSHOT` has "+
+		"recorded", "choose probes that count these paths, and have them `count` or `ignore` all "+
+		"others")
 	c.Flags().BoolVar(&q.asJSON, "json", false, "print one JSON object")
 	return c
 }
@@ -75,9 +73,7 @@ type planQuery struct {
 	verbose, asJSON, prove, try bool
 	routine                     string // "": the whole program
 	dot                         bool
-	interesting                 string // a snapshot; "": all paths are
-	hot                         int    // how many of its hottest paths; 0: all
-	others                      string // what becomes of others, where probes count these
+	interesting                 interesting.Choice // no Snapshot: all paths are
 }
 
 func (q *planQuery) validate(args []string, ofProcess bool) error {
@@ -96,33 +92,14 @@ func (q *planQuery) validate(args []string, ofProcess bool) error {
 		return usagef("--dot needs --routine NAME: the graph is of one routine")
 	case q.dot && q.asJSON:
 		return usagef("--dot and --json are two forms of one answer: give one of them")
-	case q.routine != "" && q.interesting != "":
+	case q.routine != "" && q.interesting.Snapshot != "":
 		return usagef("--routine and --interesting are two questions: give one of them")
-	case q.routine+q.interesting != "" && (q.try || q.prove || q.verbose || len(q.sel.libs) > 0):
+	case q.routine+q.interesting.Snapshot != "" &&
+		(q.try || q.prove || q.verbose || len(q.sel.libs) > 0):
 		return usagef("--routine and --interesting go with none of --canary, --lib, --verify and " +
 			"-v: they answer for a part of the program")
-	case q.interesting == "" && q.hot != 0:
-		return usagef("--hot needs --interesting SNAPSHOT, which says how often paths ran")
-	case q.hot < 0:
-		return usagef("--hot %d is below 0", q.hot)
-	}
-	if err := checkOthers(q.interesting, q.others); err != nil {
-		return err
 	}
 	return q.sel.check()
-}
-
-// checkOthers checks what is to become of paths that are not interesting.
-func checkOthers(snapshot, others string) error {
-	switch {
-	case others == "":
-		return nil
-	case snapshot == "":
-		return usagef("--others needs --interesting SNAPSHOT, which says which paths are not others")
-	case others != interesting.CountOthers && others != interesting.IgnoreOthers:
-		return usagef("--others %s: count or ignore expected", others)
-	}
-	return nil
 }
 
 // question is what is asked of package planreport. Messages go to stderr.
@@ -143,8 +120,8 @@ func (q *planQuery) writePart(w io.Writer, x *planreport.Question) error {
 		WriteJSON(io.Writer) error
 	}
 	var err error
-	if q.interesting != "" {
-		answer, err = x.Interesting(q.interesting, q.hot, q.others)
+	if q.interesting.Snapshot != "" {
+		answer, err = x.Interesting(q.interesting)
 	} else {
 		c, errOfChart := x.Chart(q.routine)
 		if errOfChart == nil && q.dot {

@@ -38,18 +38,19 @@ rules, order, context, dump, hot --callers, and hot for subpaths of more than on
 --json prints each path that ran with its count. A count is not exact where events were lost, or
 where it has reached 2^64-1: then the path ran so often, or more often.
 
---interesting SNAPSHOT counts the paths of the executable alone that SNAPSHOT has recorded, or with
---hot N the N in which most instructions ran, by probes that tell these from each other and from all
-others, and do nothing else; plan --interesting --others prints what they cost. The kernel counts.
-Nothing is recorded: how often each path ran is printed at the end. --others count prints as well
-how often other paths of the same routines ran. Counts are exact, but that a path counts that a
-thread is in the midst of at the end, if it has been seen to be that path.`,
+--interesting SNAPSHOT counts the paths of the executable alone that SNAPSHOT has recorded, by
+probes that tell these from each other and from all others, and do nothing else; --hot N has the N
+of them in which most instructions ran, -F those of some routines, --pattern those of a sequence,
+and -F with --all-paths those as well that never ran. plan --interesting --others prints what they
+cost. The kernel counts. Nothing is recorded: how often each path ran is printed at the end.
+--others count prints as well how often other paths of the same routines ran. Counts are exact, but
+that a path counts that a thread is in the midst of at the end, if it has been seen to be that path.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := cmp.Or(o.check(c, args), count.check(c)); err != nil {
 				return err
 			}
-			if count.snapshot != "" {
+			if count.paths.Snapshot != "" {
 				return count.run(args, c.OutOrStdout(), c.ErrOrStderr())
 			}
 			return recordCommandLine(&o, args, c.OutOrStdout(), c.ErrOrStderr())

@@ -100,7 +100,7 @@ func TestSameName(t *testing.T) {
 	s := snapshot(t, p, many, map[uint64]int{0: 1})
 	s.Routines = append(s.Routines, s.Routines[0])
 	s.Routines[1].Entry++
-	set, err := Of(p, s, 0)
+	set, err := Of(p, s, Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestSet(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := snapshot(t, p, many, map[uint64]int{0: 1, 2: 300, 5: 200})
 			test.change(s)
-			set, err := Of(p, s, test.hottest)
+			set, err := Of(p, s, Choice{Hot: test.hottest})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,6 +160,68 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// TestChoice takes the paths that a pattern names, where they ran as a part of it, the hottest of
+// these, and all that a routine has.
+func TestChoice(t *testing.T) {
+	p, many := program(t, "-Wl,--build-id")
+	s := snapshot(t, p, many, map[uint64]int{0: 1, 2: 300, 5: 200, 7: 100})
+	for _, test := range []struct {
+		choice Choice
+		want   []uint64
+	}{
+		{Choice{Pattern: "many"}, []uint64{0, 2, 5, 7}},
+		{Choice{Pattern: "many#5"}, []uint64{5}},
+		{Choice{Pattern: "many#1"}, nil},
+		{Choice{Pattern: "many#2 many"}, []uint64{2, 5}},
+		{Choice{Pattern: "many#5 many#2"}, nil},
+		{Choice{Pattern: "many#0 ** many#7"}, nil},
+		{Choice{Pattern: "many#0 * many"}, []uint64{0, 2}},
+		{Choice{Pattern: "many", Hot: 2}, []uint64{2, 5}},
+		{Choice{All: true}, []uint64{0, 1, 2, 3, 4, 5, 6, 7}},
+	} {
+		set, err := Of(p, s, test.choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []uint64
+		for _, r := range set.Routines {
+			got = append(got, r.Paths...)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%+v: %d, not %d", test.choice, got, test.want)
+		}
+	}
+	if _, err := Of(p, s, Choice{Pattern: "none"}); err == nil {
+		t.Error("a routine that there is not has paths")
+	}
+}
+
+// TestWrong names flags that do not go together.
+func TestWrong(t *testing.T) {
+	for _, test := range []struct {
+		choice Choice
+		flags  string
+		want   string
+	}{
+		{Choice{}, "", ""},
+		{Choice{Hot: 1}, "hot", "--hot needs --interesting"},
+		{Choice{Pattern: "f"}, "pattern", "--pattern needs --interesting"},
+		{Choice{}, "interesting", "needs a SNAPSHOT"},
+		{Choice{Snapshot: "x", All: true}, "interesting all-paths", "needs -F"},
+		{Choice{Snapshot: "x", All: true, Hot: 1}, "all-paths func", "neither --hot nor"},
+		{Choice{Snapshot: "x", All: true}, "all-paths func", ""},
+		{Choice{Snapshot: "x", Hot: -1}, "hot", "below 0"},
+		{Choice{Snapshot: "x", Others: "none"}, "others", "count or ignore"},
+		{Choice{Snapshot: "x", Others: CountOthers, Pattern: "f", Hot: 3}, "hot pattern", ""},
+	} {
+		given := strings.Fields(test.flags)
+		got := test.choice.Wrong(func(flag string) bool { return slices.Contains(given, flag) })
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%+v: %q, not %q", test.choice, got, test.want)
+		}
+	}
+}
+
 // TestOtherBuild: what was recorded of another one, or of what no build id names, is no answer.
 func TestOtherBuild(t *testing.T) {
 	for flag, want := range map[string]string{
@@ -169,7 +231,7 @@ func TestOtherBuild(t *testing.T) {
 		p, many := program(t, flag)
 		s := snapshot(t, p, many, map[uint64]int{0: 1})
 		s.Images[1].BuildID = []byte{1, 2, 3}
-		if _, err := Of(p, s, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Of(p, s, Choice{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", flag, err)
 		}
 	}
@@ -184,7 +246,7 @@ func TestReport(t *testing.T) {
 	if err := store.WriteFile(file, s); err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(p, "prog", file, 0, "")
+	r, err := New(p, "prog", Choice{Snapshot: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +288,7 @@ func TestProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, others := range []string{CountOthers, IgnoreOthers} {
-		r, err := New(p, "prog", file, 1, others)
+		r, err := New(p, "prog", Choice{Snapshot: file, Hot: 1, Others: others})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,9 @@ type Report struct {
 	Untraced int `json:"paths_not_traced"`
 	// that the program does not have: not among the interesting ones
 	Unknown int `json:"paths_not_found"`
+	// routines of which paths that never ran are not among the interesting ones, for there are more
+	// than 100: with --all-paths
+	TooMany int `json:"routines_with_too_many_paths"`
 	// probes of the plan that are hit for each interesting path, as often as these ran
 	HitsPerPath *float64 `json:"hits_per_path"`
 
@@ -81,16 +84,16 @@ const (
 )
 
 // New numbers what a snapshot has recorded of a program whose file is called name, and reports it:
-// see Read. It chooses probes that count it as well, unless others is "". It fails where a routine
+// see Read. It chooses probes that count it as well, unless Others is "". It fails where a routine
 // has too many paths.
-func New(p *plan.Plan, name, snapshot string, hottest int, others string) (*Report, error) {
-	set, err := Read(p, snapshot, hottest)
+func New(p *plan.Plan, name string, c Choice) (*Report, error) {
+	set, err := Read(p, c)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Number(set, name, snapshot)
-	if err == nil && others != "" {
-		r.Probes = set.Count(others == CountOthers).report(others)
+	r, err := Number(set, name, c.Snapshot)
+	if err == nil && c.Others != "" {
+		r.Probes = set.Count(c.Others == CountOthers).report(c.Others)
 	}
 	return r, err
 }
@@ -98,7 +101,8 @@ func New(p *plan.Plan, name, snapshot string, hottest int, others string) (*Repo
 // Number numbers a set of paths.
 func Number(set *Set, name, snapshot string) (*Report, error) {
 	r := &Report{SchemaVersion: report.SchemaVersion, Program: name, Snapshot: snapshot,
-		Untraced: set.Untraced, Unknown: set.Unknown, example: set.Example, Routines: []Numbered{}}
+		Untraced: set.Untraced, Unknown: set.Unknown, TooMany: set.TooMany, example: set.Example,
+		Routines: []Numbered{}}
 	var measures []float64
 	for _, x := range set.Routines {
 		p, err := x.Numbering.Prefer(x.Paths)
@@ -145,6 +149,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Unknown > 0 {
 		row("not found", "%d more, which are no paths of this program, as %s", r.Unknown,
 			names.Fit(r.example, report.TableColumns-60))
+	}
+	if r.TooMany > 0 {
+		row("too many", "paths of %s to have those that never ran",
+			text.Count(r.TooMany, "routine"))
 	}
 	if r.HitsPerPath != nil {
 		row("hits", "%.2f a path, as often as each ran", *r.HitsPerPath)

@@ -19,6 +19,7 @@ import (
 	"wpptrace/loader/privilege"
 	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/rules"
 )
 
 // A Set is the interesting paths of a plan.
@@ -27,6 +28,7 @@ type Set struct {
 	Untraced int          // recorded paths of routines that the plan does not trace, or has not
 	Unknown  int          // recorded as paths of routines that have no such path here
 	Example  string       // one that is unknown
+	TooMany  int          // routines that have too many paths for all to be of interest
 
 	ran, hits float64      // how often they ran, and what hits that took by the plan
 	all       []recorded   // paths of routines that the plan traces, by routine and number
@@ -41,11 +43,12 @@ type RoutineSet struct {
 	Paths     []uint64 // their numbers, rising
 }
 
-// Read returns what was recorded of a plan's programs in the snapshot of that name, which is opened
-// as the user: all paths, or so many of the hottest if that is not 0. It fails where the snapshot
-// is of other builds. Cost: that of reading it, and linear in the plan.
-func Read(p *plan.Plan, path string, hottest int) (*Set, error) {
+// Read returns the paths that are chosen of a plan's programs. The snapshot is opened as the user.
+// It fails where the snapshot is of other builds. Cost: that of reading it, and linear in the plan;
+// with a pattern, that of rules.Occurring.
+func Read(p *plan.Plan, c Choice) (*Set, error) {
 	var s *wpp.Snapshot
+	path := c.Snapshot
 	err := privilege.AsUser(func() (err error) {
 		s, err = store.ReadFile(path, pathprofile.Kind, covered.Kind)
 		return err
@@ -56,7 +59,7 @@ func Read(p *plan.Plan, path string, hottest int) (*Set, error) {
 	if err := covered.CheckPaths(path, s); err != nil {
 		return nil, err
 	}
-	set, err := Of(p, s, hottest)
+	set, err := Of(p, s, c)
 	if err != nil {
 		return nil, fmt.Errorf("find the paths of %s: %w", path, err)
 	}
@@ -67,7 +70,7 @@ func Read(p *plan.Plan, path string, hottest int) (*Set, error) {
 func ReadAll(p *plan.Plan, files []string) (*Set, error) {
 	all := &Set{unknownIn: map[int]bool{}}
 	for _, path := range files {
-		one, err := Read(p, path, 0)
+		one, err := Read(p, Choice{Snapshot: path})
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +98,7 @@ func ReadAll(p *plan.Plan, files []string) (*Set, error) {
 func (s *Set) Knows(r *plan.Routine) bool { return !s.unknownIn[r.ID] }
 
 // Of is Read for a snapshot in memory. Hottest are the paths that most instructions ran in.
-func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
+func Of(p *plan.Plan, s *wpp.Snapshot, c Choice) (*Set, error) {
 	routines, err := shared(p, s)
 	if err != nil {
 		return nil, err
@@ -104,8 +107,12 @@ func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	chosen, err := c.symbols(s)
+	if err != nil {
+		return nil, err
+	}
 	set, named := &Set{unknownIn: map[int]bool{}}, names.Of(s)
-	var found []recorded
+	var found, hot []recorded
 	for i := range s.Symbols {
 		y := &s.Symbols[i]
 		if y.IsMark || y.Path >= s.Routines[y.Routine].Paths || counts.Symbol(uint32(i)) == 0 {
@@ -129,20 +136,68 @@ func Of(p *plan.Plan, s *wpp.Snapshot, hottest int) (*Set, error) {
 			ran := counts.Symbol(uint32(i))
 			found = append(found, recorded{r, named.Routine(y.Routine), y.Path, blocks, ran,
 				r.cost(ran, blocks)})
+			if chosen == nil || chosen[uint32(i)] {
+				hot = append(hot, found[len(found)-1])
+			}
 		}
 	}
-	slices.SortFunc(found, func(a, b recorded) int {
+	slices.SortFunc(hot, func(a, b recorded) int {
 		return cmp.Or(cmp.Compare(b.cost, a.cost), a.compare(b))
 	})
-	hot := found
-	if hottest > 0 {
-		hot = slices.Clone(found[:min(hottest, len(found))])
+	if c.Hot > 0 {
+		hot = hot[:min(c.Hot, len(hot))]
 	}
 	slices.SortFunc(found, recorded.compare)
 	slices.SortFunc(hot, recorded.compare)
 	set.all = found
 	set.add(hot)
+	if c.All {
+		return set, set.addAll(routines, named)
+	}
 	return set, nil
+}
+
+// symbols are those of a snapshot that the pattern names; nil: there is none.
+func (c *Choice) symbols(s *wpp.Snapshot) (map[uint32]bool, error) {
+	if c.Pattern == "" {
+		return nil, nil
+	}
+	list, err := rules.Occurring(s, c.Pattern, gap)
+	if err != nil {
+		return nil, err
+	}
+	chosen := map[uint32]bool{}
+	for _, sym := range list {
+		chosen[sym] = true
+	}
+	return chosen, nil
+}
+
+// addAll has all paths of routines be of interest, where these are not too many.
+func (s *Set) addAll(routines []*known, named *names.Names) error {
+	for i, r := range routines {
+		if r == nil {
+			continue
+		}
+		if err := r.number(); err != nil {
+			return err
+		}
+		if r.n.Total > mostAll {
+			s.TooMany++
+			continue
+		}
+		at, found := slices.BinarySearchFunc(s.Routines, r.ID,
+			func(x RoutineSet, id int) int { return cmp.Compare(x.Routine.ID, id) })
+		if !found {
+			s.Routines = slices.Insert(s.Routines, at,
+				RoutineSet{Routine: r.Routine, Name: named.Routine(i), Numbering: r.n})
+		}
+		s.Routines[at].Paths = nil
+		for number := range r.n.Total {
+			s.Routines[at].Paths = append(s.Routines[at].Paths, number)
+		}
+	}
+	return nil
 }
 
 // A recorded path is one of a routine of the plan.
@@ -233,13 +288,19 @@ func imageOf(s *wpp.Snapshot, program *cfg.Program) int {
 		func(im wpp.Image) bool { return id != "" && hex.EncodeToString(im.BuildID) == id })
 }
 
+// number numbers its paths, unless it has.
+func (k *known) number() (err error) {
+	if k.n == nil {
+		k.n, err = paths.Number(k.Routine.Routine)
+	}
+	return err
+}
+
 // find returns the blocks of a recorded path, or nil where the routine has no such path of that
 // number.
 func (k *known) find(r *wpp.Routine, y *wpp.Symbol) (blocks []int, err error) {
-	if k.n == nil {
-		if k.n, err = paths.Number(k.Routine.Routine); err != nil {
-			return nil, err
-		}
+	if err := k.number(); err != nil {
+		return nil, err
 	}
 	path, err := k.n.Decode(y.Path)
 	if err != nil || r.Paths != k.n.Total || uint8(path.Start) != uint8(y.Start) ||

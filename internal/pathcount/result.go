@@ -27,6 +27,8 @@ type Result struct {
 
 	NotTold int `json:"paths_not_told_apart"` // that no probes tell from others: not among Paths
 	Unknown int `json:"paths_not_found"`      // of the snapshot, which the program does not have
+	// routines with more than 100 paths, of which only those are counted that ran: with --all-paths
+	TooMany int `json:"routines_with_too_many_paths"`
 	// hits that belong to no path, as its beginning was not seen: it began before, say
 	UnknownHits uint64 `json:"unknown_hits"`
 	LostHits    uint64 `json:"lost_hits"` // hits that could not be counted
@@ -68,6 +70,7 @@ func (x *tracing) result() (*Result, error) {
 	}
 	r := &Result{SchemaVersion: report.SchemaVersion, Probes: len(x.tables.Sites),
 		Paths: []PathCount{}, NotTold: x.chosen.Unclear, Unknown: x.set.Unknown,
+		TooMany:     x.set.TooMany,
 		UnknownHits: counts.Unknown, LostHits: counts.Full + counts.NoThread + counts.Unread,
 		Amid: counts.Amid}
 	if x.process.Alive() && !x.run.Over() {
@@ -78,7 +81,7 @@ func (x *tracing) result() (*Result, error) {
 		r.Threads = len(threads)
 	}
 	exact := r.LostHits == 0 && r.Amid == 0
-	if x.options.Others {
+	if x.options.others() {
 		r.Others = []OtherCount{}
 	}
 	for i, c := range x.counted {
@@ -90,7 +93,7 @@ func (x *tracing) result() (*Result, error) {
 		if rest := c.Answer.Machine.Rest; rest != nil {
 			r.Others = append(r.Others, OtherCount{c.Name, c.Routine.Addr,
 				counts.Value(rest, first), exact})
-		} else if x.options.Others {
+		} else if x.options.others() {
 			r.OthersNotCounted++
 		}
 	}
@@ -133,6 +136,10 @@ func (r *Result) WriteText(w io.Writer) error {
 	if r.Unknown > 0 {
 		fmt.Fprintf(out, "not found: %s, which this program does not have\n",
 			text.Count(r.Unknown, "path"))
+	}
+	if r.TooMany > 0 {
+		fmt.Fprintf(out, "not counted: paths that never ran of %s with more than 100\n",
+			text.Count(r.TooMany, "routine"))
 	}
 	if r.UnknownHits > 0 {
 		fmt.Fprintf(out, "not known: of which paths %s were, whose beginning was not seen\n",

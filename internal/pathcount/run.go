@@ -27,10 +27,9 @@ type Options struct {
 	// for its end; it is killed when nothing can be counted.
 	Child     *target.Child
 	Selection traced.Selection
-	Snapshot  string // the file whose paths are of interest
-	Hot       int    // how many of the hottest of these alone; 0: all
-	// Others are counted, too: those of a routine together.
-	Others   bool
+	// Paths are those that are counted; with CountOthers, others of their routines are, too, those
+	// of a routine together.
+	Paths    interesting.Choice
 	Duration time.Duration // 0: until the process exits
 	// Confine gives up all capabilities but those that are needed once the probes stand; nil: none
 	// is given up.
@@ -38,6 +37,8 @@ type Options struct {
 	// Began is called when all probes stand, of which some are single-stepped; nil: nothing is.
 	Began func(pid, probes, stepped int)
 }
+
+func (o *Options) others() bool { return o.Paths.Others == interesting.CountOthers }
 
 // A tracing is a process with probes in it.
 type tracing struct {
@@ -101,11 +102,11 @@ func (x *tracing) prepare() (err error) {
 	if x.program, err = traced.LoadOf(x.process, x.exe, x.options.Selection); err != nil {
 		return err
 	}
-	x.set, err = interesting.Read(x.program.Plan, x.options.Snapshot, x.options.Hot)
+	x.set, err = interesting.Read(x.program.Plan, x.options.Paths)
 	if err != nil {
 		return err
 	}
-	x.chosen = x.set.Count(x.options.Others)
+	x.chosen = x.set.Count(x.options.others())
 	var routines []tally.Routine
 	for i := range x.chosen.Routines {
 		if r := &x.chosen.Routines[i]; r.Answer != nil {
@@ -117,7 +118,7 @@ func (x *tracing) prepare() (err error) {
 	if len(routines) == 0 {
 		return remedy.Errorf(remedy.Select, "count paths of process %d (%s): %s has no path of "+
 			"this program that probes can tell from others", x.process.PID, x.process.Name,
-			x.options.Snapshot)
+			x.options.Paths.Snapshot)
 	}
 	if x.tables, err = tally.Pack(routines); err != nil {
 		return err

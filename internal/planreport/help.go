@@ -63,7 +63,9 @@ rounds. --dot draws the blocks for Graphviz.
 their probes' hits, as often as each path ran, and for each routine its paths, how many of these are
 interesting, the range of their identifiers, which is the number of counters, and its compactness:
 identifiers for each interesting path, 1 at best. --hot N takes the N paths in which most
-instructions ran. All other paths can be told from these, and be counted together. --others chooses
-probes that do nothing but tell these paths from each other and from all others, and prints how
-often they would have been hit: with ignore, other paths need make no hit; with count, those of a
+instructions ran, -F those of some routines, --pattern those that a sequence names, as find takes
+it, where they ran as a part of it, and -F with --all-paths those as well that never ran, of
+routines that have 100 at most. All other paths can be told from these, and be counted together.
+--others chooses probes that do nothing but tell these paths from each other and from all others,
+and prints how often they would have been hit: with ignore, other paths need make no hit; with count, those of a
 routine are counted together. What is chosen is proven; it takes some seconds, or a minute.`

@@ -89,11 +89,10 @@ func (q *Question) Chart(routine string) (c *Chart, err error) {
 	return c, err
 }
 
-// Interesting answers for the paths of a snapshot, or its hottest: see interesting.New.
-func (q *Question) Interesting(snapshot string, hot int, others string) (r *interesting.Report,
-	err error) {
+// Interesting answers for some paths: see interesting.New.
+func (q *Question) Interesting(c interesting.Choice) (r *interesting.Report, err error) {
 	err = q.planned(func(p *traced.Program, name string) (err error) {
-		r, err = interesting.New(p.Plan, name, snapshot, hot, others)
+		r, err = interesting.New(p.Plan, name, c)
 		return err
 	})
 	return r, err
