@@ -29,8 +29,8 @@ type PathProfileSection struct {
 	Count   []uint64               `protobuf:"varint,1,rep,packed,name=count,proto3" json:"count,omitempty"` // by symbol; 2^64-1: that or more
 	Threads uint64                 `protobuf:"varint,2,opt,name=threads,proto3" json:"threads,omitempty"`    // that were counted together
 	Runs    uint64                 `protobuf:"varint,3,opt,name=runs,proto3" json:"runs,omitempty"`          // processes that were counted together
-	// what windows have counted, some in a row together: their sums are the counts above; none: it is
-	// not known in which window what ran
+	// what windows have counted, some in a row together: their sums are the counts above, which stop
+	// at 2^64-1; none: it is not known in which window what ran
 	Cluster       []*PathProfileSection_Cluster `protobuf:"bytes,4,rep,name=cluster,proto3" json:"cluster,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -157,6 +157,26 @@ func TestCounterStops(t *testing.T) {
 	}
 }
 
+// What windows have counted may be more, together, than a counter can say.
+func TestWindowsOfACounterThatStops(t *testing.T) {
+	var alphabet ops.Symbols
+	c := NewCounter(&alphabet)
+	for range 2 {
+		c.NewPath(0, 7, ops.MostTimes)
+		c.counts[0] = Most - 5
+		c.EndWindow()
+	}
+	want := c.Counts()
+	if want.Of[0] != Most || len(want.Clusters) != 2 {
+		t.Fatalf("%+v", want)
+	}
+	got, err := Of(&wpp.Snapshot{Symbols: make([]wpp.Symbol, 1),
+		Sections: []*wpp.Section{want.Section()}})
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
 // However many windows there are, their clusters are few, in their order, and add up to the counts.
 func TestClusters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,7 +2,6 @@ package pathprofile
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 
@@ -58,17 +57,14 @@ func IsProfile(s *wpp.Snapshot) bool {
 // Of returns the counts of a snapshot that was read with Kind as a known one; nil: it is no path
 // profile. It fails where the section is damaged. It takes time linear in the symbols.
 func Of(s *wpp.Snapshot) (*Counts, error) {
-	next, stop := iter.Pull(s.SectionsOf(Kind))
-	defer stop()
-	section, ok := next()
-	if !ok {
-		return nil, nil
+	for section := range s.SectionsOf(Kind) {
+		c, err := decode(section, s)
+		if err != nil {
+			return nil, fmt.Errorf("read the section of path counts: %w", err)
+		}
+		return c, nil
 	}
-	c, err := decode(section, s)
-	if err != nil {
-		return nil, fmt.Errorf("read the section of path counts: %w", err)
-	}
-	return c, nil
+	return nil, nil
 }
 
 // Runs is how many processes a path profile has counted; 0: it is none, or is damaged.
@@ -103,19 +99,22 @@ func decode(section *wpp.Section, s *wpp.Snapshot) (*Counts, error) {
 	}
 	c := &Counts{Of: m.Count, Threads: m.Threads, Runs: m.Runs}
 	rest := slices.Clone(m.Count)
-	for i, x := range m.Cluster {
+	for _, x := range m.Cluster {
 		if len(x.Count) > len(rest) || x.Windows > mostCounted {
 			return nil, fmt.Errorf("%d windows have %d counts of %d symbols", x.Windows,
 				len(x.Count), len(rest))
 		}
 		for sym, n := range x.Count {
-			if n > rest[sym] {
+			switch {
+			case m.Count[sym] == Most: // the sum has stopped there
+			case n > rest[sym]:
 				return nil, fmt.Errorf("windows have counted symbol %d more often than %d times",
 					sym, m.Count[sym])
+			default:
+				rest[sym] -= n
 			}
-			rest[sym] -= n
 		}
-		c.Clusters = append(c.Clusters, Cluster{Windows: x.Windows, Of: m.Cluster[i].Count})
+		c.Clusters = append(c.Clusters, Cluster{Windows: x.Windows, Of: x.Count})
 	}
 	return c, nil
 }
