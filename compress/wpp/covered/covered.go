@@ -62,8 +62,9 @@ type Jump struct {
 	Outcomes [2]State
 }
 
-// Merge adds what another coverage has run. Images are the same if their build ids are; one without
-// is refused, for nothing says which build it is of. Cost: linear in both.
+// Merge adds what another coverage has run, which stays as it is. Images are the same if their
+// build ids are; one without is refused, for nothing says which build it is of. Cost: linear in
+// both.
 func (c *Coverage) Merge(other *Coverage) error {
 	for _, x := range append(slices.Clone(c.Images), other.Images...) {
 		if len(x.BuildID) == 0 {
@@ -75,7 +76,9 @@ func (c *Coverage) Merge(other *Coverage) error {
 		from := &other.Images[i]
 		to := c.Image(from.BuildID)
 		if to == nil {
-			c.Images = append(c.Images, *from)
+			added := *from
+			added.Blocks = slices.Clone(from.Blocks) // their states change when more is merged
+			c.Images = append(c.Images, added)
 			continue
 		}
 		to.merge(from)

@@ -31,6 +31,19 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// What was merged is as before, whatever is merged after it.
+func TestMergeLeavesTheOther(t *testing.T) {
+	c, other := &Coverage{}, whole()
+	for _, x := range []*Coverage{other, {Images: []Image{image(1, Run, Run, Run)}}} {
+		if err := c.Merge(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.Images[0].Blocks[1].Ran != Run || !reflect.DeepEqual(other, whole()) {
+		t.Errorf("merged: %+v, of %+v", c, other)
+	}
+}
+
 // Files and routines have other numbers in another coverage.
 func TestMergeRenumbers(t *testing.T) {
 	a := &Coverage{Images: []Image{image(1, Run)}}
