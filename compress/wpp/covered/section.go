@@ -24,7 +24,7 @@ const (
 func (c *Coverage) Section() *wpp.Section {
 	m := &CoverageSection{}
 	for i := range c.Images {
-		m.Image = append(m.Image, encode(&c.Images[i]))
+		m.Image = append(m.Image, encodeImage(&c.Images[i]))
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil { // names that are no UTF-8 were replaced
@@ -36,7 +36,7 @@ func (c *Coverage) Section() *wpp.Section {
 // valid is a name as a section may have it: bytes that are no UTF-8 are replaced.
 func valid(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
-func encode(from *Image) *CoverageSection_Image {
+func encodeImage(from *Image) *CoverageSection_Image {
 	to := &CoverageSection_Image{Name: valid(from.Name), BuildId: from.BuildID}
 	for _, name := range from.Files {
 		to.File = append(to.File, valid(name))
@@ -75,11 +75,7 @@ func encode(from *Image) *CoverageSection_Image {
 // holds none. It fails where the section is damaged.
 func Of(s *wpp.Snapshot) (*Coverage, error) {
 	for section := range s.SectionsOf(Kind) {
-		data, err := section.Data()
-		if err != nil {
-			return nil, err
-		}
-		c, err := Decode(data)
+		c, err := decode(section)
 		if err != nil {
 			return nil, fmt.Errorf("read the section of what has run: %w", err)
 		}
@@ -88,16 +84,19 @@ func Of(s *wpp.Snapshot) (*Coverage, error) {
 	return nil, nil
 }
 
-// Decode reads the data of a section. It trusts nothing in it: no index of what it returns is out
-// of range.
-func Decode(data []byte) (*Coverage, error) {
+// decode reads a section. It trusts nothing in it: no index of what it returns is out of range.
+func decode(section *wpp.Section) (*Coverage, error) {
+	data, err := section.Data()
+	if err != nil {
+		return nil, err
+	}
 	m := &CoverageSection{}
 	if err := proto.Unmarshal(data, m); err != nil {
 		return nil, err
 	}
 	c := &Coverage{}
 	for _, from := range m.Image {
-		image, err := decode(from)
+		image, err := decodeImage(from)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", from.Name, err)
 		}
@@ -108,7 +107,7 @@ func Decode(data []byte) (*Coverage, error) {
 
 var errIncomplete = errors.New("lists of its blocks are incomplete")
 
-func decode(from *CoverageSection_Image) (*Image, error) {
+func decodeImage(from *CoverageSection_Image) (*Image, error) {
 	d := &decoder{from: from}
 	to := &Image{Name: from.Name, BuildID: from.BuildId, Files: from.File}
 	for _, r := range from.Routine {

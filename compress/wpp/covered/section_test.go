@@ -44,14 +44,14 @@ func TestSection(t *testing.T) {
 
 // Whatever bytes a section has, it is refused or has no index out of range: it can be printed, and
 // merged.
-func FuzzDecode(f *testing.F) {
+func FuzzOf(f *testing.F) {
 	data, err := whole().Section().Data()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Decode(data)
+		c, err := Of(&wpp.Snapshot{Sections: []*wpp.Section{wpp.NewSection(Kind, data)}})
 		if err != nil {
 			return
 		}
