@@ -89,7 +89,7 @@ func (m *Merger) addFigures(s *wpp.Snapshot, threads int) error {
 	isFirst := m.counts.Runs == 0
 	m.counts.Runs = saturating.Add(m.counts.Runs, runs)
 	m.shares.add(&s.Figures)
-	addFigures(&m.made.Figures, &s.Figures, isFirst)
+	joinFigures(&m.made.Figures, &s.Figures, isFirst)
 	return nil
 }
 
@@ -291,8 +291,8 @@ func (x *shares) set(f *wpp.Figures) {
 	}
 }
 
-// addFigures adds up figures. Those that are of one recording alone are not known of several.
-func addFigures(to, from *wpp.Figures, isFirst bool) {
+// joinFigures adds up figures. Those that are of one recording alone are not known of several.
+func joinFigures(to, from *wpp.Figures, isFirst bool) {
 	if isFirst {
 		*to = *from
 		return

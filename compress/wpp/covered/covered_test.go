@@ -31,6 +31,22 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// An outcome of a jump has been if it has in one of them.
+func TestMergeOfJumps(t *testing.T) {
+	jumps := func(outcomes [2]State) *Coverage {
+		m := image(1, Run)
+		m.Blocks[0].Jump = &Jump{Outcomes: outcomes}
+		return &Coverage{Images: []Image{m}}
+	}
+	c := jumps([2]State{Run, NotRun})
+	if err := c.Merge(jumps([2]State{NotRun, Unknown})); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Images[0].Blocks[0].Jump.Outcomes; got != [2]State{Run, Unknown} {
+		t.Errorf("its outcomes are %v", got)
+	}
+}
+
 // What was merged is as before, whatever is merged after it.
 func TestMergeLeavesTheOther(t *testing.T) {
 	c, other := &Coverage{}, whole()
