@@ -18,19 +18,19 @@ const mostPlaces = 200_000
 // check proves that a machine counts the interesting paths of a routine, and all others together,
 // if it counts these: whatever a thread does in the routine, and whatever its state is of when it
 // comes there. It knows of the machine what is in the kernel and what its counters mean, and
-// nothing of how it came about. It returns the index of a path that is not counted right, -1 for
-// the others together, and an error; nil if all is right. steps returns the steps of a row.
+// nothing of how it came about. It returns the index of a path that is not counted right, restPath
+// for the others together, and an error; nil if all is right. steps returns the steps of a row.
 func (g *graph) check(m *Machine, steps func(row int) []Step, list []paths.Path,
 	twice func(block int) bool, work *int) (wrong int, err error) {
 	c := &checker{graph: g, m: m, steps: steps, list: list, twice: twice, seen: map[uint64]bool{},
 		effects: make([][]effect, m.Keys), sums: map[sum]int{}, known: [][]effect{nil},
-		begun: map[start]int{}, left: map[int]bool{Lost: true}, site: make([]bool, len(g.moves))}
+		begun: map[start]int{}, left: map[int]bool{lost: true}, site: make([]bool, len(g.moves))}
 	for _, b := range m.Sites {
 		c.site[b] = true
 	}
 	c.note()
 	c.plant()
-	c.enter(Lost)
+	c.enter(lost)
 	for len(c.pending) > 0 && c.err == nil {
 		at := c.pending[len(c.pending)-1]
 		c.pending = c.pending[:len(c.pending)-1]
@@ -85,7 +85,7 @@ type truth struct {
 	ends map[paths.End]int // interesting paths
 }
 
-// rest stands for all other paths.
+// restPath is in place of a path's index: all other paths together.
 const restPath = -1
 
 // note finds what each counter has an effect on.
@@ -196,7 +196,7 @@ func (c *checker) run(at place) {
 
 // hit is what the kernel does.
 func (c *checker) hit(row int, s Symbol) Step {
-	if row != Lost {
+	if row != lost {
 		if step, ok := find(c.steps(row), s); ok {
 			return step
 		}
@@ -204,7 +204,7 @@ func (c *checker) hit(row int, s Symbol) Step {
 	if step, ok := find(c.m.Defaults, s); ok {
 		return step
 	}
-	return Step{s, Lost, None}
+	return Step{s, lost, None}
 }
 
 func (c *checker) move(at place, m *move) {
@@ -231,7 +231,7 @@ func (c *checker) move(at place, m *move) {
 	}
 	back := m.follows()
 	c.pushStart(back, at.row)
-	c.pushStart(back, Lost)
+	c.pushStart(back, lost)
 	if c.twice(at.block) && !slices.Contains(c.again, back) {
 		c.again = append(c.again, back)
 		for row := range c.left {

@@ -46,7 +46,7 @@ const mostSteps = 50_000
 
 // TestDrawn counts paths of drawn routines as the kernel would on drawn runs, and compares.
 func TestDrawn(t *testing.T) {
-	told, unclear, refused, probes, blocks := 0, 0, 0, 0, 0
+	told, unclear, refused, probes, blocks, compared := 0, 0, 0, 0, 0, 0
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		x := draw(r)
@@ -81,9 +81,13 @@ func TestDrawn(t *testing.T) {
 			continue // it goes round and round
 		}
 		s.compare(t, seed, a.Machine.Rest != nil)
+		compared++
 	}
-	t.Logf("%d told, %d unclear, %d refused; %d probes in %d blocks", told, unclear, refused, probes,
-		blocks)
+	t.Logf("%d told, %d unclear, %d refused, %d compared; %d probes in %d blocks", told, unclear,
+		refused, compared, probes, blocks)
+	if told < 5000 || compared < 3000 || probes > blocks/2 {
+		t.Error("that is too little to say anything, or too many probes")
+	}
 }
 
 func unique(list []uint64) (out []uint64) {
@@ -116,7 +120,7 @@ type simulation struct {
 }
 
 func newSimulation(x *cfg.Routine, n *paths.Numbering, a *Answer, r *rand.Rand) *simulation {
-	s := &simulation{x: x, n: n, a: a, r: r, sites: map[int]bool{}, cfa: -1, row: Lost,
+	s := &simulation{x: x, n: n, a: a, r: r, sites: map[int]bool{}, cfa: -1, row: lost,
 		counters: make([]int, a.Machine.Keys), ran: map[uint64]int{},
 		isOne: map[uint64]bool{}}
 	for _, b := range a.Machine.Sites {
@@ -182,14 +186,14 @@ func (s *simulation) hit(cfa, block int, out uint8) {
 		symbol = symbolOf(block, 0)
 	}
 	step, ok := Step{}, false
-	if s.cfa == cfa && s.row != Lost {
+	if s.cfa == cfa && s.row != lost {
 		step, ok = find(m.Rows[s.row].Steps, symbol)
 	}
 	if !ok {
 		step, ok = find(m.Defaults, symbol)
 	}
 	if !ok {
-		s.row = Lost
+		s.row = lost
 		return
 	}
 	s.cfa, s.row = cfa, step.Row

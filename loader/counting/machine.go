@@ -19,11 +19,11 @@ func (s Symbol) Block() int { return int(s / 2) }
 // Outcome is that of the block's conditional jump; 0 where it does not matter.
 func (s Symbol) Outcome() uint8 { return uint8(s % 2) }
 
-// Special rows and keys.
-const (
-	Lost = -1 // no row: the thread's state is not of this activation
-	None = -1 // no key: nothing is counted
-)
+// None is the key of a step that counts nothing.
+const None = -1
+
+// lost is in place of a row where the thread's state is not of this activation.
+const lost = -1
 
 // A Row is a state: what a thread's hits in this activation say of its path.
 type Row struct {
@@ -38,7 +38,7 @@ type Row struct {
 type Step struct {
 	Hit Symbol
 	Row int
-	Key int // the counter that gets one more, or None
+	Key int // the counter that gets one more; None: no counter does
 }
 
 // find returns the step of a hit, if there is one.
