@@ -154,7 +154,7 @@ func countsAgree(t *testing.T, target exact.Target, aside []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tracer.CountTo(ctx, profile, target); err != nil {
+	if _, err := tracer.CountTo(ctx, profile, target, "--overlap", overlap); err != nil {
 		t.Fatal(err)
 	}
 	a, b := read(t, whole), read(t, profile)
@@ -165,6 +165,7 @@ func countsAgree(t *testing.T, target exact.Target, aside []string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%d paths, and %d in the profile: %s", len(want), len(got), diff)
 	}
+	overlapsAgree(t, a, b, aside)
 }
 
 // aMark is what names of marks begin with.

@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	slots "wpptrace/compress/wpp/counted"
+	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/samples"
 	"wpptrace/compress/wpp/windows"
@@ -17,7 +18,8 @@ import (
 
 // Sections are the kinds that questions read, where a snapshot has them.
 func Sections() []wpp.SectionKind {
-	return []wpp.SectionKind{samples.Kind, windows.Kind, slots.Kind, pathprofile.Kind}
+	return []wpp.SectionKind{samples.Kind, windows.Kind, slots.Kind, pathprofile.Kind,
+		overlapped.SectionKind}
 }
 
 // A Total is an estimate of how much there was of something in the whole run, of which windows have

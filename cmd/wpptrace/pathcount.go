@@ -10,6 +10,7 @@ import (
 	"wpptrace/internal/interesting"
 	"wpptrace/internal/pathcount"
 	"wpptrace/internal/record"
+	"wpptrace/loader/paths/overlap"
 )
 
 // countFlags are those of wpptrace profile --interesting.
@@ -25,6 +26,9 @@ var ofCounting = []string{"pid", "duration", "func", "no-func", "json", "quiet",
 func (o *countFlags) add(c *cobra.Command) {
 	o.paths.Add(c.Flags(), "count the paths alone that `SNAPSHOT` has recorded", "`ignore` all "+
 		"other paths, as is the default, or count those of a routine together")
+	c.Flags().IntVar(&o.record.overlap, "overlap", -1, "count besides how each path goes on behind "+
+		"a back edge, call or return, up to the `K`+1st predicate")
+	c.Flags().Lookup("overlap").DefValue = ""
 }
 
 func (o *countFlags) check(c *cobra.Command) error {
@@ -35,6 +39,19 @@ func (o *countFlags) check(c *cobra.Command) error {
 	}
 	if wrong := o.paths.Wrong(c.Flags().Changed); wrong != "" {
 		return usagef("%s", wrong)
+	}
+	return checkOverlap(c, o.record.overlap, o.paths.Snapshot)
+}
+
+// checkOverlap checks a degree of overlap.
+func checkOverlap(c *cobra.Command, degree int, snapshot string) error {
+	switch {
+	case !c.Flags().Changed("overlap"):
+		return nil
+	case degree < 0 || degree > overlap.MostDegree:
+		return usagef("--overlap %d is not from 0 to %d", degree, overlap.MostDegree)
+	case snapshot != "":
+		return usagef("--overlap and --interesting are two questions: give one of them")
 	}
 	return nil
 }

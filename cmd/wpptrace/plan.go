@@ -21,7 +21,8 @@ func planCommand() *cobra.Command {
 		Example: planreport.Example,
 		Long:    planreport.Help,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := q.validate(args, c.Flags().Changed("pid")); err != nil {
+			if err := cmp.Or(q.validate(args, c.Flags().Changed("pid")),
+				checkOverlap(c, q.overlap, q.interesting.Snapshot)); err != nil {
 				return err
 			}
 			if q.routine == "" && c.Flags().Changed("routine") {
@@ -31,7 +32,7 @@ func planCommand() *cobra.Command {
 				return usagef("%s", wrong)
 			}
 			x := q.question(c.ErrOrStderr(), args)
-			if q.routine+q.interesting.Snapshot != "" {
+			if q.ofPart() {
 				return q.writePart(c.OutOrStdout(), x)
 			}
 			r, err := x.Report()
@@ -62,6 +63,9 @@ func planCommand() *cobra.Command {
 	q.interesting.Add(c.Flags(), "print how compactly the paths are numbered that `SNAPSHOT` has "+
 		"recorded", "choose probes that count these paths, and have them `count` or `ignore` all "+
 		"others")
+	c.Flags().IntVar(&q.overlap, "overlap", -1, "print how many overlapping paths of degree `K` "+
+		"there may be")
+	c.Flags().Lookup("overlap").DefValue = ""
 	c.Flags().BoolVar(&q.asJSON, "json", false, "print one JSON object")
 	return c
 }
@@ -74,7 +78,11 @@ type planQuery struct {
 	routine                     string // "": the whole program
 	dot                         bool
 	interesting                 interesting.Choice // no Snapshot: all paths are
+	overlap                     int                // a degree; below 0: acyclic paths alone
 }
+
+// ofPart reports whether a part of the plan is asked for.
+func (q *planQuery) ofPart() bool { return q.routine+q.interesting.Snapshot != "" || q.overlap >= 0 }
 
 func (q *planQuery) validate(args []string, ofProcess bool) error {
 	switch {
@@ -94,10 +102,11 @@ func (q *planQuery) validate(args []string, ofProcess bool) error {
 		return usagef("--dot and --json are two forms of one answer: give one of them")
 	case q.routine != "" && q.interesting.Snapshot != "":
 		return usagef("--routine and --interesting are two questions: give one of them")
-	case q.routine+q.interesting.Snapshot != "" &&
-		(q.try || q.prove || q.verbose || len(q.sel.libs) > 0):
-		return usagef("--routine and --interesting go with none of --canary, --lib, --verify and " +
-			"-v: they answer for a part of the program")
+	case q.routine != "" && q.overlap >= 0:
+		return usagef("--routine and --overlap are two questions: give one of them")
+	case q.ofPart() && (q.try || q.prove || q.verbose || len(q.sel.libs) > 0):
+		return usagef("--routine, --interesting and --overlap go with none of --canary, --lib, " +
+			"--verify and -v: they answer for a part of the program")
 	}
 	return q.sel.check()
 }
@@ -120,9 +129,12 @@ func (q *planQuery) writePart(w io.Writer, x *planreport.Question) error {
 		WriteJSON(io.Writer) error
 	}
 	var err error
-	if q.interesting.Snapshot != "" {
+	switch {
+	case q.interesting.Snapshot != "":
 		answer, err = x.Interesting(q.interesting)
-	} else {
+	case q.overlap >= 0:
+		answer, err = x.Overlap(q.overlap)
+	default:
 		c, errOfChart := x.Chart(q.routine)
 		if errOfChart == nil && q.dot {
 			return c.WriteDot(w)

@@ -31,6 +31,7 @@ var objects = []struct{ command, typeName string }{
 	{"plan --json", "planreport.Report"},
 	{"plan --routine NAME --json", "planreport.Chart"},
 	{"plan --interesting SNAPSHOT --json", "interesting.Report"},
+	{"plan --overlap K --json", "overlapping.Report"},
 	{"profile --interesting SNAPSHOT --json", "pathcount.Result"},
 	{"check --json", "checkreport.Report"},
 	{"coverage --json", "coverage.Report"},
@@ -41,7 +42,7 @@ var objects = []struct{ command, typeName string }{
 // sources are the directories whose types the objects are of.
 var sources = []string{"query", "query/profile", "query/report", "internal/planreport",
 	"internal/pathcount",
-	"internal/interesting", "internal/checkreport", "internal/coverage", "loader/plan/chart"}
+	"internal/interesting", "internal/overlapping", "internal/checkreport", "internal/coverage", "loader/plan/chart"}
 
 const introduction = `# JSON
 

@@ -67,5 +67,11 @@ instructions ran, -F those of some routines, --pattern those that a sequence nam
 it, where they ran as a part of it, and -F with --all-paths those as well that never ran, of
 routines that have 100 at most. All other paths can be told from these, and be counted together.
 --others chooses probes that do nothing but tell these paths from each other and from all others,
-and prints how often they would have been hit: with ignore, other paths need make no hit; with count, those of a
-routine are counted together. What is chosen is proven; it takes some seconds, or a minute.`
+and prints how often they would have been hit: with ignore, other paths need make no hit; with
+count, those of a routine are counted together. What is chosen is proven; it takes some seconds, or a
+minute.
+
+--overlap K prints instead how many overlapping paths profile --overlap K may count: for each
+routine those over the back edges of its loops, those into what it calls directly, and those back
+from there; and the greatest K that tells more of them apart than the one before. --json has each
+loop and call.`

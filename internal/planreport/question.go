@@ -10,6 +10,7 @@ import (
 
 	"wpptrace/internal/interesting"
 	"wpptrace/internal/memory"
+	"wpptrace/internal/overlapping"
 	"wpptrace/internal/record"
 	"wpptrace/internal/recordreport"
 	"wpptrace/internal/traced"
@@ -93,6 +94,15 @@ func (q *Question) Chart(routine string) (c *Chart, err error) {
 func (q *Question) Interesting(c interesting.Choice) (r *interesting.Report, err error) {
 	err = q.planned(func(p *traced.Program, name string) (err error) {
 		r, err = interesting.New(p.Plan, name, c)
+		return err
+	})
+	return r, err
+}
+
+// Overlap answers for the overlapping paths of a degree.
+func (q *Question) Overlap(degree int) (r *overlapping.Report, err error) {
+	err = q.planned(func(p *traced.Program, name string) (err error) {
+		r, err = overlapping.New(p.Plan, name, degree)
 		return err
 	})
 	return r, err

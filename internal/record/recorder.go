@@ -217,7 +217,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		alphabet: &ops.Symbols{}, raw: r.raw, byID: map[uint32]*thread{},
 	}
 	if o.Counted {
-		r.threads.count()
+		r.threads.count(o.Overlap)
 	}
 	for _, id := range o.Threads {
 		if r.threads.only == nil {

@@ -83,12 +83,19 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 func (s *snapshots) counted() (complete func() (*wpp.Snapshot, error)) {
 	_, program := s.tables(0)
 	counts, profile, between := s.threads.counts(), s.profile(), s.counts()
+	overlaps, err := s.threads.overlapping()
+	if err != nil {
+		return func() (*wpp.Snapshot, error) { return nil, err }
+	}
 	return func() (*wpp.Snapshot, error) {
 		made, err := program()
 		if err != nil {
 			return nil, err
 		}
 		made.Sections = append(made.Sections, counts.Section())
+		if overlaps != nil {
+			made.Sections = append(made.Sections, overlaps.Section())
+		}
 		if between != nil && made.Figures.Windows > 0 {
 			made.Sections = append(made.Sections, between.Section())
 		}

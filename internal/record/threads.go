@@ -12,6 +12,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/decoder"
 	"wpptrace/internal/record/overhead"
@@ -30,6 +31,7 @@ type threads struct {
 	streams  *spill.Recording
 	alphabet *ops.Symbols
 	counter  *pathprofile.Counter // of a path profile; nil: streams keep the order
+	overlaps *overlapped.Counter  // of overlapping paths besides; nil: they are not counted
 	raw      *rawTrace            // nil: none is written
 	controls *overhead.Controls   // that count hits; nil: none do
 	recorded []uint64             // hits by site; shorter: none of the rest
@@ -102,9 +104,13 @@ func (s *threads) take(b wire.Batch) {
 	}
 }
 
-// count has paths counted, and not kept in order.
-func (s *threads) count() {
+// count has paths counted, and not kept in order, and overlapping ones of so many predicates
+// besides.
+func (s *threads) count(overlap int) {
 	s.counter = pathprofile.NewCounter(s.alphabet)
+	if overlap > 0 {
+		s.overlaps = overlapped.NewCounter(overlap-1, s.alphabet, described{s.plan, s.decoder})
+	}
 	s.all = []*thread{{}} // which began before any
 }
 
@@ -130,6 +136,14 @@ func (s *threads) counts() *pathprofile.Counts {
 	return c
 }
 
+// overlapping is what has been counted of overlapping paths so far; nil: they are not.
+func (s *threads) overlapping() (*overlapped.Profile, error) {
+	if s.overlaps == nil {
+		return nil, nil
+	}
+	return s.overlaps.Profile()
+}
+
 // countSite counts hits of a site that have been reported.
 func (s *threads) countSite(site int, hits uint64) {
 	s.controls.Count(site, hits)
@@ -145,7 +159,10 @@ func (s *threads) records(id uint32) bool { return s.only == nil || s.only[id] }
 func (s *threads) begin(id uint32, started uint64) *thread {
 	t := &thread{id: id, started: started, name: s.process.ThreadName(int(id))}
 	var sink ops.Sink = s.counter
-	if s.counter == nil {
+	switch {
+	case s.overlaps != nil:
+		sink = overlapSink{s.alphabet, s.counter, s.overlaps.Thread()}
+	case s.counter == nil:
 		t.stream = s.streams.Thread(int(id), t.name)
 		sink = ops.NewRecorder(s.alphabet, t.stream.Append)
 	}

@@ -91,7 +91,7 @@ func TestThreadsThatEnd(t *testing.T) {
 func TestThreadsThatAreCounted(t *testing.T) {
 	const threads, most = 20_000, 5 // bytes a thread
 	r := offline(t)
-	r.threads.count()
+	r.threads.count(0)
 	events := append(first(r.program.Plan), wire.MakeEnd(wire.Outside, 0))
 	r.threads.take(batch(t, 1, 1, 1, 0, events...)) // tables that all share
 	before := testenv.Heap()

@@ -6,3 +6,5 @@
 // The section is not critical: who does not know it reads the path profile that it stands beside.
 // The package builds on any system.
 package overlapped
+
+//go:generate protoc --go_out=. --go_opt=paths=source_relative overlapped.proto

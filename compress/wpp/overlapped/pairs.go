@@ -38,9 +38,10 @@ func (r Reason) String() string {
 
 // A Path is what of a path it depends on with which others it makes pairs.
 type Path struct {
-	Start ops.Start
-	End   ops.End
-	Whole bool // its beginning and its end are known
+	Routine int
+	Start   ops.Start
+	End     ops.End
+	Whole   bool // its beginning and its end are known
 	// of the routine that the call or tail jump at its end is of, if it is a traced one and known
 	// for sure; else -1
 	Callee int
@@ -56,8 +57,8 @@ type Pairs struct {
 	found    func(kind Kind, p, q uint32, times uint64)
 	paths    []Path
 	known    []bool
-	// Broken counts the pairs that are none. Of a call through a pointer or of external code
-	// neither the call nor its return makes a pair.
+	// Broken counts the pairs that are none. Of an activation that external code began, or a call
+	// through a pointer, neither its beginning nor its end makes a pair.
 	Broken [Reasons]uint64
 }
 
@@ -82,80 +83,29 @@ func (s *Pairs) path(sym uint32) *Path {
 }
 
 // Thread returns the sink of a thread's operations.
-func (s *Pairs) Thread() *Thread { return &Thread{pairs: s, tail: -1} }
+func (s *Pairs) Thread() *Thread { return &Thread{pairs: s, last: none} }
 
-// A Thread is an ops.Sink that finds the pairs of one thread. Memory is some bytes an activation
-// that is open.
+// A Thread is an ops.Sink that finds the pairs of one thread. What directly follows a path comes
+// next in the stream. Memory is a byte for each activation that is open.
 type Thread struct {
 	pairs *Pairs
-	stack []activation
-	// the routine that the activation that has just ended jumped to, which returns where that would
-	// have; -1: none
-	tail int
-	// gaps so far: pairs do not cross one
-	gaps uint32
+	// the path that came last, if it is whole and nothing else has come since; else none
+	last uint32
+	// where activations return that are open: behind the direct call that began them, or the one
+	// that jumped to them, or that is not known
+	returns []bool
+	back    bool // the activation that the last path has left was one of those
+	resumes bool // the next path is the first of an activation that began before
 }
 
 // none is no symbol.
 const none = ^uint32(0)
 
-// An activation is one that is open.
-type activation struct {
-	last     uint32 // its last path, whole, which nothing has followed yet; none: there is none
-	caller   uint32 // the caller's path that called it, before its own first path; else none
-	returned uint32 // the path with which what it called has returned; none: that is not known
-	gaps     uint32 // of the thread, when last was noted
-	direct   bool   // its end returns behind the call that ended the caller's last path
-	called   bool   // the call that ended its last path has begun an activation
-	fresh    bool   // it has had no path yet
-}
+// EnterRoutine says nothing that paths do not say: see package ops.
+func (t *Thread) EnterRoutine(int) {}
 
-func (t *Thread) top() *activation {
-	if len(t.stack) == 0 {
-		return nil
-	}
-	return &t.stack[len(t.stack)-1]
-}
-
-// EnterRoutine begins an activation.
-func (t *Thread) EnterRoutine(routine int) {
-	a := activation{last: none, caller: none, returned: none, gaps: t.gaps, fresh: true}
-	up := t.top()
-	switch {
-	case t.tail >= 0:
-		a.direct = t.tail == routine
-	case up == nil || up.last == none || up.called || up.gaps != t.gaps:
-	case t.pairs.paths[up.last].End == ops.EndCall:
-		up.called = true
-		if t.pairs.paths[up.last].Callee == routine {
-			a.caller, a.direct = up.last, true
-		}
-	}
-	t.tail = -1
-	t.stack = append(t.stack, a)
-}
-
-// LeaveRoutine ends the innermost activation.
-func (t *Thread) LeaveRoutine() {
-	a := t.top()
-	if a == nil {
-		return
-	}
-	last, direct := a.last, a.direct && a.gaps == t.gaps
-	t.stack = t.stack[:len(t.stack)-1]
-	t.tail = -1
-	if !direct || last == none {
-		return
-	}
-	switch p := &t.pairs.paths[last]; p.End {
-	case ops.EndReturn:
-		if up := t.top(); up != nil {
-			up.returned = last
-		}
-	case ops.EndTail:
-		t.tail = p.Callee
-	}
-}
+// LeaveRoutine says nothing that paths do not say.
+func (t *Thread) LeaveRoutine() {}
 
 // NewPath makes a pair of the path and of the one that it follows.
 func (t *Thread) NewPath(routine int, path, times uint64) {
@@ -164,39 +114,55 @@ func (t *Thread) NewPath(routine int, path, times uint64) {
 
 // Symbol is NewPath of a path's symbol.
 func (t *Thread) Symbol(sym uint32, times uint64) {
-	t.tail = -1
-	a := t.top()
-	if a == nil { // of an activation that began before all that is known
-		return
-	}
 	q := t.pairs.path(sym)
-	t.follow(a, sym, q)
+	if q.Start == ops.StartEntry || t.resumes {
+		t.returns = append(t.returns, t.enter(q))
+	}
+	if t.last != none {
+		t.follow(&t.pairs.paths[t.last], sym, q)
+	}
 	if times > 1 {
 		t.pair(OverLoop, sym, sym, q, times-1)
 	}
-	*a = activation{last: sym, caller: none, returned: none, gaps: t.gaps, direct: a.direct}
+	t.last, t.back, t.resumes = sym, false, false
 	if !q.Whole {
-		a.last = none
+		t.last = none
+	}
+	if n := len(t.returns); n > 0 && (q.End == ops.EndReturn || q.End == ops.EndTail) {
+		t.back = t.returns[n-1]
+		t.returns = t.returns[:n-1]
 	}
 }
 
-// follow makes a pair of a path and of the one before it, if there is one.
-func (t *Thread) follow(a *activation, sym uint32, q *Path) {
-	if a.gaps != t.gaps {
-		a.direct = a.direct && !a.fresh
-		return
+// enter reports whether the activation that begins with a path returns behind the call that ended
+// the last path, or where the one would have that ended with a jump.
+func (t *Thread) enter(q *Path) bool {
+	if t.last == none || t.resumes {
+		return false
 	}
+	p := &t.pairs.paths[t.last]
+	return p.Callee == q.Routine && (p.End == ops.EndCall || p.End == ops.EndTail && t.back)
+}
+
+// follow makes a pair of a path and of the last one, if the one follows the other.
+func (t *Thread) follow(p *Path, sym uint32, q *Path) {
 	switch {
-	case q.Start == ops.StartEntry && a.caller != none:
-		t.pair(Into, a.caller, sym, q, 1)
-	case q.Start == ops.StartCall && a.returned != none:
-		t.pair(Back, a.returned, sym, q, 1)
-	case q.Start == ops.StartCall && a.last != none:
-		t.pairs.Broken[External]++
-	case q.Start == ops.StartLoop && a.last != none && t.pairs.paths[a.last].End == ops.EndLoop:
-		t.pair(OverLoop, a.last, sym, q, 1)
-	case !q.Whole && a.last != none:
-		t.pairs.Broken[Partial]++
+	case p.End == ops.EndLoop:
+		if q.Start == ops.StartLoop {
+			t.pair(OverLoop, t.last, sym, q, 1)
+		}
+	case p.End == ops.EndCall && q.Start == ops.StartEntry:
+		if p.Callee == q.Routine {
+			t.pair(Into, t.last, sym, q, 1)
+		} else {
+			t.pairs.Broken[External]++
+		}
+	case p.End == ops.EndReturn && q.Start == ops.StartCall:
+		if t.back {
+			t.pair(Back, t.last, sym, q, 1)
+		} else {
+			t.pairs.Broken[External]++
+		}
 	}
 }
 
@@ -211,24 +177,13 @@ func (t *Thread) pair(kind Kind, p, sym uint32, q *Path, times uint64) {
 	}
 }
 
-// Mark breaks pairs: what it stands between does not follow directly. An activation that has had no
-// path yet is the same as one that begins behind the mark.
-func (t *Thread) Mark(m ops.Mark, _ uint64) {
-	t.tail = -1
-	if m == ops.Gap {
-		t.gaps++
+// Mark breaks pairs: what it stands between does not follow directly.
+func (t *Thread) Mark(m ops.Mark, n uint64) {
+	if t.last != none {
 		t.pairs.Broken[Marked]++
-		return
 	}
-	for i := len(t.stack) - 1; i >= 0; i-- {
-		a := &t.stack[i]
-		if a.last != none || a.caller != none || a.returned != none {
-			t.pairs.Broken[Marked]++
-		}
-		a.last, a.caller, a.returned = none, none, none
-		if !a.fresh {
-			break
-		}
-		a.direct = false
+	t.last, t.back, t.resumes = none, false, m == ops.Resume
+	if m == ops.Unwind {
+		t.returns = t.returns[:len(t.returns)-int(min(n, uint64(len(t.returns))))]
 	}
 }

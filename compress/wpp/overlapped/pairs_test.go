@@ -16,9 +16,10 @@ func code(start ops.Start, end ops.End, callee int) uint64 {
 
 func describe(alphabet *ops.Symbols) func(sym uint32) Path {
 	return func(sym uint32) Path {
-		number := alphabet.Meaning(sym).Path
-		p := Path{Start: ops.Start(number % 100 / 7), End: ops.End(number % 100 % 7),
-			Callee: int(number/100) - 1}
+		m := alphabet.Meaning(sym)
+		number := m.Path
+		p := Path{Routine: m.Routine, Start: ops.Start(number % 100 / 7),
+			End: ops.End(number % 100 % 7), Callee: int(number/100) - 1}
 		p.Whole = p.Start != ops.StartResume && p.End != ops.EndCut
 		return p
 	}
@@ -79,7 +80,7 @@ func TestPairs(t *testing.T) {
 			s.LeaveRoutine()
 			s.NewPath(f, backF, 1)
 			s.LeaveRoutine()
-		}, broken: [Reasons]uint64{External: 1}},
+		}, broken: [Reasons]uint64{External: 2}},
 		{name: "recursion", run: func(s ops.Sink) {
 			again := code(ops.StartEntry, ops.EndCall, f)
 			s.EnterRoutine(f)
@@ -133,7 +134,8 @@ func TestPairs(t *testing.T) {
 			s.LeaveRoutine()
 			s.NewPath(f, loop, 1)
 			s.Mark(ops.Cut, 0)
-		}},
+			s.Mark(ops.Unwind, 1<<63)
+		}, broken: [Reasons]uint64{Marked: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var alphabet ops.Symbols

@@ -39,16 +39,17 @@ func (c *Counter) LeaveRoutine() {}
 
 // NewPath counts executions of a path.
 func (c *Counter) NewPath(routine int, path, times uint64) {
-	c.add(c.alphabet.Symbol(routine, path), times)
+	c.Count(c.alphabet.Symbol(routine, path), times)
 }
 
 // Mark counts a mark.
-func (c *Counter) Mark(m ops.Mark, _ uint64) { c.add(c.alphabet.MarkSymbol(m, 0), 1) }
+func (c *Counter) Mark(m ops.Mark, _ uint64) { c.Count(c.alphabet.MarkSymbol(m, 0), 1) }
 
 // Total is how many paths and marks have come so far.
 func (c *Counter) Total() uint64 { return c.total }
 
-func (c *Counter) add(sym uint32, times uint64) {
+// Count counts executions of a symbol of the alphabet.
+func (c *Counter) Count(sym uint32, times uint64) {
 	if int(sym) >= len(c.counts) {
 		c.counts = append(c.counts, make([]uint64, c.alphabet.Len()-len(c.counts))...)
 	}

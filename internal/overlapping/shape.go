@@ -1,0 +1,73 @@
+package overlapping
+
+import (
+	"slices"
+
+	"wpptrace/compress/wpp/overlapped"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/paths/overlap"
+	"wpptrace/loader/plan"
+)
+
+// Shape returns what of a routine of a program its overlapping paths depend on. index gives a
+// routine of the program its number in the snapshot; below 0: it is not traced. It fails for a
+// routine whose paths have no numbers. Cost: that of overlap.Of.
+func Shape(p *cfg.Program, r *cfg.Routine, index func(*cfg.Routine) int) (*overlapped.Shape,
+	error) {
+	g, err := overlap.Of(r)
+	if err != nil {
+		return nil, err
+	}
+	s := &overlapped.Shape{Routine: index(r)}
+	for b := range r.Blocks {
+		if g.IsPredicate(b) {
+			s.Predicates = append(s.Predicates, b)
+		}
+		if callee := calleeOf(p, r, b); callee != nil {
+			if to := index(callee); to >= 0 {
+				s.Calls = append(s.Calls, overlapped.Call{Block: b, Routine: to})
+			}
+		}
+	}
+	for _, l := range g.Loops() {
+		s.Loops = append(s.Loops, overlapped.Loop{Head: l.Head, Blocks: l.Blocks,
+			LeftOut: l.LeftOut})
+	}
+	return s, nil
+}
+
+// calleeOf returns the routine that a block calls or tail-jumps to, and no other one; nil: that is
+// not known, or it ends otherwise.
+func calleeOf(p *cfg.Program, r *cfg.Routine, block int) *cfg.Routine {
+	b := &r.Blocks[block]
+	switch b.End {
+	case cfg.Call, cfg.CallInd, cfg.Tail:
+	case cfg.Jcc:
+		if !slices.Contains(b.Succ, cfg.Exit) {
+			return nil
+		}
+	default:
+		return nil
+	}
+	to, _ := p.Callee(r, block)
+	return to
+}
+
+// ShapeOf returns the shape of a routine of a plan, whose numbers are those of a snapshot of it.
+func ShapeOf(p *plan.Plan, routine int) (*overlapped.Shape, error) {
+	first := 0
+	for i := range p.Parts {
+		part := &p.Parts[i]
+		if routine-first >= len(part.Routines) {
+			first += len(part.Routines)
+			continue
+		}
+		return Shape(part.Program, part.Routines[routine-first].Routine, func(r *cfg.Routine) int {
+			if of := part.Routines[r.ID]; of.Traced() {
+				return of.ID
+			}
+			return -1
+		})
+	}
+	return nil, nil // there is no such routine
+}
