@@ -129,10 +129,10 @@ func (o *coverageFlags) observe(s *signals, process *target.Process, out, stderr
 	from := coverage.Origin{Tool: version(), Command: process.Command(), PID: process.PID,
 		Start: time.Now()}
 	c, err := run(options)
-	if err != nil {
+	if c == nil {
 		return err
 	}
-	return o.outputs().Write(out, c, from, options.Remark)
+	return cmp.Or(o.outputs().Write(out, c, from, options.Remark), err)
 }
 
 // observed returns what prints messages of a process that is observed, and the options of that.

@@ -71,15 +71,23 @@ func TestCoverageKilled(t *testing.T) {
 	}
 }
 
-// Who kills the guard ends the observation, in one line.
+// Who kills the guard ends the observation, in one line: what had run is printed.
 func TestCoverageGuardKilled(t *testing.T) {
 	s := testenv.StartServer(t)
-	cmd := exec.Command("wpptrace", "coverage", "-p", strconv.Itoa(s.PID()))
+	cmd := exec.Command("wpptrace", "coverage", "--json", "-p", strconv.Itoa(s.PID()))
 	w := runTracer(t, cmd)
 	w.expect("attached to process")
+	s.Ask(1)
 	must(t, unix.Kill(guardOf(t, cmd.Process.Pid), unix.SIGKILL))
 	w.expect("its guard has been killed")
 	w.wait(exitError)
+	var r coverage.Report
+	if err := json.Unmarshal([]byte(w.stdout.String()), &r); err != nil {
+		t.Fatalf("%v: %s", err, w.stdout.String())
+	}
+	if r.Blocks.Ran < 100 || r.Blocks.Ran == r.Blocks.Observed {
+		t.Errorf("of bash's blocks ran %+v", r.Blocks)
+	}
 	s.BecomesClean()
 	s.End()
 }

@@ -69,11 +69,13 @@ func (r *residual) notice(line string) {
 	}
 }
 
+// pathReadings is how long after one reading of counters the next follows.
+const pathReadings = 200 * time.Millisecond
+
 // look reads the counters, if it is time to or the end, and reports what has risen.
 func (p *pathWatch) look(x *observation, isEnd bool) error {
-	const often = 200 * time.Millisecond
 	now := time.Now()
-	if p == nil || !isEnd && now.Sub(p.read) < often {
+	if p == nil || !isEnd && now.Sub(p.read) < pathReadings {
 		return nil
 	}
 	p.read = now

@@ -172,6 +172,9 @@ func (r *residual) watch(ctx context.Context, o Options) error {
 	}
 	for { // what was reported since it was last looked
 		p, err := x.session.Next(time.Now())
+		if errors.Is(err, firsthit.ErrWoken) {
+			continue
+		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			break
 		}

@@ -3,10 +3,12 @@ package coverage
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path"
+	"sync"
 	"time"
 
 	"kernel.org/pub/linux/libs/security/libcap/cap"
@@ -87,6 +89,7 @@ type observedImage struct {
 // Run observes a process until the context is done, the time is over, or the process has ended, and
 // returns what has run since it was called, or since the command began. It takes the privileges to
 // trace, and guard.Main to be called first in main. The probes go whatever becomes of this process.
+// Where the guard was killed, there is an error and what had run until then.
 func Run(ctx context.Context, o Options) (*covered.Coverage, error) {
 	if o.placed == nil {
 		o.placed = func() {}
@@ -98,10 +101,11 @@ func Run(ctx context.Context, o Options) (*covered.Coverage, error) {
 	} else {
 		o.placed()
 	}
-	if err != nil {
+	if err != nil && (!errors.Is(err, guard.ErrGone) || x.began.IsZero()) {
 		return nil, err
 	}
-	return x.result()
+	c, failed := x.result()
+	return c, cmp.Or(failed, err)
 }
 
 // run observes a process that is prepared, until the end.
@@ -429,10 +433,48 @@ func (x *observation) confine() error {
 	return x.options.Confine(x.options.Output, own...)
 }
 
+// wakeAtEnd has the session wake when there is an end to be seen, until it is told that this is
+// enough.
+func (x *observation) wakeAtEnd(ctx context.Context) (enough func()) {
+	var exited <-chan struct{} // of a process that is not our child's, each look shows it
+	if x.options.Child != nil {
+		exited = x.options.Child.Done()
+	}
+	done := make(chan struct{})
+	var over sync.WaitGroup
+	over.Go(func() {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+		case <-exited:
+		case <-x.session.GuardGone():
+		}
+		x.session.Wake()
+	})
+	return func() {
+		close(done)
+		over.Wait()
+	}
+}
+
+// betweenChecks is how long after one look at what comes and goes the next follows: the longer it
+// has been going on, the less matters when.
+func (x *observation) betweenChecks() time.Duration {
+	const least, most, share = 50 * time.Millisecond, time.Second, 10
+	if x.paths != nil {
+		return pathReadings / 4
+	}
+	return min(most, max(least, time.Since(x.began)/share))
+}
+
 // observe takes out what is hit often, until the end.
 func (x *observation) observe(ctx context.Context) error {
-	const look = 50 * time.Millisecond // whether it is over
 	x.began = time.Now()
+	defer x.wakeAtEnd(ctx)()
+	if err := x.watch.beginSweeps(); err != nil {
+		return err
+	}
 	var end time.Time
 	if x.options.Duration > 0 {
 		end = time.Now().Add(x.options.Duration)
@@ -460,14 +502,18 @@ func (x *observation) observe(ctx context.Context) error {
 		if err := cmp.Or(x.paths.look(x, false), x.edges.weigh(x)); err != nil {
 			return err
 		}
-		until := time.Now().Add(look)
+		until := time.Now().Add(x.betweenChecks())
 		if next := x.looked.Add(x.betweenLooks()); x.libraries != nil && next.Before(until) {
 			until = next
 		}
 		if !end.IsZero() && until.After(end) {
 			until = end
 		}
-		if err := x.watch.attend(until); err != nil {
+		err := x.watch.sweep()
+		if err == nil {
+			err = x.watch.attend(until)
+		}
+		if err != nil {
 			if !x.process.Alive() || x.life.Over() {
 				return nil
 			}
@@ -506,17 +552,36 @@ func (x *observation) lookForLibraries() error {
 	return err
 }
 
-// result takes the probes out and says what has run.
-func (x *observation) result() (*covered.Coverage, error) {
+// fallen says of each site whether its probe does not stand that is thought to, and did not go when
+// the observation ended.
+func (x *observation) fallen() ([]bool, error) {
 	fallen := make([]bool, len(x.watch.sites))
-	if x.process.Alive() && !x.life.Over() {
-		list, err := x.watch.fallen()
-		if err != nil && x.process.Alive() && !x.life.Over() {
-			return nil, err
+	switch {
+	case !x.process.Alive(), x.life.Over():
+		return fallen, nil
+	case x.session.GuardDead(): // all have gone with it
+		if errors.Is(x.process.WhyGone(), target.ErrHeadless) { // or before
+			for i, g := range x.watch.in {
+				fallen[i] = g != nil
+			}
 		}
-		for _, i := range list {
-			fallen[i] = true
-		}
+		return fallen, nil
+	}
+	list, err := x.watch.fallen()
+	if err != nil && x.process.Alive() && !x.life.Over() {
+		return nil, err
+	}
+	for _, i := range list {
+		fallen[i] = true
+	}
+	return fallen, nil
+}
+
+// result says what has run.
+func (x *observation) result() (*covered.Coverage, error) {
+	fallen, err := x.fallen()
+	if err != nil {
+		return nil, err
 	}
 	passages := make([]uint64, x.session.Counters())
 	if err := x.session.Passages(passages); err != nil {

@@ -1,6 +1,7 @@
 package coverage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,21 +48,23 @@ func RunAll(ctx context.Context, processes []*target.Process,
 	}
 	all.Wait()
 	c := &covered.Coverage{}
+	var failed error
 	for i, result := range results {
 		switch {
 		case errors.Is(errs[i], target.ErrGone): // before its probes stood
 			continue
-		case errs[i] != nil:
+		case result == nil:
 			return nil, errs[i]
 		}
+		failed = cmp.Or(failed, errs[i])
 		if len(processes) == 1 {
-			return result, nil
+			return result, failed
 		}
 		if err := c.Merge(result); err != nil {
 			return nil, fmt.Errorf("merge what process %d has run: %w", processes[i].PID, err)
 		}
 	}
-	return c, nil
+	return c, failed
 }
 
 // Named opens the processes whose command has a name, as pgrep -x has it, but for this one. There

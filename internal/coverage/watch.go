@@ -38,6 +38,8 @@ type watch struct {
 	groups map[*firsthit.Group]bool
 	primed time.Time              // until then probes change at once
 	each   func(firsthit.Passage) // is called for what is reported; nil: nothing is
+	sweeps sweeps
+	woken  bool // the end has come: nothing is waited for any more
 
 	givenUp  map[int]bool // sites that are hit too often
 	replaced int          // groups
@@ -48,10 +50,14 @@ func newWatch(s *firsthit.Session, sites []site, alone []bool) *watch {
 		groups: map[*firsthit.Group]bool{}, givenUp: map[int]bool{}}
 }
 
-// prime has probes change at once for a while.
+// prime has probes change at once for a while: for long only while there is much to change, for it
+// takes CPU time.
 func (w *watch) prime() {
-	const stay, least = time.Second, 500 * time.Millisecond
-	if time.Until(w.primed) < least {
+	stay := time.Second
+	if w.sweeps.begun() {
+		stay = 10 * time.Millisecond
+	}
+	if time.Until(w.primed) < stay/2 {
 		_ = w.session.Prime(stay) // they change without it, too
 		w.primed = time.Now().Add(stay)
 	}
@@ -71,10 +77,6 @@ func (w *watch) put(sites []int) error {
 	return nil
 }
 
-// patience is how many passages with one outcome a jump may have while the other outcome, which
-// nothing else shows, has not been seen: so many take a millisecond or two.
-const patience = 2048
-
 // isDone reports whether the probe of a site has shown what it can, or costs too much.
 func (w *watch) isDone(i int, n [firsthit.Outcomes]uint64) bool {
 	switch passages := n[0] + n[1]; {
@@ -85,7 +87,7 @@ func (w *watch) isDone(i int, n [firsthit.Outcomes]uint64) bool {
 	case w.sites[i].wantsAny():
 		return w.sites[i].hasShown(n)
 	case n[0] == 0 && w.alone[2*i], n[1] == 0 && w.alone[2*i+1]:
-		return passages >= patience
+		return passages >= w.sweeps.patience()
 	}
 	return true
 }
@@ -115,6 +117,7 @@ func (w *watch) replace(g *firsthit.Group) error {
 		}
 	}
 	delete(w.groups, g)
+	delete(w.sweeps.vain, g)
 	w.replaced++
 	return w.session.Remove(g)
 }
@@ -134,25 +137,28 @@ func (w *watch) giveUp(sites []int) error {
 	return nil
 }
 
-// attend deals with what is hit often until a time, and at least with what has been reported.
+// attend deals with what is hit often until about a time, or until it is woken, and at least with
+// what has been reported.
 func (w *watch) attend(until time.Time) error {
 	var often []*firsthit.Group
 	for {
 		deadline := until
-		if len(often) > 0 {
+		if len(often) > 0 || w.woken {
 			deadline = time.Time{}.Add(1) // what there is already
 		}
 		p, err := w.session.Next(deadline)
+		w.woken = w.woken || errors.Is(err, firsthit.ErrWoken)
 		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
+		case errors.Is(err, firsthit.ErrWoken), errors.Is(err, os.ErrDeadlineExceeded):
 			for _, g := range often {
 				if err := w.replace(g); err != nil {
 					return err
 				}
 			}
-			if often = often[:0]; !time.Now().Before(until) {
+			if len(often) == 0 || w.woken || !time.Now().Before(until) {
 				return nil
 			}
+			often = often[:0]
 			continue
 		case err != nil:
 			return err
@@ -243,7 +249,7 @@ func (w *watch) removeAll() error {
 	list := slices.Collect(maps.Keys(w.groups))
 	clear(w.groups)
 	for some := range slices.Chunk(list, atOnce) {
-		if err := w.session.Remove(some...); err != nil {
+		if err := w.session.RemoveInTurn(some...); err != nil {
 			return err
 		}
 		time.Sleep(pause)

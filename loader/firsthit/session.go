@@ -63,7 +63,7 @@ type Options struct {
 	Room int
 }
 
-// A Session is places of a process. It belongs to one goroutine.
+// A Session is places of a process. It belongs to one goroutine, but for Wake.
 type Session struct {
 	process   *target.Process
 	mechanism uprobe.Mechanism
@@ -274,11 +274,24 @@ func (p *Place) cookie(number int) uint64 {
 // Remove begins to take groups out. Their probes are out after some us each, but for those that are
 // in another group, too; the kernel goes on for long after that.
 func (s *Session) Remove(list ...*Group) error {
-	var placed []*guard.Probes
+	return s.removed(guard.BeginRemoval(guard.CPUOf(s.process.PID), placed(list)...))
+}
+
+// RemoveInTurn takes groups out of which no place is hit often: some of them at once, and the others
+// when these are gone.
+func (s *Session) RemoveInTurn(list ...*Group) error {
+	return s.removed(guard.RemoveInTurn(s.process.PID, placed(list)...))
+}
+
+func placed(list []*Group) (placed []*guard.Probes) {
 	for _, g := range list {
 		placed = append(placed, g.placed)
 	}
-	if err := guard.BeginRemoval(guard.CPUOf(s.process.PID), placed...); err != nil {
+	return placed
+}
+
+func (s *Session) removed(err error) error {
+	if err != nil {
 		return fmt.Errorf("take probes out of process %d: %w", s.process.PID, err)
 	}
 	return nil
@@ -316,12 +329,19 @@ func (s *Session) PassagesOf(place int) (n [Outcomes]uint64, err error) {
 	return n, nil
 }
 
-// Next returns the next passage that is reported; os.ErrDeadlineExceeded, if none is until then.
+// ErrWoken says that Wake has been called.
+var ErrWoken = errors.New("it was woken")
+
+// Next returns the next passage that is reported; os.ErrDeadlineExceeded, if none is until then, or
+// until a millisecond before; ErrWoken, if Wake has been called since it was last returned.
 func (s *Session) Next(deadline time.Time) (Passage, error) {
 	s.reports.SetDeadline(deadline)
 	if err := s.reports.ReadInto(&s.record); err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
 			return Passage{}, os.ErrDeadlineExceeded
+		case errors.Is(err, ringbuf.ErrFlushed):
+			return Passage{}, ErrWoken
 		}
 		return Passage{}, fmt.Errorf("read the ring buffer: %w", err)
 	}
@@ -336,6 +356,10 @@ func (s *Session) Next(deadline time.Time) (Passage, error) {
 	}
 	return p, nil
 }
+
+// Wake has Next return, when it has returned what there is. Any goroutine may call it, until the
+// session is closed.
+func (s *Session) Wake() { _ = s.reports.Flush() }
 
 // Unreported is how many reports there was no room for.
 func (s *Session) Unreported() (n uint64, err error) {
@@ -358,6 +382,9 @@ func (s *Session) Copies() (n uint64, err error) {
 
 // Confine leaves the process that puts probes in with those capabilities alone.
 func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
+
+// GuardGone is closed when the guard has been killed.
+func (s *Session) GuardGone() <-chan struct{} { return s.guard.Gone() }
 
 // GuardDead reports whether the guard has been killed: no probe stands any more.
 func (s *Session) GuardDead() bool { return s.guard.IsGone() }

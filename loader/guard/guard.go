@@ -256,11 +256,18 @@ func (p *Probes) Close() error {
 // BeginRemoval begins to take out probes of one guard, on a CPU or on AnyCPU. They are out after
 // some us each. The kernel goes on for long after that, until nobody can be in a handler of theirs:
 // AwaitRemovals waits for that.
-func BeginRemoval(cpu int, list ...*Probes) error {
+func BeginRemoval(cpu int, list ...*Probes) error { return ask(&request{CPU: cpu}, list) }
+
+// RemoveInTurn takes out probes of one guard that can wait, for they are hardly hit, where a process
+// runs: those of a few calls of Probe at once, and the others when these are gone. So a thousand
+// calls do not make as many threads that wait for the kernel. AwaitRemovals waits for them, too.
+func RemoveInTurn(pid int, list ...*Probes) error { return ask(&request{InTurn: pid}, list) }
+
+// ask has probes of one guard removed as a request says.
+func ask(q *request, list []*Probes) error {
 	if len(list) == 0 {
 		return nil
 	}
-	q := &request{CPU: cpu}
 	for _, p := range list {
 		q.Remove = append(q.Remove, p.id)
 	}

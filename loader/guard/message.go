@@ -26,7 +26,8 @@ type request struct {
 	Prime   *priming
 	Probe   *placement   // with the descriptors of a file and of a program
 	Remove  []int        // the numbers of placements, which begin to go,
-	CPU     int          // on that, or AnyCPU
+	CPU     int          // on that, or AnyCPU;
+	InTurn  int          // or, not 0, in turn, where this process runs
 	Settle  bool         // wait until those that have begun to go are gone
 	Confine *confinement // give up all capabilities but those
 }

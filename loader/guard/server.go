@@ -32,6 +32,8 @@ type server struct {
 	removing sync.WaitGroup // placements that have begun to go
 	mu       sync.Mutex
 	failed   error       // of these
+	waiting  []removal   // for their turn
+	turns    int         // goroutines that take them
 	stops    []*ebpf.Map // empty: nobody is stopped
 }
 
@@ -53,7 +55,11 @@ func serve() error {
 func (s *server) undo() error {
 	removed := make(chan error, 1)
 	go func() {
-		removed <- errors.Join(s.remove(AnyCPU, slices.Collect(maps.Keys(s.probes))...), s.settle())
+		last := slices.Sorted(maps.Keys(s.probes)) // those that are hit come last as a rule
+		slices.Reverse(last)
+		removed <- errors.Join(s.remove(func(l io.Closer) {
+			s.removeInTurn(removal{l, func() int { return AnyCPU }})
+		}, last), s.settle())
 	}()
 	if len(s.stops) == 0 {
 		return <-removed
@@ -96,8 +102,14 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 		err = s.prime(q.Prime)
 	case q.Probe != nil && len(fds) == 2:
 		r.Placement, r.Took, err = s.place(q.Probe, os.NewFile(uintptr(fds[0]), "probed"), fds[1])
+	case len(q.Remove) > 0 && q.InTurn != 0:
+		err = s.remove(func(l io.Closer) {
+			s.removeInTurn(removal{l, func() int { return CPUOf(q.InTurn) }})
+		}, q.Remove)
 	case len(q.Remove) > 0:
-		err = s.remove(q.CPU, q.Remove...)
+		err = s.remove(func(l io.Closer) {
+			s.removing.Go(func() { s.take(removal{l, func() int { return q.CPU }}) })
+		}, q.Remove)
 	case q.Settle:
 		err = s.settle()
 	case q.Confine != nil:
@@ -145,9 +157,14 @@ func (s *server) place(p *placement, file *os.File, hit int) (id int, took time.
 	return s.last, time.Since(began), nil
 }
 
-// remove begins to take placements out, all at the same time: each waits long for the kernel when
-// its probes are out.
-func (s *server) remove(cpu int, ids ...int) (err error) {
+// A removal is of a placement, on a CPU that is asked for when it begins.
+type removal struct {
+	placed io.Closer
+	cpu    func() int
+}
+
+// remove begins to take placements out, each as a function does.
+func (s *server) remove(begin func(io.Closer), ids []int) (err error) {
 	for _, id := range ids {
 		l, ok := s.probes[id]
 		if !ok {
@@ -155,14 +172,49 @@ func (s *server) remove(cpu int, ids ...int) (err error) {
 			continue
 		}
 		delete(s.probes, id)
-		s.removing.Go(func() {
-			failed := inPlaceOf(cpu, l.Close)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.failed = errors.Join(s.failed, failed)
-		})
+		begin(l)
 	}
 	return err
+}
+
+// take takes a placement out. It waits long for the kernel when its probes are out.
+func (s *server) take(r removal) {
+	failed := inPlaceOf(r.cpu(), r.placed.Close)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = errors.Join(s.failed, failed)
+}
+
+// mostTurns is how many placements are taken out in turn at the same time, each by a thread that
+// waits for the kernel, where no signal reaches it. These waits end together: more at once are
+// sooner over.
+const mostTurns = 16
+
+// removeInTurn takes a placement out when it is its turn.
+func (s *server) removeInTurn(r removal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, r)
+	if s.turns < mostTurns {
+		s.turns++
+		s.removing.Go(s.takeTurns)
+	}
+}
+
+// takeTurns takes placements out until none waits.
+func (s *server) takeTurns() {
+	for {
+		s.mu.Lock()
+		if len(s.waiting) == 0 {
+			s.turns--
+			s.mu.Unlock()
+			return
+		}
+		r := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.mu.Unlock()
+		s.take(r)
+	}
 }
 
 // settle waits until the placements are gone that have begun to go.
