@@ -22,11 +22,12 @@ enum first_cookie {
 	FIRST_ALWAYS = 16, /* or this, */
 	/* this and the next say of each outcome that its first passage is not reported. */
 	FIRST_QUIET = 40,
+	FIRST_DEAR = 42,     /* this is set where a passage takes long */
 	FIRST_OUTCOMES = 2, /* counters of a site: not jumped, jumped */
 };
 
 /* Passages of a site that are reported: the first one where any is, and this and each power of two
- * above. */
+ * above; of what takes long, each power of two. */
 enum first_report { FIRST_OFTEN = 64 };
 
 /* Bytes of the stack that are reported with a first passage. */
@@ -142,7 +143,7 @@ int first(struct registers *regs)
 	n = __sync_fetch_and_add(all, 1) + 1;
 	if (n == 1 && each && !(cookie >> (FIRST_QUIET + outcome) & 1))
 		report_first(regs, id, site, outcome);
-	else if (n >= FIRST_OFTEN && !(n & (n - 1)))
+	else if ((n >= FIRST_OFTEN || cookie >> FIRST_DEAR & 1) && !(n & (n - 1)))
 		report_often(id, site, outcome, n);
 	return 0;
 }

@@ -19,6 +19,7 @@ const (
 	FirstFirstCookieFIRST_CONDITION FirstFirstCookie = 32
 	FirstFirstCookieFIRST_ALWAYS    FirstFirstCookie = 16
 	FirstFirstCookieFIRST_QUIET     FirstFirstCookie = 40
+	FirstFirstCookieFIRST_DEAR      FirstFirstCookie = 42
 	FirstFirstCookieFIRST_OUTCOMES  FirstFirstCookie = 2
 )
 

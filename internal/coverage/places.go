@@ -13,8 +13,7 @@ import (
 // A site is a block with its probe.
 type site struct {
 	place   firsthit.Place
-	stepped bool // the kernel single-steps its instruction
-	routine int  // index in Program.Routines
+	routine int // index in Program.Routines
 	block   int
 
 	// Of what is new alone: no baseline has run the block, and these outcomes are to be seen,
@@ -72,12 +71,11 @@ func siteIn(r *cfg.Routine, b *cfg.Block) (s site, ok bool) {
 		switch q.Class(r.Code(q)) {
 		case x86.Emulated:
 			s.place = firsthit.Place{Addr: q.Addr, Condition: x86.NoCondition}
-			s.stepped = false
 			return s, true
 		case x86.Stepped:
 			if !ok {
-				s.place = firsthit.Place{Addr: q.Addr, Condition: x86.NoCondition}
-				s.stepped, ok = true, true
+				s.place = firsthit.Place{Addr: q.Addr, Condition: x86.NoCondition, Dear: true}
+				ok = true
 			}
 		}
 	}

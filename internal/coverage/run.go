@@ -462,7 +462,7 @@ func (x *observation) wakeAtEnd(ctx context.Context) (enough func()) {
 // has been going on, the less matters when.
 func (x *observation) betweenChecks() time.Duration {
 	const least, most, share = 50 * time.Millisecond, time.Second, 10
-	if x.paths != nil {
+	if x.paths != nil || x.edges != nil {
 		return pathReadings / 4
 	}
 	return min(most, max(least, time.Since(x.began)/share))

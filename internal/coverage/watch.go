@@ -17,16 +17,17 @@ type tier struct {
 }
 
 // The tiers, in their order: code that samples were not in, instructions there that the kernel
-// single-steps, which cost twenty times as much as others if they are hit, and code that samples
-// were in.
+// single-steps, which cost twenty times as much as others if they are hit, and the same two of code
+// that samples were in.
 const (
 	cold = iota
 	stepped
 	hot
+	hotStepped
 )
 
 var tiers = []tier{cold: {256, 3 * time.Millisecond}, stepped: {64, 3 * time.Millisecond},
-	hot: {24, 6 * time.Millisecond}}
+	hot: {24, 6 * time.Millisecond}, hotStepped: {8, 6 * time.Millisecond}}
 
 // A watch has probes in a process, and takes those out that were hit.
 type watch struct {
@@ -166,8 +167,9 @@ func (w *watch) attend(until time.Time) error {
 		if w.each != nil {
 			w.each(p)
 		}
-		if g := w.in[p.Place]; g != nil && (p.Passages >= firsthit.Often ||
-			w.sites[p.Place].wants[p.Outcome]) && !slices.Contains(often, g) {
+		s := &w.sites[p.Place]
+		costs := p.Passages >= firsthit.Often || s.place.Dear || s.wants[p.Outcome]
+		if g := w.in[p.Place]; g != nil && costs && !slices.Contains(often, g) {
 			often = append(often, g)
 		}
 	}
@@ -179,9 +181,11 @@ func (w *watch) placeAll(isHot []bool, running bool) error {
 	for i := range w.sites {
 		of := cold
 		switch {
+		case isHot[i] && w.sites[i].place.Dear:
+			of = hotStepped
 		case isHot[i]:
 			of = hot
-		case w.sites[i].stepped && running:
+		case w.sites[i].place.Dear && running:
 			of = stepped
 		}
 		parts[of] = append(parts[of], i)

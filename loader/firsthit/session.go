@@ -32,6 +32,9 @@ type Place struct {
 	Condition uint8
 	// Quiet are outcomes of which the first passage is not reported with Options.Each.
 	Quiet [Outcomes]bool
+	// Dear says that a passage takes long, as the kernel single-steps the instruction: each power
+	// of two is reported.
+	Dear bool
 }
 
 // Outcomes of a place: a jump's are that it goes on behind it, or jumps.
@@ -84,7 +87,8 @@ type Group struct {
 	placed *guard.Probes
 }
 
-// Often is how many passages of an outcome are reported; so is each power of two above.
+// Often is how many passages of an outcome are reported; so is each power of two above, and below,
+// too, of a place that is Dear.
 const Often = uint64(bpf.FirstFirstReportFIRST_OFTEN)
 
 // A Passage is one that is reported.
@@ -268,6 +272,9 @@ func (p *Place) cookie(number int) uint64 {
 			c |= 1 << (int(bpf.FirstFirstCookieFIRST_QUIET) + o)
 		}
 	}
+	if p.Dear {
+		c |= 1 << uint64(bpf.FirstFirstCookieFIRST_DEAR)
+	}
 	return c
 }
 
@@ -277,7 +284,7 @@ func (s *Session) Remove(list ...*Group) error {
 	return s.removed(guard.BeginRemoval(guard.CPUOf(s.process.PID), placed(list)...))
 }
 
-// RemoveInTurn takes groups out of which no place is hit often: some of them at once, and the others
+// RemoveInTurn takes groups out of which no place is hit often: some of them at once, and others
 // when these are gone.
 func (s *Session) RemoveInTurn(list ...*Group) error {
 	return s.removed(guard.RemoveInTurn(s.process.PID, placed(list)...))

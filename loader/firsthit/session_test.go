@@ -1,6 +1,8 @@
 package firsthit
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"testing"
 	"time"
@@ -192,6 +194,28 @@ func TestReports(t *testing.T) {
 	}
 	if n, err := s.session.Unreported(); n != 0 || err != nil {
 		t.Errorf("%d were not reported: %v", n, err)
+	}
+}
+
+// Of what takes long each power of two is reported. Who is woken gets what there is first.
+func TestDear(t *testing.T) {
+	s := start(t, Options{})
+	s.session.images[0].Places[0].Dear = true
+	s.put(t, 0)
+	for range 5 {
+		s.tell(t, "a", "first\n")
+	}
+	s.session.Wake()
+	for _, want := range []uint64{1, 2, 4} {
+		p, err := s.session.Next(time.Now().Add(testenv.Patience))
+		if err != nil || p.Passages != want || p.Trace != nil {
+			t.Errorf("reported: %+v, %v; want passage %d", p, err, want)
+		}
+	}
+	for _, want := range []error{ErrWoken, os.ErrDeadlineExceeded} {
+		if p, err := s.session.Next(time.Now().Add(time.Millisecond)); !errors.Is(err, want) {
+			t.Errorf("%+v, %v; want %v", p, err, want)
+		}
 	}
 }
 
