@@ -13,5 +13,5 @@ func ExampleOf() {
 		Routines: []wpp.Routine{{Name: "f", Blocks: []wpp.Block{{Addr: 1, Lengths: []byte{1}}}}}}
 	_, err := shape.Of(s, "")
 	fmt.Println(err)
-	// Output: open /gone: no such file or directory
+	// Output: open image: open /gone: no such file or directory
 }

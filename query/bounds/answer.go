@@ -40,7 +40,8 @@ func (f *Flow) Add(g Flow) {
 
 // A Row is an interesting path.
 type Row struct {
-	First, Second []int // blocks, of the routines of the place; behind a back edge those in the loop
+	// blocks, of the routines of the place; at a back edge those in the loop
+	First, Second []int
 	Lower, Upper  uint64
 	Truth         uint64 // where it is known
 }

@@ -13,7 +13,8 @@ func ExampleGroup_Solve() {
 		First:     []uint64{500, 500, 0},
 		Second:    []uint64{250, 250, 500},
 		Extension: []int{0, 1, 1},
-		Counts:    []bounds.Count{{First: 0, Extension: 0, N: 250}, {First: 0, Extension: 1, N: 250}},
+		Counts: []bounds.Count{{First: 0, Extension: 0, N: 250},
+			{First: 0, Extension: 1, N: 250}},
 	}
 	all, err := loop.Solve()
 	if err != nil {

@@ -156,8 +156,8 @@ func (m *Model) count(at map[Place]*group, o *Overlapping) error {
 	return nil
 }
 
-var endOf = map[overlapped.Kind]ops.End{overlapped.OverLoop: ops.EndLoop, overlapped.Into: ops.EndCall,
-	overlapped.Back: ops.EndReturn}
+var endOf = map[overlapped.Kind]ops.End{overlapped.OverLoop: ops.EndLoop,
+	overlapped.Into: ops.EndCall, overlapped.Back: ops.EndReturn}
 
 // placeOf returns where an overlapping path crosses what ends its first path. It checks what comes
 // from a file.
