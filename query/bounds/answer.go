@@ -1,6 +1,7 @@
 package bounds
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -18,16 +19,19 @@ type Answer struct {
 	Degree  int // the greatest useful one here, by what ran
 	Pairs   uint64
 	Exact   uint64 // of the pairs, those whose bounds are equal, those that did not run included
-	Rows    []Row  // pairs that may have run, and those that did
-	LeftOut string // why there are none
+	LeftOut string // why there are no bounds
 	Flow
+
+	group  *group
+	bounds []Bound
+	known  bool
 }
 
 // A Flow is how often all interesting paths of some places ran together. Sums stop at 2^64-1.
 type Flow struct {
 	Definite, Potential uint64 // the sums of lower and of upper bounds
 	Real                uint64 // that of the truth, where it is known
-	Outside             uint64 // how many rows have a truth that is not within their bounds
+	Outside             uint64 // how many pairs have a truth that is not within their bounds
 }
 
 // Add adds up flows.
@@ -47,8 +51,8 @@ type Row struct {
 }
 
 // Answers iterates over the places in their order, with bounds by overlapping paths of degree k, or
-// by path counts Alone. K must not be above the profile's degree: it is taken to be that then. It
-// takes time and memory in proportion to the rows of one place at a time.
+// by path counts Alone. Of a degree above that of the profile, answers are those for that. It takes
+// time and memory in proportion to the rows of one place at a time.
 func (m *Model) Answers(k int) iter.Seq[*Answer] {
 	return func(yield func(*Answer) bool) {
 		for _, g := range m.groups {
@@ -63,66 +67,68 @@ func (m *Model) Answers(k int) iter.Seq[*Answer] {
 func (m *Model) IsTruthKnown() bool { return m.known }
 
 func (m *Model) answer(g *group, k int) *Answer {
-	a := &Answer{Place: g.Place, Degree: g.degree,
+	a := &Answer{Place: g.Place, Degree: g.degree, group: g, known: m.known,
 		Pairs: saturating.Mul(uint64(len(g.first.parts)), uint64(len(g.second.parts)))}
-	for _, n := range g.truth {
-		a.Real = saturating.Add(a.Real, n)
-	}
 	bounds, err := m.equations(g, k).Solve()
 	if err != nil {
 		a.LeftOut = err.Error()
-		a.Flow = Flow{}
 		return a
 	}
-	inexact, found := uint64(0), 0
+	a.bounds = bounds
+	a.Exact = a.Pairs
+	found := 0
 	for _, b := range bounds {
-		row := Row{First: g.first.parts[b.First].blocks, Second: g.second.parts[b.Second].blocks,
-			Lower: b.Lower, Upper: b.Upper}
-		if n, ok := g.truth[[2]string{spell(row.First), spell(row.Second)}]; ok {
-			row.Truth = n
+		n, ok := g.truth[[2]int32{b.First, b.Second}]
+		if ok {
 			found++
 		}
 		if b.Lower < b.Upper {
-			inexact++
+			a.Exact--
 		}
-		a.add(row, m.known)
+		a.Definite = saturating.Add(a.Definite, b.Lower)
+		a.Potential = saturating.Add(a.Potential, b.Upper)
+		a.Real = saturating.Add(a.Real, n)
+		if m.known && (n < b.Lower || n > b.Upper) {
+			a.Outside++
+		}
 	}
-	a.Exact = a.Pairs - inexact
 	if found < len(g.truth) {
-		a.addOthers(g)
+		a.addOthers()
 	}
 	return a
 }
 
-func (a *Answer) add(r Row, known bool) {
-	a.Rows = append(a.Rows, r)
-	a.Definite = saturating.Add(a.Definite, r.Lower)
-	a.Potential = saturating.Add(a.Potential, r.Upper)
-	if known && (r.Truth < r.Lower || r.Truth > r.Upper) {
-		a.Outside++
+// addOthers adds what ran although the bounds rule it out: in another run.
+func (a *Answer) addOthers() {
+	have := map[[2]int32]bool{}
+	for _, b := range a.bounds {
+		have[[2]int32{b.First, b.Second}] = true
 	}
+	for key, n := range a.group.truth {
+		if !have[key] {
+			a.bounds = append(a.bounds, Bound{First: key[0], Second: key[1]})
+			a.Real = saturating.Add(a.Real, n)
+			a.Outside++
+		}
+	}
+	slices.SortFunc(a.bounds, func(x, y Bound) int {
+		return cmp.Or(cmp.Compare(x.First, y.First), cmp.Compare(x.Second, y.Second))
+	})
 }
 
-// addOthers adds what ran although the bounds rule it out: in another run.
-func (a *Answer) addOthers(g *group) {
-	have := map[[2]string]bool{}
-	for _, r := range a.Rows {
-		have[[2]string{spell(r.First), spell(r.Second)}] = true
-	}
-	var others []Row
-	for key, n := range g.truth {
-		if !have[key] {
-			others = append(others, Row{First: unspell(key[0]), Second: unspell(key[1]), Truth: n})
+// Len is how many rows there are: pairs that may have run, and those that did.
+func (a *Answer) Len() int { return len(a.bounds) }
+
+// Rows iterates over the pairs that may have run, and those that did. Blocks are shared.
+func (a *Answer) Rows() iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		for _, b := range a.bounds {
+			if !yield(Row{First: a.group.first.parts[b.First].blocks,
+				Second: a.group.second.parts[b.Second].blocks, Lower: b.Lower, Upper: b.Upper,
+				Truth: a.group.truth[[2]int32{b.First, b.Second}]}) {
+				return
+			}
 		}
-	}
-	slices.SortFunc(others, func(a, b Row) int {
-		if c := slices.Compare(a.First, b.First); c != 0 {
-			return c
-		}
-		return slices.Compare(a.Second, b.Second)
-	})
-	for _, r := range others {
-		a.add(r, true)
 	}
 }
 
@@ -174,31 +180,43 @@ func (m *Model) equations(g *group, k int) *Group {
 }
 
 // TakeTruth has answers say how often each interesting path ran by a model of whole program paths:
-// the same, or one of another snapshot of the same program. What that has of places and routines
-// that this one does not have is left out, and returned.
+// the same, or one of another snapshot of the same program. What that has of paths that did not run
+// here is left out, and it is returned how often it ran.
 func (m *Model) TakeTruth(from *Model) (elsewhere uint64) {
 	m.known = true
 	to := newMapping(from.Snapshot, m.Snapshot)
 	at := map[Place]*group{}
 	for _, g := range m.groups {
-		g.truth = map[[2]string]uint64{}
+		g.truth = map[[2]int32]uint64{}
 		at[g.Place] = g
 	}
 	for _, g := range from.groups {
 		place, ok := to.place(g.Place)
 		target := at[place]
-		first, second := g.routines()
 		for c, n := range g.counts {
-			p, known := to.blocks(first, g.first.parts[c.first].blocks)
-			q, also := to.blocks(second, unspell(c.extension))
-			if !ok || target == nil || !known || !also {
+			var key [2]int32
+			if !ok || target == nil || !to.find(target, g, c, &key) {
 				elsewhere = saturating.Add(elsewhere, n)
 				continue
 			}
-			target.truth[[2]string{spell(p), spell(q)}] = n
+			target.truth[key] = saturating.Add(target.truth[key], n)
 		}
 	}
 	return elsewhere
+}
+
+// find finds the paths of a pair among those of a group.
+func (x *mapping) find(target, from *group, c counted, key *[2]int32) bool {
+	first, second := from.routines()
+	p, known := x.blocks(first, from.first.parts[c.first].blocks)
+	q, also := x.blocks(second, unspell(c.extension))
+	if !known || !also {
+		return false
+	}
+	i, known := target.first.at[spell(p)]
+	j, also := target.second.at[spell(q)]
+	*key = [2]int32{int32(i), int32(j)}
+	return known && also
 }
 
 // A mapping says which routines and blocks of a snapshot are which of another one.

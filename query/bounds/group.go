@@ -39,7 +39,7 @@ type Count struct {
 
 // A Bound says how often the interesting path p!q ran: Lower to Upper times.
 type Bound struct {
-	First, Second int // p and q
+	First, Second int32 // p and q
 	Lower, Upper  uint64
 }
 
@@ -69,7 +69,7 @@ func (g *Group) Solve() ([]Bound, error) {
 	for _, c := range g.Counts {
 		from := len(all)
 		for _, q := range members[c.Extension] {
-			all = append(all, Bound{c.First, q, 0, min(g.First[c.First], g.Second[q], c.N)})
+			all = append(all, Bound{int32(c.First), int32(q), 0, min(g.First[c.First], g.Second[q], c.N)})
 		}
 		if err := settle(all[from:], c.N); err != nil {
 			return nil, fmt.Errorf("path %d and extension %d: %w", c.First, c.Extension, err)
@@ -88,7 +88,7 @@ func (g *Group) solveAlone() ([]Bound, error) {
 	all := make([]Bound, 0, len(g.First)*len(g.Second))
 	for p, n := range g.First {
 		for q, m := range g.Second {
-			all = append(all, Bound{p, q, 0, min(n, m, g.Calls)})
+			all = append(all, Bound{int32(p), int32(q), 0, min(n, m, g.Calls)})
 		}
 	}
 	if err := settle(all, g.Calls); err != nil {

@@ -54,8 +54,8 @@ type group struct {
 	loop          *overlapped.Loop // nil: of a call or a return
 	first, second list
 	counts        map[counted]uint64
-	degree        int // the greatest useful one
-	truth         map[[2]string]uint64
+	degree        int                 // the greatest useful one
+	truth         map[[2]int32]uint64 // by first and second
 }
 
 // A list has paths, or what of them is within a loop, each once.
