@@ -11,7 +11,7 @@ import (
 func ExampleOf() {
 	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/gone", BuildID: []byte{1}}},
 		Routines: []wpp.Routine{{Name: "f", Blocks: []wpp.Block{{Addr: 1, Lengths: []byte{1}}}}}}
-	_, err := shape.Of(s, "")
+	_, err := shape.Of(s, nil)
 	fmt.Println(err)
 	// Output: open image: open /gone: no such file or directory
 }

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -54,12 +55,17 @@ type Shapes struct {
 	LeftOut map[string]int
 }
 
-// Of finds the shapes of a snapshot: in the file that is named for the executable or, where that is
-// "", and for libraries, where the files were. It fails where it has none. Cost: that of finding
-// the routines in each file, which a large file takes seconds for.
-func Of(s *wpp.Snapshot, named string) (*Shapes, error) {
+// Of finds the shapes of a snapshot in the files that are named, of those that are the same builds
+// as what was recorded, and where the other files were. It fails where it has none, or where a file
+// is none that was recorded. Cost: that of finding the routines in each file, which a large file
+// takes seconds for.
+func Of(s *wpp.Snapshot, files []string) (*Shapes, error) {
 	x := &Shapes{Of: map[int]*overlapped.Shape{}, LeftOut: map[string]int{}}
 	var first error
+	named, err := match(s, files)
+	if err != nil {
+		return nil, err
+	}
 	for image := range s.Images {
 		ran := 0
 		for i := range s.Routines {
@@ -70,11 +76,7 @@ func Of(s *wpp.Snapshot, named string) (*Shapes, error) {
 		if ran == 0 {
 			continue
 		}
-		name := ""
-		if image == 0 {
-			name = named
-		}
-		if err := x.read(s, image, name); err != nil {
+		if err := x.read(s, image, named[image]); err != nil {
 			x.LeftOut[err.Error()] += ran
 			if first == nil {
 				first = err
@@ -85,6 +87,27 @@ func Of(s *wpp.Snapshot, named string) (*Shapes, error) {
 		return nil, first
 	}
 	return x, nil
+}
+
+// match finds out of which images files are, by image.
+func match(s *wpp.Snapshot, files []string) (map[int]string, error) {
+	named := map[int]string{}
+	for _, file := range files {
+		var first error
+		for image := range s.Images {
+			im, _, err := original.OpenBinary(s, image, file)
+			if err == nil {
+				im.Close()
+				named[image], first = file, nil
+				break
+			}
+			first = cmp.Or(first, err)
+		}
+		if first != nil {
+			return nil, first
+		}
+	}
+	return named, nil
 }
 
 func (x *Shapes) read(s *wpp.Snapshot, image int, named string) error {
