@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
+
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/listing"
 	"wpptrace/query"
 	"wpptrace/query/profile"
 	"wpptrace/query/report"
@@ -173,9 +176,9 @@ func (h *hotAsked) answer(c *cobra.Command, s *wpp.Snapshot) error {
 	case c.Flags().Changed("callers"):
 		return h.printCallers(c, s)
 	case c.Flags().Changed("lines"):
-		return h.printLines(c, s)
+		return listing.Lines(c.OutOrStdout(), s, h.listed(c, h.lines))
 	case c.Flags().Changed("disasm"):
-		return h.printDisasm(c, s)
+		return listing.Disasm(c.OutOrStdout(), s, h.listed(c, h.disasm))
 	case h.routines:
 		return h.printRoutines(c, s)
 	}
@@ -187,6 +190,14 @@ func (h *hotAsked) answer(c *cobra.Command, s *wpp.Snapshot) error {
 		return report.WriteHotJSON(c.OutOrStdout(), s, hot)
 	}
 	return report.WriteHot(c.OutOrStdout(), s, hot)
+}
+
+// listed asks for a source file or a routine.
+func (h *hotAsked) listed(c *cobra.Command, of string) *listing.Question {
+	return &listing.Question{Of: of, Binary: h.binary, TIDs: h.query.TIDs, JSON: h.asJSON,
+		Note: func(format string, args ...any) {
+			fmt.Fprintf(c.ErrOrStderr(), "wpptrace: "+format+"\n", args...)
+		}}
 }
 
 func (h *hotAsked) printRoutines(c *cobra.Command, s *wpp.Snapshot) error {

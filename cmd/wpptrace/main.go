@@ -133,6 +133,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(topCommand(), profileCommand(), coverageCommand(), residualCommand(),
 		planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(),
 		rulesCommand(), orderCommand(), contextCommand(), diffCommand(), dumpCommand(),
+		boundsCommand(),
 		compressCommand(), compactCommand(), mergeCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)

@@ -25,6 +25,7 @@ import (
 // needs one that succeeds without a file, too.
 var commandLines = map[string][]string{
 	"wpptrace": {"--", "/bin/true"},
+	"bounds":   {"mine.wpp"},
 	"check":    nil,
 	"compact":  {"mine.wpp"},
 	"compress": {"mine.u32", "--symbols", "-o", "made.wpp"},

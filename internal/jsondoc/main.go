@@ -28,6 +28,7 @@ var objects = []struct{ command, typeName string }{
 	{"context --json", "report.ContextJSON"},
 	{"rules --json", "report.RulesJSON"},
 	{"diff --json", "report.DiffJSON"},
+	{"bounds --json", "report.BoundsJSON"},
 	{"plan --json", "planreport.Report"},
 	{"plan --routine NAME --json", "planreport.Chart"},
 	{"plan --interesting SNAPSHOT --json", "interesting.Report"},

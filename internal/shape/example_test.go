@@ -7,11 +7,11 @@ import (
 	"wpptrace/internal/shape"
 )
 
-// Of a snapshot whose file is gone, nothing is known.
+// Of routines whose file is gone, nothing is known.
 func ExampleOf() {
 	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/gone", BuildID: []byte{1}}},
 		Routines: []wpp.Routine{{Name: "f", Blocks: []wpp.Block{{Addr: 1, Lengths: []byte{1}}}}}}
-	_, err := shape.Of(s, nil)
-	fmt.Println(err)
-	// Output: open image: open /gone: no such file or directory
+	shapes, err := shape.Of(s, nil)
+	fmt.Println(len(shapes.Of), shapes.LeftOut, err)
+	// Output: 0 map[open image: open /gone: no such file or directory:1] <nil>
 }

@@ -56,12 +56,11 @@ type Shapes struct {
 }
 
 // Of finds the shapes of a snapshot in the files that are named, of those that are the same builds
-// as what was recorded, and where the other files were. It fails where it has none, or where a file
-// is none that was recorded. Cost: that of finding the routines in each file, which a large file
-// takes seconds for.
+// as what was recorded, and where the other files were. It fails where a file that is named is none
+// that was recorded. Cost: that of finding the routines in each file, which a large file takes
+// seconds for.
 func Of(s *wpp.Snapshot, files []string) (*Shapes, error) {
 	x := &Shapes{Of: map[int]*overlapped.Shape{}, LeftOut: map[string]int{}}
-	var first error
 	named, err := match(s, files)
 	if err != nil {
 		return nil, err
@@ -78,13 +77,7 @@ func Of(s *wpp.Snapshot, files []string) (*Shapes, error) {
 		}
 		if err := x.read(s, image, named[image]); err != nil {
 			x.LeftOut[err.Error()] += ran
-			if first == nil {
-				first = err
-			}
 		}
-	}
-	if len(x.Of) == 0 && first != nil {
-		return nil, first
 	}
 	return x, nil
 }

@@ -148,7 +148,7 @@ func (m *Model) equations(g *group, k int) *Group {
 		}
 		return e
 	}
-	_, second := g.routines()
+	_, second := g.Routines()
 	shape, numbers := m.shapes[second], map[string]int{}
 	number := func(blocks []int) int {
 		key := spell(shape.Extend(blocks, max(k, 0)))
@@ -207,7 +207,7 @@ func (m *Model) TakeTruth(from *Model) (elsewhere uint64) {
 
 // find finds the paths of a pair among those of a group.
 func (x *mapping) find(target, from *group, c counted, key *[2]int32) bool {
-	first, second := from.routines()
+	first, second := from.Routines()
 	p, known := x.blocks(first, from.first.parts[c.first].blocks)
 	q, also := x.blocks(second, unspell(c.extension))
 	if !known || !also {

@@ -69,7 +69,8 @@ func (g *Group) Solve() ([]Bound, error) {
 	for _, c := range g.Counts {
 		from := len(all)
 		for _, q := range members[c.Extension] {
-			all = append(all, Bound{int32(c.First), int32(q), 0, min(g.First[c.First], g.Second[q], c.N)})
+			all = append(all, Bound{int32(c.First), int32(q), 0,
+				min(g.First[c.First], g.Second[q], c.N)})
 		}
 		if err := settle(all[from:], c.N); err != nil {
 			return nil, fmt.Errorf("path %d and extension %d: %w", c.First, c.Extension, err)

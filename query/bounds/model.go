@@ -26,8 +26,8 @@ func (p Place) compare(q Place) int {
 		cmp.Compare(p.Block, q.Block), cmp.Compare(p.Callee, q.Callee))
 }
 
-// routines are those that p and q are paths of.
-func (p Place) routines() (first, second int) {
+// Routines are those that p and q are paths of.
+func (p Place) Routines() (first, second int) {
 	switch p.Kind {
 	case overlapped.Into:
 		return p.Routine, p.Callee
@@ -126,7 +126,7 @@ func New(s *wpp.Snapshot, shapes Shapes, p *Profile) (*Model, error) {
 	slices.SortFunc(m.groups, func(a, b *group) int { return a.compare(b.Place) })
 	m.addPaths(ran)
 	for _, g := range m.groups {
-		_, second := g.routines()
+		_, second := g.Routines()
 		g.degree = apart(shapes[second], g.second.parts)
 	}
 	return m, nil

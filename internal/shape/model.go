@@ -1,0 +1,69 @@
+package shape
+
+import (
+	"fmt"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query/bounds"
+	"wpptrace/query/report"
+)
+
+// A Question is what is asked about the bounds of snapshots.
+type Question struct {
+	Degree int // of overlapping paths; Third: a third of the greatest useful one
+	// a recording of the same program, which the truth is of; nil: it is of the snapshot, if that
+	// is a recording
+	Against *wpp.Snapshot
+	Files   []string // copies of those that were recorded, where these are not any more
+	Limit   report.BoundsLimit
+}
+
+// Third has a degree be a third of the greatest useful one.
+const Third = -2
+
+// Bounds answers a question of a recording. It fails where it is not known which path
+// followed which. Cost: that of Of and bounds.Follow, for both snapshots.
+func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
+	m, leftOut, err := model(s, q.Files)
+	if err != nil {
+		return nil, err
+	}
+	var elsewhere *uint64
+	if q.Against == nil {
+		if m.Profile.Degree == bounds.Whole {
+			m.TakeTruth(m)
+		}
+	} else {
+		truth, _, err := model(q.Against, q.Files)
+		if err != nil {
+			return nil, fmt.Errorf("the other recording: %w", err)
+		}
+		if truth.Profile.Degree != bounds.Whole {
+			return nil, fmt.Errorf("the other one is a profile, which does not have the truth")
+		}
+		n := m.TakeTruth(truth)
+		elsewhere = &n
+	}
+	degree := q.Degree
+	if degree == Third {
+		degree = min(m.Degree()/3, m.Profile.Degree)
+	}
+	if degree > m.Profile.Degree {
+		return nil, fmt.Errorf("degree %d: the profile has overlapping paths of degree %d at most",
+			degree, m.Profile.Degree)
+	}
+	return report.NewBounds(m, degree, leftOut, elsewhere, q.Limit), nil
+}
+
+func model(s *wpp.Snapshot, files []string) (*bounds.Model, map[string]int, error) {
+	shapes, err := Of(s, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := bounds.Follow(s, shapes.Of)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := bounds.New(s, shapes.Of, p)
+	return m, shapes.LeftOut, err
+}
