@@ -49,6 +49,7 @@ var commandLines = map[string][]string{
 // filesOf are the arguments and flags of commands that name a file: all that TestFilesAreTheUsers
 // finds to do so. A new one belongs here when it is opened as the user: see privilege.AsUser.
 var filesOf = []string{
+	"bounds --against", "bounds --binary", "bounds 0",
 	"compact --output", "compact 0", "compress --output", "compress 0", "context 1",
 	"coverage --lcov", "coverage --output", "coverage 0", "diff 0", "diff 1",
 	"dump 0", "find 1", "hot --cost", "hot --disasm --binary",
