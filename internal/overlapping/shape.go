@@ -9,24 +9,22 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// Shape returns what of a routine of a program its overlapping paths depend on. index gives a
-// routine of the program its number in the snapshot; below 0: it is not traced. It fails for a
-// routine whose paths have no numbers. Cost: that of overlap.Of.
-func Shape(p *cfg.Program, r *cfg.Routine, index func(*cfg.Routine) int) (*overlapped.Shape,
-	error) {
+// Shape returns what of a routine its overlapping paths depend on. number is the routine's index in
+// the snapshot; callee gives that of the routine that a block calls or tail-jumps to, and no other
+// one; below 0: that is not known, or it is not traced. It fails for a routine whose paths have no
+// numbers. Cost: that of overlap.Of.
+func Shape(r *cfg.Routine, number int, callee func(block int) int) (*overlapped.Shape, error) {
 	g, err := overlap.Of(r)
 	if err != nil {
 		return nil, err
 	}
-	s := &overlapped.Shape{Routine: index(r)}
+	s := &overlapped.Shape{Routine: number}
 	for b := range r.Blocks {
 		if g.IsPredicate(b) {
 			s.Predicates = append(s.Predicates, b)
 		}
-		if callee := calleeOf(p, r, b); callee != nil {
-			if to := index(callee); to >= 0 {
-				s.Calls = append(s.Calls, overlapped.Call{Block: b, Routine: to})
-			}
+		if to := callee(b); to >= 0 {
+			s.Calls = append(s.Calls, overlapped.Call{Block: b, Routine: to})
 		}
 	}
 	for _, l := range g.Loops() {
@@ -34,6 +32,18 @@ func Shape(p *cfg.Program, r *cfg.Routine, index func(*cfg.Routine) int) (*overl
 			LeftOut: l.LeftOut})
 	}
 	return s, nil
+}
+
+// ShapeIn returns the shape of a routine of a program. index gives a routine of the program its
+// index in the snapshot; below 0: it is not traced.
+func ShapeIn(p *cfg.Program, r *cfg.Routine, index func(*cfg.Routine) int) (*overlapped.Shape,
+	error) {
+	return Shape(r, index(r), func(block int) int {
+		if to := calleeOf(p, r, block); to != nil {
+			return index(to)
+		}
+		return -1
+	})
 }
 
 // calleeOf returns the routine that a block calls or tail-jumps to, and no other one; nil: that is
@@ -62,12 +72,13 @@ func ShapeOf(p *plan.Plan, routine int) (*overlapped.Shape, error) {
 			first += len(part.Routines)
 			continue
 		}
-		return Shape(part.Program, part.Routines[routine-first].Routine, func(r *cfg.Routine) int {
-			if of := part.Routines[r.ID]; of.Traced() {
-				return of.ID
-			}
-			return -1
-		})
+		return ShapeIn(part.Program, part.Routines[routine-first].Routine,
+			func(r *cfg.Routine) int {
+				if of := part.Routines[r.ID]; of.Traced() {
+					return of.ID
+				}
+				return -1
+			})
 	}
 	return nil, nil // there is no such routine
 }

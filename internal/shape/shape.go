@@ -8,45 +8,10 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/internal/original"
+	"wpptrace/internal/overlapping"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/recovery"
-	"wpptrace/loader/paths/overlap"
 )
-
-// New makes the shape of a routine of a program. Number gives the index in the snapshot of another
-// one that is traced, and -1 for others. It fails where the routine's paths have no numbers.
-func New(p *cfg.Program, r *cfg.Routine, number func(r *cfg.Routine) int) (*overlapped.Shape,
-	error) {
-	return of(r, number(r), func(block int) int {
-		if to, _ := p.Callee(r, block); to != nil {
-			return number(to)
-		}
-		return -1
-	})
-}
-
-// of makes the shape of a routine that has a number; callee gives that of the routine that a block
-// calls or jumps to, or -1.
-func of(r *cfg.Routine, number int, callee func(block int) int) (*overlapped.Shape, error) {
-	g, err := overlap.Of(r)
-	if err != nil {
-		return nil, err
-	}
-	s := &overlapped.Shape{Routine: number}
-	for b := range r.Blocks {
-		if g.IsPredicate(b) {
-			s.Predicates = append(s.Predicates, b)
-		}
-		if to := callee(b); to >= 0 {
-			s.Calls = append(s.Calls, overlapped.Call{Block: b, Routine: to})
-		}
-	}
-	for _, l := range g.Loops() {
-		s.Loops = append(s.Loops, overlapped.Loop{Head: l.Head, Blocks: l.Blocks,
-			LeftOut: l.LeftOut})
-	}
-	return s, nil
-}
 
 // Shapes are those of the routines of a snapshot.
 type Shapes struct {
@@ -137,7 +102,7 @@ func (x *Shapes) read(s *wpp.Snapshot, image int, named string) error {
 			x.LeftOut[why]++
 			continue
 		}
-		shape, err := New(program, r, number)
+		shape, err := overlapping.ShapeIn(program, r, number)
 		if err != nil {
 			x.LeftOut[err.Error()]++
 			continue

@@ -12,6 +12,7 @@ import (
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
+	"wpptrace/internal/overlapping"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/paths"
 	"wpptrace/query/bounds"
@@ -234,7 +235,7 @@ func (w *walker) unwind(n int) uint32 {
 func (w *walker) shapes() bounds.Shapes {
 	shapes := bounds.Shapes{}
 	for i, r := range w.routines {
-		shape, err := of(r, i, func(block int) int {
+		shape, err := overlapping.Shape(r, i, func(block int) int {
 			switch to, direct := w.callee(i, block); {
 			case direct && (r.Blocks[block].End == cfg.Call || r.Blocks[block].End == cfg.Tail):
 				return to
