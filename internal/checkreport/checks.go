@@ -23,7 +23,7 @@ import (
 func OfProcess(p *target.Process, percent float64,
 	explain func(error) string) []requirement.Requirement {
 	const enough = time.Second
-	s, notSampled, err := record.SurveyOf(p, enough)
+	s, notSampled, err := record.SurveyOf(p, enough, percent/100)
 	time := cpuTime(p, s.CPUTime, enough)
 	if notSampled != nil {
 		time = "not known: " + explain(notSampled)

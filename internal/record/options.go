@@ -198,6 +198,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// limits are those of windows.
+func (o *Options) limits() overhead.Limits {
+	return overhead.Limits{Window: o.Window, Stall: o.MaxStall}
+}
+
 // used is what the process has used so far. What a command has used stays known after its end.
 func (o *Options) used() (target.Times, error) {
 	if o.Child != nil {

@@ -93,7 +93,7 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 	var notSampled []Event // which is said when nothing worse is
 	r.sampling = beginSampling(&r.options, func(e Event) { notSampled = append(notSampled, e) })
 	if r.sampling != nil && o.Overhead > 0 && o.Child == nil && !o.Stands {
-		r.options.Selection.Chooser = &hotRoutines{r.options.Process, r.sampling, handle}
+		r.options.Selection.Chooser = newHotRoutines(&r.options, r.sampling, handle)
 	}
 	if err := r.load(); err != nil {
 		r.refuse(err)
@@ -344,7 +344,7 @@ func (r *Recorder) schedule(now load) error {
 		r.threads.controls = overhead.NewControls(r.program.Plan)
 	}
 	schedule := overhead.NewScheduler(r.options.Overhead,
-		overhead.Limits{Window: r.options.Window, Stall: r.options.MaxStall}, used, now.uses,
+		r.options.limits(), used, now.uses,
 		r.threads.controls)
 	r.windows = &windows{
 		schedule: schedule,

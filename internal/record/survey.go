@@ -24,10 +24,12 @@ type Survey struct {
 	forecast overhead.Forecast
 }
 
-// SurveyOf samples a process for a time, and plans meanwhile and afterwards. It attaches nothing.
+// SurveyOf samples a process for a time, and plans meanwhile and afterwards what a recording within
+// a budget would begin with, a share of the process's own CPU time. It attaches nothing.
 // notSampled is why it could not be sampled; one that is sample.ErrNotAllowed says that nobody like
 // us may sample here. err is why it cannot be recorded: what is known by then is in the survey.
-func SurveyOf(p *target.Process, d time.Duration) (s *Survey, notSampled, err error) {
+func SurveyOf(p *target.Process, d time.Duration, budget float64) (s *Survey, notSampled,
+	err error) {
 	s = &Survey{}
 	ofProcess := &sampling{err: errStopped}
 	sampler, notSampled := sample.Start(p, sample.Options{})
@@ -47,9 +49,9 @@ func SurveyOf(p *target.Process, d time.Duration) (s *Survey, notSampled, err er
 	}
 	defer exe.Close()
 	began := time.Now()
-	program, err := traced.LoadOf(p, exe, traced.Selection{
-		Windows: true, Chooser: &hotRoutines{p, ofProcess, func(Event) {}},
-	})
+	o := Options{Process: p, Overhead: budget}.withDefaults()
+	o.Selection.Chooser = newHotRoutines(&o, ofProcess, func(Event) {})
+	program, err := traced.LoadOf(p, exe, o.Selection)
 	if err == nil {
 		err = program.CheckRecordable(p.File)
 	}

@@ -50,22 +50,38 @@ int main(void) { unseen(); return x; }
 		}
 		return n
 	}
+	const all = 1000
 	for _, c := range []struct {
-		most int
-		want []string
+		name      string
+		most      traced.Bounds
+		want, not []string
+		sampled   int
 	}{
-		{0, []string{"busy", "calm"}},
-		{2 * size("middle"), []string{"busy", "calm", "callback", "middle"}},
-		{1000, []string{"busy", "calm", "middle", "other", "large", "leaf", "callback"}},
+		{"nothing but the one with the most samples", traced.Bounds{}, []string{"busy"},
+			[]string{"calm", "middle", "callback"}, 1},
+		{"hardly any callees", traced.Bounds{Blocks: size("busy", "calm"), Hot: all},
+			[]string{"busy", "calm", "callback"}, []string{"large", "middle"}, 2},
+		{"one callee", traced.Bounds{Blocks: size("busy", "calm", "middle"), Hot: all},
+			[]string{"busy", "calm", "callback", "middle"}, []string{"large"}, 2},
+		{"all that is reached", traced.Bounds{Blocks: all, Hot: all},
+			[]string{"busy", "calm", "middle", "other", "large", "leaf", "callback"},
+			[]string{"unseen"}, 2},
+		{"few that are hot", traced.Bounds{Blocks: all, Hot: 1},
+			[]string{"busy", "middle", "leaf", "callback"}, []string{"calm", "large"}, 1},
 	} {
 		got := traced.WithCallees(program, samples, c.most)
 		for _, name := range c.want {
-			if !got[byName[name]] {
-				t.Errorf("at most %d blocks: without %s", c.most, name)
+			if !got.Routines[byName[name]] {
+				t.Errorf("%s: without %s", c.name, name)
 			}
 		}
-		if len(got) != len(c.want) {
-			t.Errorf("at most %d blocks: %d routines, want %v", c.most, len(got), c.want)
+		for _, name := range c.not {
+			if got.Routines[byName[name]] {
+				t.Errorf("%s: with %s", c.name, name)
+			}
+		}
+		if got.Sampled != c.sampled {
+			t.Errorf("%s: %d routines with samples, not %d", c.name, got.Sampled, c.sampled)
 		}
 	}
 }

@@ -31,8 +31,8 @@ func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Progr
 		if err != nil {
 			return nil, err
 		}
-		if addresses := s.Chooser.Addresses(f, im); len(addresses) > 0 {
-			hot := hottest(survey, addresses)
+		if addresses, most := s.Chooser.Addresses(f, im); len(addresses) > 0 {
+			hot := hottest(survey, addresses, most)
 			return survey.Part(func(r recovery.Candidate) bool { return hot[r.Ranges[0][0]] })
 		}
 		return nil, remedy.Errorf(remedy.FewerProbes, "plan %s: %d MB of code are too much to "+
@@ -83,8 +83,9 @@ func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Progr
 // before the first answer.
 const mostHot, mostCode = 400, 1 << 20
 
-// hottest are the routines, by their first addresses, that most of some samples are in.
-func hottest(survey *recovery.Survey, samples map[uint64]uint64) map[uint64]bool {
+// hottest are the routines, by their first addresses, that most of some samples are in; most is how
+// many there may be, of which there is one whatever it is.
+func hottest(survey *recovery.Survey, samples map[uint64]uint64, most int) map[uint64]bool {
 	type routine struct{ at, size, samples uint64 }
 	var list []routine
 	addresses := slices.Sorted(maps.Keys(samples))
@@ -105,7 +106,7 @@ func hottest(survey *recovery.Survey, samples map[uint64]uint64) map[uint64]bool
 		return cmp.Or(cmp.Compare(b.samples, a.samples), cmp.Compare(a.at, b.at))
 	})
 	hot, size := map[uint64]bool{}, uint64(0)
-	for _, r := range list[:min(len(list), mostHot)] {
+	for _, r := range list[:min(len(list), mostHot, max(most, 1))] {
 		if size += r.size; size > mostCode && len(hot) > 0 {
 			break
 		}

@@ -100,7 +100,7 @@ func TestHottest(t *testing.T) {
 		samples[c.Ranges[0][0]], samples[c.Ranges[0][1]-1] = n, 1
 	})
 	samples[0] = 1 << 20 // in no routine
-	hot := hottest(survey, samples)
+	hot := hottest(survey, samples, 2*mostHot)
 	if len(hot) == 0 || len(hot) > mostHot || !hot[most] || hot[least] {
 		t.Errorf("%d routines; the one with the most samples %v, with the least %v", len(hot),
 			hot[most], hot[least])

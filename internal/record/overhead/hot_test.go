@@ -19,6 +19,26 @@ func TestMostColdHits(t *testing.T) {
 	}
 }
 
+// TestMostHot: the stall bounds the sites of a window where the budget is large, else the budget; a
+// few there are always.
+func TestMostHot(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		share, load float64
+		stall       time.Duration
+		want        int
+	}{
+		{0.05, 1, 20 * ms, 400}, {0.05, 0.4, 20 * ms, 400}, {0.05, 1, 40 * ms, 900},
+		{0.01, 1, 20 * ms, 150}, {0.01, 0.5, 20 * ms, 150}, {0.001, 1, 20 * ms, leastHot},
+		{0.05, 1, 0, leastHot},
+	} {
+		if got := MostHot(c.share, Limits{Stall: c.stall}, c.load); got != c.want {
+			t.Errorf("%v of %v CPUs, stalls of %v: %d sites, not %d", c.share, c.load, c.stall, got,
+				c.want)
+		}
+	}
+}
+
 // TestStallBoundsWindow: a window is as long as it may be, with its changes.
 func TestStallBoundsWindow(t *testing.T) {
 	const ms = time.Millisecond
