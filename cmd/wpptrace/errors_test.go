@@ -284,23 +284,27 @@ func TestFullDiskLeavesWhatWasRecorded(t *testing.T) {
 	}
 }
 
+// TestFullDisk: a disk that gets full is said at the first write that fails; what is there stays.
+// No recording begins on one that is full.
 func TestFullDisk(t *testing.T) {
-
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16384"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=131072"); err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Unmount(dir, 0)
 	before := &wpp.Snapshot{Figures: wpp.Figures{PID: 4711}}
 	must(t, store.WriteFile(filepath.Join(dir, "x.wpp"), before))
-	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 1<<16),
+	s := testenv.StartServer(t)
+	trace := func() *tracer {
+		return startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "0", "-o",
+			filepath.Join(dir, "x.wpp"))
+	}
+	w := trace()
+	w.expect("recording process")
+	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 1<<18),
 		0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	s := testenv.StartServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "--max-slowdown", "0", "-o",
-		filepath.Join(dir, "x.wpp"))
-	w.expect("recording process")
 	s.Ask(10)
 	w.signal(unix.SIGUSR2)
 	w.expect("no space left on device")
@@ -322,6 +326,11 @@ func TestFullDisk(t *testing.T) {
 	if old, err := store.ReadFile(filepath.Join(dir, "x.wpp")); err != nil ||
 		old.Figures.PID != before.Figures.PID {
 		t.Errorf("the old snapshot: %v", err)
+	}
+	w = trace()
+	w.wait(1)
+	if got := w.errs.String(); got != want {
+		t.Errorf("a recording on a full disk: %q, want %q", got, want)
 	}
 	s.IsClean()
 	s.End()

@@ -52,6 +52,9 @@ func (w *Writer) Thread(t Thread) *ThreadWriter {
 	return tw
 }
 
+// Err is why nothing more is written; nil: all is, as far as is known by now.
+func (w *Writer) Err() error { return w.err }
+
 // Close ends the trace. Only then is it whole. It does not close what it writes to.
 func (w *Writer) Close() error {
 	w.put(endTrace)

@@ -28,6 +28,7 @@ type rawTrace struct {
 	// fails
 	hidden string
 	writer *raw.Writer
+	failed bool // which has been said
 }
 
 // createRawTrace begins a trace with all routines of a plan: others are
@@ -147,6 +148,16 @@ func openPipe(path string) (*os.File, error) {
 			return nil, errUnread
 		}
 	}
+}
+
+// failure is why no more of the trace is written, once; nil: it is, or that has been said. There
+// may be no trace.
+func (t *rawTrace) failure() error {
+	if t == nil || t.failed || t.writer.Err() == nil {
+		return nil
+	}
+	t.failed = true
+	return rawError(t.path, t.writer.Err())
 }
 
 // end writes what is left. There may be no trace.

@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/compress/raw"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
@@ -106,5 +108,29 @@ func TestRawTraceOfNothing(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// TestRawTraceFails: that a raw trace cannot be written any more is said once, when it is known.
+func TestRawTraceFails(t *testing.T) {
+	trace, err := createRawTrace("/dev/full", &plan.Plan{}, nil)
+	must(t, err)
+	if err := trace.failure(); err != nil {
+		t.Errorf("%v before anything is written", err)
+	}
+	for i := range 1 << 15 { // more than is kept in memory
+		trace.writer.DefineRoutine(i, raw.Routine{Name: "routine"})
+	}
+	if err := trace.failure(); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("%v on a full disk", err)
+	}
+	if err := trace.failure(); err != nil {
+		t.Errorf("%v is said again", err)
+	}
+	if err := trace.end(); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("%v at the end", err)
+	}
+	if err := (*rawTrace)(nil).failure(); err != nil {
+		t.Errorf("%v of no trace", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"wpptrace/compress/wpp"
@@ -99,13 +100,29 @@ func start(ctx context.Context, o Options, handle func(Event)) (*Recorder, error
 	}
 	r, err := Prepare(o, handle)
 	if err != nil {
-		return nil, err
+		return nil, besideAnother(o.Process, err)
 	}
 	if err = r.beginUnless(ctx); err != nil {
 		r.Close()
 		return nil, err
 	}
 	return r, nil
+}
+
+// besideAnother says who has put breakpoints into a process, where that is why it cannot be
+// recorded; nil: it is a command's, and there is nobody.
+func besideAnother(p *target.Process, err error) error {
+	if p == nil || !errors.Is(err, attach.ErrBreakpoint) {
+		return err
+	}
+	var by []string
+	for _, pid := range p.Tracers() {
+		by = append(by, fmt.Sprintf("process %d", pid))
+	}
+	if len(by) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w, which is %s", err, strings.Join(by, " and "))
 }
 
 // beginUnless begins unless the context is done already.

@@ -57,6 +57,9 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 			b.request()
 		default:
 		}
+		if err := r.raw.failure(); err != nil {
+			r.warn(err)
+		}
 		if pacing.isSnapshotDue(r.options.SnapshotEvery) {
 			b.request()
 		}
@@ -162,8 +165,8 @@ func (r *Recorder) disturbed(err error) (end Ended, fatal error) {
 	return Ended{Reason: Failed, Err: err}, nil
 }
 
-// warn says that a snapshot in the middle of the recording could not be written. A full disk, say,
-// may be empty again when it ends.
+// warn says what could not be written in the middle of the recording. A full disk, say, may be empty
+// again when it ends.
 func (r *Recorder) warn(err error) {
 	if r.options.Abort.Err() == nil {
 		r.handle(SnapshotFailed{err})

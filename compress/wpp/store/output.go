@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,8 +11,11 @@ import (
 	"wpptrace/internal/remedy"
 )
 
-// CheckOutput fails when a snapshot could not be written to path: better now than after the
-// recording. checkReplace fails for what this process could not put another file in the place of;
+// least is how many bytes of room there have to be for a snapshot: few are smaller.
+const least = 64 << 10
+
+// CheckOutput fails when a snapshot could not be written to path, for lack of room too: better now
+// than after the recording. checkReplace fails for what this process could not put another file in the place of;
 // it is called for what is at path and for what is at path.old. Errors have a remedy.
 func CheckOutput(path string, checkReplace func(name string) error) error {
 	st, err := os.Stat(path)
@@ -34,8 +38,11 @@ func CheckOutput(path string, checkReplace func(name string) error) error {
 	if err != nil {
 		return WriteError(path, err)
 	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
-		return err
+	_, err = f.Write(make([]byte, least))
+	closed := f.Close() // which finds out about room on some file systems
+	if err := cmp.Or(err, closed, os.Remove(f.Name())); err != nil {
+		_ = os.Remove(f.Name())
+		return WriteError(path, err)
 	}
 	if _, err := os.Lstat(path); err != nil { // there is nothing to be replaced
 		return nil
