@@ -330,9 +330,10 @@ func TestWindowsBesideAnother(t *testing.T) {
 	w.expect("recording process")
 	w.expect("a window has ended")
 	another := func() (status int, errs string) {
-		_, errs, status = wpptrace("-p", strconv.Itoa(pid), "--overhead", "0", "--max-slowdown",
-			"0", "-d", "500ms", "-o", filepath.Join(t.TempDir(), "y.wpp"))
-		return status, errs
+		cmd := exec.Command("wpptrace", "-p", strconv.Itoa(pid), "--overhead", "0",
+			"--max-slowdown", "0", "-d", "500ms", "-o", filepath.Join(t.TempDir(), "y.wpp"))
+		out, _ := cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode(), string(out)
 	}
 	// between windows it may come before the cold probes do
 	if status, errs := another(); status != 0 && !strings.Contains(errs, fmt.Sprintf(

@@ -53,10 +53,12 @@ type Choice struct {
 }
 
 // WithCallees chooses routines with samples, those with the most first, and those that they call
-// directly, that these call, and so on, as long as all are within bounds: the one with the most
-// samples is traced whatever its size. Half as many blocks may be in small routines that tables of
-// the program point to, which are called by way of these, and as many in small callees of all:
-// routines that run for a moment each time may be called often, and not be seen by samples.
+// directly, that these call, and so on, as long as all have at most so many blocks: the one with
+// the most samples is traced whatever its size. Half as many blocks may be in small routines that
+// tables of the program point to, which are called by way of these, and as many in small callees of
+// all: routines that run for a moment each time may be called often, and not be seen by samples.
+// Where more routines have samples than may be hot the rest of them is left out, and small callees
+// alone are added, as long as no more is hot.
 func WithCallees(c *cfg.Program, samples map[*cfg.Routine]uint64, most Bounds) Choice {
 	const small, tiny = 40, 16 // blocks
 	const ofSampled = 0.8      // of what may be hot
@@ -64,14 +66,17 @@ func WithCallees(c *cfg.Program, samples map[*cfg.Routine]uint64, most Bounds) C
 	for _, routine := range slices.SortedFunc(maps.Keys(samples), func(a, b *cfg.Routine) int {
 		return cmp.Or(cmp.Compare(samples[b], samples[a]), cmp.Compare(a.ID, b.ID))
 	}) {
-		bounds := Bounds{most.Blocks, ofSampled * most.Hot}
+		bounds := Bounds{math.MaxInt, ofSampled * most.Hot}
 		if len(s.list) == 0 {
-			bounds = Bounds{math.MaxInt, math.Inf(1)}
+			bounds.Hot = math.Inf(1)
 		}
 		s.add(routine, bounds)
 	}
 	sampled := len(s.list)
-	s.addCallees(math.MaxInt, most)
+	if sampled == len(samples) {
+		most.Hot = math.Inf(1)
+		s.addCallees(math.MaxInt, most)
+	}
 	most.Blocks = s.blocks + most.Blocks/2
 	s.addPointedTo(tiny, most)
 	s.closed = 0 // what was too large then

@@ -59,6 +59,8 @@ int main(void) { unseen(); return x; }
 	}{
 		{"nothing but the one with the most samples", traced.Bounds{}, []string{"busy"},
 			[]string{"calm", "middle", "callback"}, 1},
+		{"no callees", traced.Bounds{Hot: all}, []string{"busy", "calm"},
+			[]string{"large", "middle", "callback"}, 2},
 		{"hardly any callees", traced.Bounds{Blocks: size("busy", "calm"), Hot: all},
 			[]string{"busy", "calm", "callback"}, []string{"large", "middle"}, 2},
 		{"one callee", traced.Bounds{Blocks: size("busy", "calm", "middle"), Hot: all},
@@ -68,6 +70,8 @@ int main(void) { unseen(); return x; }
 			[]string{"unseen"}, 2},
 		{"few that are hot", traced.Bounds{Blocks: all, Hot: 1},
 			[]string{"busy", "middle", "leaf", "callback"}, []string{"calm", "large"}, 1},
+		{"none that is hot besides", traced.Bounds{Blocks: all, Hot: 0.1},
+			[]string{"busy"}, []string{"calm", "large", "middle"}, 1},
 	} {
 		got := traced.WithCallees(program, samples, c.most)
 		for _, name := range c.want {

@@ -89,10 +89,6 @@ func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 	if err != nil {
 		return nil, err
 	}
-	scale := 1.0
-	if f := &s.Figures; f.IsSampled() {
-		scale = 1 / max(f.Sampled, f.SampledMost) // or more
-	}
 	paths := imagePaths(s, maps)
 	var list []counted
 	for i := range flat.Routines {
@@ -101,8 +97,8 @@ func chooseCounted(s *wpp.Snapshot, maps []mapping) ([]counted, error) {
 			continue
 		}
 		routine := &s.Routines[r]
-		entries := float64(flat.Routines[i].Calls) * scale
-		if all := flat.Routines[i].CallsInAll; all != nil {
+		entries := 0.0 // of a number that is not known now none would be known the next time
+		if all := calls(s, &flat.Routines[i]); all != nil {
 			entries = all.Value
 		}
 		if entries == 0 || entries/s.Figures.Duration.Seconds() > mostEntries {

@@ -24,6 +24,7 @@ type options struct {
 	runs    int
 	seconds int
 	compare bool
+	counts  int // times that counts are compared with bpftrace's
 	tracer  string
 	json    string
 	table   string // a file of JSON objects to print instead
@@ -79,6 +80,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.IntVar(&o.seconds, "seconds", 10, "trace for this many `seconds`")
 	f.BoolVar(&o.compare, "compare", true,
 		"trace once more, beside perf and bpftrace, and compare with what they say")
+	f.IntVar(&o.counts, "counts", -1,
+		"compare counts with bpftrace's this `many` times (default: once with -compare)")
 	f.StringVar(&o.tracer, "wpptrace", "", "measure this `program` (default: it is built)")
 	f.StringVar(&o.json, "json", "", "append a JSON object for each run to this `file`")
 	f.StringVar(&o.table, "table", "",
@@ -89,6 +92,12 @@ func parse(args []string, errs io.Writer) (*options, error) {
 		return nil, err
 	}
 	o.flags = f.Args()
+	if o.counts < 0 {
+		o.counts = 0
+		if o.compare {
+			o.counts = 1
+		}
+	}
 	if o.runs < 0 || o.seconds <= 0 || o.memory < 0 || o.runs == 0 && !o.compare {
 		return nil, fmt.Errorf("measure %d runs of %d s: there is nothing to measure", o.runs,
 			o.seconds)
@@ -139,7 +148,7 @@ func all(ctx context.Context, o *options, out, errs io.Writer) error {
 		}
 		defer os.Remove(o.group)
 	}
-	if missing := companions(); o.compare && len(missing) > 0 {
+	if missing := companions(); (o.compare || o.counts > 0) && len(missing) > 0 {
 		return fmt.Errorf("compare with %s: not installed: install it, or say -compare=false",
 			strings.Join(missing, " and "))
 	}

@@ -130,10 +130,11 @@ func (b *bench) all(ctx context.Context, each func(*run)) error {
 	if err != nil {
 		return err
 	}
+	var last *tracing
 	for range b.o.runs {
 		r := &run{Server: b.name, Before: before}
 		cpuBefore := usedBefore
-		if _, err = b.traced(ctx, r, nil); err != nil {
+		if last, err = b.traced(ctx, r, nil); err != nil {
 			return err
 		}
 		if r.Behind, usedBefore, err = b.untraced(ctx); err != nil {
@@ -144,24 +145,28 @@ func (b *bench) all(ctx context.Context, each func(*run)) error {
 		before = r.Behind
 		each(r)
 	}
-	if !b.o.compare {
-		return nil
-	}
 	alone := ratio(float64(usedBefore), float64(before.Answers))
-	r := &run{Server: b.name, Beside: "perf", Before: before, CPUUntraced: alone}
-	last, err := b.besidePerf(ctx, r)
-	if err != nil {
-		return err
+	beside := func(tool string) *run {
+		return &run{Server: b.name, Beside: tool, Before: before, CPUUntraced: alone}
 	}
-	each(r)
-	if last.snapshot == nil {
+	if b.o.compare {
+		r := beside("perf")
+		if last, err = b.besidePerf(ctx, r); err != nil {
+			return err
+		}
+		each(r)
+		if last.snapshot == nil {
+			return nil
+		}
+		r = beside(inFull)
+		if err := b.full(ctx, r, last.snapshot); err != nil {
+			return err
+		}
+		each(r)
+	}
+	if b.o.counts == 0 || last.snapshot == nil {
 		return nil
 	}
-	r = &run{Server: b.name, Beside: inFull, Before: before, CPUUntraced: alone}
-	if err := b.full(ctx, r, last.snapshot); err != nil {
-		return err
-	}
-	each(r)
 	maps, err := mapsOf(b.pid)
 	if err != nil {
 		return err
@@ -170,11 +175,13 @@ func (b *bench) all(ctx context.Context, each func(*run)) error {
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
-	r = &run{Server: b.name, Beside: "bpftrace", Before: before, CPUUntraced: alone}
-	if err := b.besideBpftrace(ctx, r, last.snapshot, chosen); err != nil {
-		return err
+	for range b.o.counts {
+		r := beside("bpftrace")
+		if err := b.besideBpftrace(ctx, r, last.snapshot, chosen); err != nil {
+			return err
+		}
+		each(r)
 	}
-	each(r)
 	return nil
 }
 

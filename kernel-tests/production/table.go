@@ -19,8 +19,8 @@ SAID: what tracing took, by wpptrace's account; CPU: how much more CPU time the 
 each answer. HELD, FREE: the longest gap between two answers of a connection, traced and untraced,
 and how long gaps of 10 ms or more were together. THROUGHPUT: by how much it changed, of the
 answers a second untraced. SHARES: by how many points the share of a routine differs from perf's at
-most. COUNTS: of how many routines bpftrace's count of entries is in the interval that wpptrace
-prints, and by which factor the widest of these is wide. TOP: how many of the ten hottest subpaths
+most. COUNTS: of how many counts that wpptrace prints that of bpftrace is in the interval, of all
+runs, and by which factor the widest of these is wide. TOP: how many of the ten hottest subpaths
 of a full trace were found.
 
 `
@@ -119,15 +119,17 @@ func comparison(runs []*run, format string, of func(*run) (float64, bool)) strin
 	return "-"
 }
 
-// countsText says how many intervals of counts hold, and how wide they are.
+// countsText says how many intervals of counts hold, of all runs, and how wide they are.
 func countsText(runs []*run) string {
+	hold, all, most := 0, 0, 0.0
 	for _, r := range runs {
-		if r.Counts != nil {
-			n, widest := held(r.Counts)
-			return fmt.Sprintf("%d/%d,x%.2f", n, len(r.Counts), widest)
-		}
+		n, widest := held(r.Counts)
+		hold, all, most = hold+n, all+len(estimated(r.Counts)), max(most, widest)
 	}
-	return "-"
+	if all == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d,x%.2f", hold, all, most)
 }
 
 // topText says how many of the hottest subpaths of a full trace were found.
@@ -186,8 +188,14 @@ func writeDetails(w io.Writer, runs []*run) error {
 				100*x.Estimated)
 		}
 		for _, x := range r.Counts {
-			fmt.Fprintf(&b, "  %-40.40s  entered for each answer: bpftrace %.3g, wpptrace %.3g "+
-				"(%.3g-%.3g)\n", x.Routine, x.Bpftrace, x.Estimated, x.Least, x.Most)
+			fmt.Fprintf(&b, "  %-40.40s  entered for each answer: bpftrace %.3g, wpptrace ", x.Routine,
+				x.Bpftrace)
+			if x.Estimated == 0 {
+				b.WriteString("does not know\n")
+				continue
+			}
+			fmt.Fprintf(&b, "%.3g (%.3g-%.3g)%s\n", x.Estimated, x.Least, x.Most,
+				map[bool]string{false: ": it is not in there"}[x.holds()])
 		}
 		for _, m := range r.Unmeasured {
 			fmt.Fprintf(&b, "  not measured: %s\n", m)
