@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/query/bounds"
 	"wpptrace/query/report"
 )
@@ -56,14 +57,21 @@ func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
 }
 
 func model(s *wpp.Snapshot, files []string) (*bounds.Model, map[string]int, error) {
-	shapes, err := Of(s, files)
+	p, err := overlapped.Of(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := bounds.Follow(s, shapes.Of)
-	if err != nil {
-		return nil, nil, err
+	var leftOut map[string]int
+	if p == nil {
+		shapes, err := Of(s, files)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p, err = bounds.Follow(s, shapes.Of); err != nil {
+			return nil, nil, err
+		}
+		leftOut = shapes.LeftOut
 	}
-	m, err := bounds.New(s, shapes.Of, p)
-	return m, shapes.LeftOut, err
+	m, err := bounds.New(s, p)
+	return m, leftOut, err
 }

@@ -15,7 +15,7 @@ import (
 
 // Shapes are those of the routines of a snapshot.
 type Shapes struct {
-	Of map[int]*overlapped.Shape // by index in Snapshot.Routines, of those whose paths ran
+	Of []overlapped.Shape // by index in Snapshot.Routines, ascending, of those whose paths ran
 	// why others that ran have none, by reason the number of routines
 	LeftOut map[string]int
 }
@@ -25,7 +25,7 @@ type Shapes struct {
 // that was recorded. Cost: that of finding the routines in each file, which a large file takes
 // seconds for.
 func Of(s *wpp.Snapshot, files []string) (*Shapes, error) {
-	x := &Shapes{Of: map[int]*overlapped.Shape{}, LeftOut: map[string]int{}}
+	x := &Shapes{LeftOut: map[string]int{}}
 	named, err := match(s, files)
 	if err != nil {
 		return nil, err
@@ -44,6 +44,9 @@ func Of(s *wpp.Snapshot, files []string) (*Shapes, error) {
 			x.LeftOut[err.Error()] += ran
 		}
 	}
+	slices.SortFunc(x.Of, func(a, b overlapped.Shape) int {
+		return cmp.Compare(a.Routine, b.Routine)
+	})
 	return x, nil
 }
 
@@ -107,7 +110,7 @@ func (x *Shapes) read(s *wpp.Snapshot, image int, named string) error {
 			x.LeftOut[err.Error()]++
 			continue
 		}
-		x.Of[i] = shape
+		x.Of = append(x.Of, *shape)
 	}
 	return nil
 }

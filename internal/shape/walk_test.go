@@ -3,6 +3,7 @@ package shape
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -232,8 +233,7 @@ func (w *walker) unwind(n int) uint32 {
 	return sym
 }
 
-func (w *walker) shapes() bounds.Shapes {
-	shapes := bounds.Shapes{}
+func (w *walker) shapes() (shapes []overlapped.Shape) {
 	for i, r := range w.routines {
 		shape, err := overlapping.Shape(r, i, func(block int) int {
 			switch to, direct := w.callee(i, block); {
@@ -245,7 +245,7 @@ func (w *walker) shapes() bounds.Shapes {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		shapes[i] = shape
+		shapes = append(shapes, *shape)
 	}
 	return shapes
 }
@@ -262,8 +262,8 @@ func TestAnyWalk(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w.compare(rt, shapes, p)
-		m, err := bounds.New(w.s, shapes, p)
+		w.compare(rt, p)
+		m, err := bounds.New(w.s, p)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -271,17 +271,18 @@ func TestAnyWalk(t *testing.T) {
 			rt.Fatalf("%d pairs have no place", elsewhere)
 		}
 		checkBounds(rt, m, len(p.Counts) > 0)
+		checkDegrees(rt, m)
 	})
 }
 
 // compare compares pairs with those that ran.
-func (w *walker) compare(t *rapid.T, shapes bounds.Shapes, p *bounds.Profile) {
+func (w *walker) compare(t *rapid.T, p *overlapped.Profile) {
 	want, got := map[string]uint64{}, map[string]uint64{}
 	leftOut := uint64(0)
 	for _, x := range w.truth {
 		blocks := x.q.blocks
 		if x.kind == overlapped.OverLoop {
-			shape := shapes[x.q.routine]
+			shape := p.ShapeOf(x.q.routine)
 			l := &shape.Loops[shape.LoopAt(blocks[0])]
 			if l.LeftOut != "" {
 				leftOut++
@@ -291,9 +292,10 @@ func (w *walker) compare(t *rapid.T, shapes bounds.Shapes, p *bounds.Profile) {
 		}
 		want[fmt.Sprint(x.kind, x.p.routine, x.p.number, x.q.routine, blocks)]++
 	}
-	for _, o := range p.Counts {
-		y := &w.s.Symbols[o.First]
-		got[fmt.Sprint(o.Kind, y.Routine, y.Path, o.Routine, o.Blocks)] += o.N
+	for _, c := range p.Counts {
+		y, x := &w.s.Symbols[c.Path], &p.Extensions[c.Extension]
+		kind, _ := overlapped.KindOf(y.End)
+		got[fmt.Sprint(kind, y.Routine, y.Path, x.Routine, x.Blocks)] += c.N
 	}
 	if diff := cmp.Diff(want, got); diff != "" || p.Broken[overlapped.LeftOut] != leftOut {
 		t.Fatalf("%s, %d left out, not %d", diff, p.Broken[overlapped.LeftOut], leftOut)
@@ -331,5 +333,33 @@ func checkBounds(t *rapid.T, m *bounds.Model, some bool) {
 			t.Fatal("no rows")
 		}
 		before = now
+	}
+}
+
+// checkDegrees: counts of a degree say as much of each lesser one as the whole path does, without
+// the truth.
+func checkDegrees(t *rapid.T, m *bounds.Model) {
+	flows := func(m *bounds.Model, k int) (list []string) {
+		for a := range m.Answers(k) {
+			list = append(list, fmt.Sprint(a.Place, a.Degree, a.Definite, a.Potential, a.Exact))
+		}
+		return list
+	}
+	degree := rapid.IntRange(0, 3).Draw(t, "degree")
+	p := *m.Profile
+	p.Degree = degree
+	p.Extensions = slices.Clone(p.Extensions)
+	for i := range p.Extensions {
+		x := &p.Extensions[i]
+		x.Blocks = p.ShapeOf(x.Routine).Extend(x.Blocks, degree)
+	}
+	of, err := bounds.New(m.Snapshot, &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := bounds.Alone; k <= degree+1; k++ {
+		if diff := cmp.Diff(flows(m, min(k, degree)), flows(of, k)); diff != "" {
+			t.Fatalf("degree %d of %d: %s", k, degree, diff)
+		}
 	}
 }

@@ -70,6 +70,9 @@ func (m *Model) answer(g *group, k int) *Answer {
 	a := &Answer{Place: g.Place, Degree: g.degree, group: g, known: m.known,
 		Pairs: saturating.Mul(uint64(len(g.first.parts)), uint64(len(g.second.parts)))}
 	bounds, err := m.equations(g, k).Solve()
+	if g.uncounted {
+		err = errUncounted
+	}
 	if err != nil {
 		a.LeftOut = err.Error()
 		return a
@@ -149,7 +152,7 @@ func (m *Model) equations(g *group, k int) *Group {
 		return e
 	}
 	_, second := g.Routines()
-	shape, numbers := m.shapes[second], map[string]int{}
+	shape, numbers := m.Profile.ShapeOf(second), map[string]int{}
 	number := func(blocks []int) int {
 		key := spell(shape.Extend(blocks, max(k, 0)))
 		n, ok := numbers[key]

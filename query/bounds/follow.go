@@ -1,6 +1,8 @@
 package bounds
 
 import (
+	"math"
+
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
@@ -9,63 +11,57 @@ import (
 	"wpptrace/query/internal/stream"
 )
 
-// An Overlapping is how often an overlapping path ran: a path, and how execution went on behind it.
-type Overlapping struct {
-	Kind    overlapped.Kind
-	First   uint32 // the symbol of the path p
-	Routine int    // that the extension runs in: index in Snapshot.Routines
-	Blocks  []int  // the extension; behind a back edge, as far as it is in the loop
-	N       uint64
-}
-
 // Whole is a degree at which each extension is a whole path, or its part within the loop.
-const Whole = 1 << 30
+const Whole = math.MaxInt32
 
-// A Profile is how often overlapping paths ran.
-type Profile struct {
-	Degree int // of the paths in Counts: Whole if the order of paths is known
-	Counts []Overlapping
-	// what is no pair, by reason: see overlapped.Pairs
-	Broken [overlapped.Reasons]uint64
-}
-
-// Shapes are what of routines overlapping paths follow from, by the index in Snapshot.Routines.
-// A routine without one has no pairs.
-type Shapes map[int]*overlapped.Shape
-
-// Follow counts the pairs of a recording. It reads what grammars derive from beginning to end, as
-// returns are told from ends of call-backs by what is open: its time is in proportion to the length
-// of the streams, some 50 ns a symbol, and its memory to the different pairs.
-func Follow(s *wpp.Snapshot, shapes Shapes) (p *Profile, err error) {
+// Follow counts the pairs of a recording, by shapes of its routines: those that have none make
+// none. The result is a profile of degree Whole. It reads what grammars derive from beginning to
+// end, as returns are told from ends of call-backs by what is open: its time is in proportion to
+// the length of the streams, some 30 ns a symbol, and its memory to the different pairs.
+func Follow(s *wpp.Snapshot, shapes []overlapped.Shape) (p *overlapped.Profile, err error) {
 	defer wpp.Recover(&err)
 	threads, err := query.Threads(s, nil)
 	if err != nil {
 		return nil, err
 	}
+	p = &overlapped.Profile{Degree: Whole, Shapes: shapes}
 	f := follower{s: s, last: make([]*tally, len(s.Symbols)), all: map[pair]*tally{}}
 	f.pairs = overlapped.NewPairs(new(ops.Symbols),
-		func(sym uint32) overlapped.Path { return describe(s, shapes, sym) }, f.count)
+		func(sym uint32) overlapped.Path { return describe(s, p, sym) }, f.count)
 	for _, t := range threads {
 		f.follow(t)
 	}
-	p = &Profile{Degree: Whole, Broken: f.pairs.Broken}
+	p.Broken = f.pairs.Broken
+	extensions := map[uint32]int{} // by the symbol of the path that they are of
 	for _, x := range f.order {
-		q := &s.Symbols[x.second]
-		o := Overlapping{x.kind, x.first, q.Routine, q.Blocks, x.n}
-		if x.kind == overlapped.OverLoop {
-			shape := shapes[q.Routine]
-			o.Blocks = shape.Loops[shape.LoopAt(q.Blocks[0])].After(q.Blocks)
+		at, ok := extensions[x.second]
+		if !ok {
+			at = len(p.Extensions)
+			extensions[x.second] = at
+			p.Extensions = append(p.Extensions, whole(p, &s.Symbols[x.second]))
 		}
-		p.Counts = append(p.Counts, o)
+		p.Counts = append(p.Counts, overlapped.Count{Path: x.first, Extension: at, N: x.n})
 	}
 	return p, nil
 }
 
+// whole returns the extension that is all of a path, or of its part within the loop.
+func whole(p *overlapped.Profile, q *wpp.Symbol) overlapped.Extension {
+	x := overlapped.Extension{Routine: q.Routine, Loop: -1, Blocks: q.Blocks}
+	if q.Start == ops.StartLoop {
+		shape := p.ShapeOf(q.Routine)
+		x.Loop = shape.LoopAt(q.Blocks[0])
+		x.Blocks = shape.Loops[x.Loop].After(q.Blocks)
+	}
+	return x
+}
+
 // describe says what of a symbol's path it depends on with which others it makes pairs.
-func describe(s *wpp.Snapshot, shapes Shapes, sym uint32) overlapped.Path {
+func describe(s *wpp.Snapshot, profile *overlapped.Profile, sym uint32) overlapped.Path {
 	y := &s.Symbols[sym]
-	shape := shapes[y.Routine]
-	p := overlapped.Path{Start: y.Start, End: y.End, Callee: -1, Whole: isWhole(y)}
+	shape := profile.ShapeOf(y.Routine)
+	p := overlapped.Path{Routine: y.Routine, Start: y.Start, End: y.End, Callee: -1,
+		Whole: isWhole(y)}
 	if shape == nil {
 		p.Whole = false
 		return p
@@ -80,10 +76,7 @@ func describe(s *wpp.Snapshot, shapes Shapes, sym uint32) overlapped.Path {
 	return p
 }
 
-type pair struct {
-	kind          overlapped.Kind
-	first, second uint32
-}
+type pair struct{ first, second uint32 }
 
 type tally struct {
 	pair
@@ -98,31 +91,20 @@ type follower struct {
 	order []*tally
 }
 
-// A bySymbol hands the operations of an expander on, but for paths, whose symbol is known.
-type bySymbol struct {
-	*overlapped.Thread
-	sym uint32
-}
-
-func (b *bySymbol) NewPath(_ int, _, times uint64) { b.Symbol(b.sym, times) }
-
 func (f *follower) follow(t *wpp.Thread) {
-	sink := &bySymbol{Thread: f.pairs.Thread()}
-	x := ops.NewExpander(sink)
+	to := f.pairs.Thread()
 	c := stream.New(t.Grammar)
 	for sym, ok := c.Next(); ok; sym, ok = c.Next() {
-		y := &f.s.Symbols[sym]
-		if y.IsMark {
-			x.Mark(y.Mark, y.N)
-			continue
+		if y := &f.s.Symbols[sym]; y.IsMark {
+			to.Mark(y.Mark, y.N)
+		} else {
+			to.Symbol(sym, 1)
 		}
-		sink.sym = sym
-		x.Path(y.Routine, y.Path, y.Start, y.End)
 	}
 }
 
-func (f *follower) count(kind overlapped.Kind, first, second uint32, times uint64) {
-	p := pair{kind, first, second}
+func (f *follower) count(_ overlapped.Kind, first, second uint32, times uint64) {
+	p := pair{first, second}
 	x := f.last[second]
 	if x == nil || x.pair != p {
 		if x = f.all[p]; x == nil {

@@ -3,6 +3,7 @@ package bounds
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -42,8 +43,7 @@ func (p Place) Routines() (first, second int) {
 // ran and to the counts, not to the pairs that may have run.
 type Model struct {
 	Snapshot *wpp.Snapshot
-	Profile  *Profile
-	shapes   Shapes
+	Profile  *overlapped.Profile
 	groups   []*group // by their places
 	known    bool     // the truth is
 }
@@ -55,6 +55,7 @@ type group struct {
 	first, second list
 	counts        map[counted]uint64
 	degree        int                 // the greatest useful one
+	uncounted     bool                // not all of its pairs are
 	truth         map[[2]int32]uint64 // by first and second
 }
 
@@ -105,20 +106,23 @@ func spell(blocks []int) string {
 	return string(key)
 }
 
-// New makes the model of a snapshot, of shapes of its routines and of a profile of the same run. It
-// fails where the profile has what the snapshot cannot have. It takes time and memory in proportion
-// to the alphabet, the grammars and the profile.
-func New(s *wpp.Snapshot, shapes Shapes, p *Profile) (*Model, error) {
+// New makes the model of a snapshot, and of a profile of the same run: of Follow, or overlapped.Of
+// the same snapshot. It fails where the profile has what the snapshot cannot have. It takes time
+// and memory in proportion to the alphabet, the grammars and the profile.
+func New(s *wpp.Snapshot, p *overlapped.Profile) (*Model, error) {
 	ran, err := query.NewFrequencies(s)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Snapshot: s, Profile: p, shapes: shapes}
+	m := &Model{Snapshot: s, Profile: p}
 	at := map[Place]*group{}
-	for i := range p.Counts {
-		if err := m.count(at, &p.Counts[i]); err != nil {
+	for _, c := range p.Counts {
+		if err := m.count(at, c); err != nil {
 			return nil, err
 		}
+	}
+	for _, sym := range p.Uncounted {
+		m.leaveOut(at, sym)
 	}
 	for _, g := range at {
 		m.groups = append(m.groups, g)
@@ -127,68 +131,65 @@ func New(s *wpp.Snapshot, shapes Shapes, p *Profile) (*Model, error) {
 	m.addPaths(ran)
 	for _, g := range m.groups {
 		_, second := g.Routines()
-		g.degree = apart(shapes[second], g.second.parts)
+		g.degree = apart(p.ShapeOf(second), g.second.parts)
 	}
 	return m, nil
 }
 
 // count adds a count to its group.
-func (m *Model) count(at map[Place]*group, o *Overlapping) error {
-	place, err := m.placeOf(o)
+func (m *Model) count(at map[Place]*group, c overlapped.Count) error {
+	place, err := m.placeOf(c)
 	if err != nil {
-		return err
+		return fmt.Errorf("overlapping path of symbol %d: %w", c.Path, err)
 	}
 	g := at[place]
 	if g == nil {
 		g = &group{Place: place, counts: map[counted]uint64{},
 			first: list{at: map[string]int{}}, second: list{at: map[string]int{}}}
 		if place.Kind == overlapped.OverLoop {
-			g.loop = loopAt(m.shapes[place.Routine], place.Block)
+			g.loop = loopAt(m.Profile.ShapeOf(place.Routine), place.Block)
 		}
 		at[place] = g
 	}
-	first := m.Snapshot.Symbols[o.First].Blocks
+	first := m.Snapshot.Symbols[c.Path].Blocks
 	if g.loop != nil {
 		first = g.loop.Before(first)
 	}
-	c := counted{g.first.find(first), spell(o.Blocks)}
-	g.counts[c] = saturating.Add(g.counts[c], o.N)
+	x := &m.Profile.Extensions[c.Extension]
+	of := counted{g.first.find(first), spell(x.Blocks)}
+	g.counts[of] = saturating.Add(g.counts[of], c.N)
 	return nil
 }
 
-var endOf = map[overlapped.Kind]ops.End{overlapped.OverLoop: ops.EndLoop,
-	overlapped.Into: ops.EndCall, overlapped.Back: ops.EndReturn}
-
-// placeOf returns where an overlapping path crosses what ends its first path. It checks what comes
-// from a file.
-func (m *Model) placeOf(o *Overlapping) (Place, error) {
-	s := m.Snapshot
+// placeOf returns where an overlapping path crosses what ends its first path.
+func (m *Model) placeOf(c overlapped.Count) (Place, error) {
+	p, x := &m.Snapshot.Symbols[c.Path], &m.Profile.Extensions[c.Extension]
+	kind, ok := overlapped.KindOf(p.End)
+	shape := m.Profile.ShapeOf(x.Routine)
 	switch {
-	case int(o.First) >= len(s.Symbols) || !isWhole(&s.Symbols[o.First]) ||
-		s.Symbols[o.First].End != endOf[o.Kind]:
-		return Place{}, fmt.Errorf("overlapping path: symbol %d ends with no %v", o.First, o.Kind)
-	case o.Routine < 0 || o.Routine >= len(s.Routines) || len(o.Blocks) == 0:
-		return Place{}, fmt.Errorf("overlapping path: it goes on in no routine")
-	case m.shapes[o.Routine] == nil || m.shapes[s.Symbols[o.First].Routine] == nil:
-		return Place{}, fmt.Errorf("overlapping path: nothing is known of routine %d", o.Routine)
+	case !ok || !isWhole(p):
+		return Place{}, errors.New("it does not go on")
+	case shape == nil || m.Profile.ShapeOf(p.Routine) == nil:
+		return Place{}, errors.New("its routine is not known")
+	case kind == overlapped.Into:
+		return Place{kind, p.Routine, p.Blocks[len(p.Blocks)-1], x.Routine}, nil
+	case kind == overlapped.Back:
+		return Place{kind, x.Routine, x.Blocks[0], p.Routine}, nil
+	case p.Routine != x.Routine || loopAt(shape, x.Blocks[0]) == nil:
+		return Place{}, errors.New("it is in no loop")
 	}
-	for _, b := range o.Blocks {
-		if b < 0 || b >= len(s.Routines[o.Routine].Blocks) {
-			return Place{}, fmt.Errorf("overlapping path: routine %d has no block %d", o.Routine, b)
+	return Place{kind, x.Routine, x.Blocks[0], -1}, nil
+}
+
+// leaveOut notes where a path is the first of a pair that may not be counted.
+func (m *Model) leaveOut(at map[Place]*group, sym uint32) {
+	p := &m.Snapshot.Symbols[sym]
+	kind, _ := overlapped.KindOf(p.End)
+	for place, g := range at {
+		if first, _ := place.Routines(); place.Kind == kind && first == p.Routine {
+			g.uncounted = true
 		}
 	}
-	p := &s.Symbols[o.First]
-	switch o.Kind {
-	case overlapped.Into:
-		return Place{o.Kind, p.Routine, p.Blocks[len(p.Blocks)-1], o.Routine}, nil
-	case overlapped.Back:
-		return Place{o.Kind, o.Routine, o.Blocks[0], p.Routine}, nil
-	}
-	if p.Routine != o.Routine || loopAt(m.shapes[o.Routine], o.Blocks[0]) == nil {
-		return Place{}, fmt.Errorf("overlapping path: routine %d has no loop at block %d",
-			o.Routine, o.Blocks[0])
-	}
-	return Place{o.Kind, o.Routine, o.Blocks[0], -1}, nil
 }
 
 // addPaths adds to the groups the paths that ran and may be of their pairs, with how often they

@@ -9,8 +9,8 @@ import (
 
 // Table4 is the loop of tables 2 to 5 of Tallam, Zhang and Gupta 2004, which was entered times 2
 // times: one half for paths 1, 1, 3 and one half for 2, 2, 3. Blocks are En, P1, B1, P2, B2, B3, P3
-// and Ex. It returns the snapshot, and the shape of its routine by number.
-func Table4(times int) (*wpp.Snapshot, map[int]*overlapped.Shape) {
+// and Ex. It returns the snapshot, and the shape of its routine.
+func Table4(times int) (*wpp.Snapshot, []overlapped.Shape) {
 	const en, p1, b1, p2, b2, b3, p3, ex = 0, 1, 2, 3, 4, 5, 6, 7
 	s := &wpp.Snapshot{
 		Images: []wpp.Image{{Name: "/usr/bin/tallam"}},
@@ -40,6 +40,6 @@ func Table4(times int) (*wpp.Snapshot, map[int]*overlapped.Shape) {
 		}
 	}
 	s.Threads = []wpp.Thread{{TID: 1, Name: "tallam", Grammar: wpp.FromSequitur(g), Ended: true}}
-	return s, map[int]*overlapped.Shape{0: {Predicates: []int{p1, p2, p3},
+	return s, []overlapped.Shape{{Predicates: []int{p1, p2, p3},
 		Loops: []overlapped.Loop{{Head: p1, Blocks: []int{p1, b1, p2, b2, b3, p3}}}}}
 }

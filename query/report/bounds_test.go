@@ -17,7 +17,7 @@ func tallam(t *testing.T, known bool) *bounds.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := bounds.New(s, shapes, p)
+	m, err := bounds.New(s, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestBoundsOfAnotherRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := bounds.New(s, shapes, p)
+	other, err := bounds.New(s, p)
 	if err != nil {
 		t.Fatal(err)
 	}
