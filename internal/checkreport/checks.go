@@ -41,15 +41,19 @@ func OfProcess(p *target.Process, percent float64,
 			if err != nil {
 				return "none", nil
 			}
-			return windows(s, percent), nil
+			return windows(p, s, percent), nil
 		}},
 	}
 }
 
 // windows says how much a recording would see with a budget.
-func windows(s *record.Survey, percent float64) string {
+func windows(p *target.Process, s *record.Survey, percent float64) string {
+	const little, enough = 0.02, 50 // samples
 	n, all, known := s.Windows(percent/100, record.DefaultMaxStall)
-	switch {
+	switch traced := s.Traced.Value(); {
+	case s.Traced.Of >= enough && traced < little:
+		return fmt.Sprintf("they would show next to nothing: %.1f%% of its CPU time goes to what would be "+
+			"traced%s", 100*traced, advice(p, profile.CPUTimeOf(s.CPUTime, &wpp.Snapshot{})))
 	case !known:
 		return "not known: there are too few samples"
 	case all:
@@ -70,17 +74,22 @@ func cpuTime(p *target.Process, sampled *samples.Profile, long time.Duration) st
 	if r.Samples == 0 {
 		return fmt.Sprintf("it has used none in %v: see what it waits for", long)
 	}
-	text := report.TimeText(r)
+	return report.TimeText(r) + advice(p, r)
+}
+
+// advice is what would show more of where the CPU time of a process goes, after a colon; "": what a
+// recording without a selection traces is most of it.
+func advice(p *target.Process, r *profile.TimeReport) string {
 	switch largest := r.Parts[0]; {
 	case largest.Kind == profile.FileTime && largest.Name != p.File &&
 		!strings.HasPrefix(largest.Name, "["):
-		text += fmt.Sprintf(": --lib %s traces that library", largest.Name)
+		return fmt.Sprintf(": --lib %s traces that library", largest.Name)
 	case largest.Kind == profile.JITTime:
-		text += ": JIT code cannot be traced, but what has made it can"
+		return ": JIT code cannot be traced, but what has made it can"
 	case largest.Kind == profile.KernelTime:
-		text += ": strace -c or perf trace show what it asks of the kernel"
+		return ": strace -c or perf trace show what it asks of the kernel"
 	}
-	return text
+	return ""
 }
 
 // Limits lists what cannot be had where probes go in by that mechanism.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/requirement"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
@@ -38,13 +39,25 @@ func TestReport(t *testing.T) {
 }
 
 // TestOfProcess: of a process that computes, the report says where its CPU time goes, what would be
-// traced, and in how many windows; of one that sleeps, that there is no CPU time.
+// traced, and in how many windows; of one that sleeps, that there is no CPU time; of one that is in
+// a library, how to trace that.
 func TestOfProcess(t *testing.T) {
+	elsewhere := testenv.CompileC(t, `
+#include <string.h>
+char text[1 << 16];
+int main(void)
+{
+	memset(text, 'x', sizeof text - 1);
+	for (volatile size_t n;;)
+		n = strlen(text);
+}`, "-O1", "-fno-builtin")
 	for program, want := range map[string]string{
 		"while :; do x=$(((x * 31 + 7) % 1000)); done": `(?s)^CPU time .* bash.*` +
 			`plan \d+ of \d+ routines, \d+ probes .*, planned in \d.*` +
 			`windows some \d+ a minute at --overhead 5, each of which holds it up for 20ms at most`,
 		"read x": `(?s)^CPU time it has used none in 1s.*plan .*windows (not needed|not known)`,
+		"exec " + elsewhere: `(?s)^CPU time .* libc\S* .*windows they would show next to nothing: ` +
+			`\d\.\d% of its CPU time goes to what would be traced: --lib libc\S* traces that library`,
 	} {
 		cmd := exec.Command("bash", "-c", program)
 		in, err := cmd.StdinPipe()

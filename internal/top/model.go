@@ -228,6 +228,46 @@ const (
 	leftOfWide = 0.5
 )
 
+// narrow is the width of the screen below which tables have one number, and, if it has at least
+// high rows, what does not fit into a row has more of them.
+const narrow, high = 60, 16
+
+func (m *model) folds() bool { return m.width < narrow && m.height >= high }
+
+// pack makes rows of parts, as many side by side as there is room for; one row where they are
+// cut off.
+func (m *model) pack(parts ...string) (list []string) {
+	const gap = "  "
+	if !m.folds() {
+		return []string{strings.Join(parts, gap)}
+	}
+	for _, part := range parts {
+		last := len(list) - 1
+		if last >= 0 && utf8.RuneCountInString(list[last]+gap+part) <= m.width {
+			list[last] += gap + part
+			continue
+		}
+		list = append(list, part)
+	}
+	return list
+}
+
+// wrap makes rows of a text, at blanks; one row where it is cut off.
+func (m *model) wrap(text string) (list []string) {
+	if !m.folds() {
+		return []string{text}
+	}
+	for _, word := range strings.Fields(text) {
+		last := len(list) - 1
+		if last >= 0 && utf8.RuneCountInString(list[last]+" "+word) <= m.width {
+			list[last] += " " + word
+			continue
+		}
+		list = append(list, word)
+	}
+	return list
+}
+
 // rows are the screen.
 func (m *model) rows() []row {
 	list := m.head()
@@ -283,17 +323,33 @@ func (m *model) head() []row {
 	if m.held {
 		state = append(state, "held")
 	}
-	list := []row{
-		{m.title(state...), bold},
-		{strings.Join(costs(&m.opening, s), "  "), plain},
+	list := []row{{m.title(state...), bold}}
+	if m.folds() {
+		list[0].text = m.title()
+		list = append(list, styled(bold, m.pack(state...))...)
 	}
+	of := plain
 	if s.Lost > 0 || s.HeldUp > m.opening.MaxStall {
-		list[1].style = bold
+		of = bold
 	}
+	list = append(list, styled(of, m.pack(costs(&m.opening, s)...))...)
 	if m.content != nil && m.content.time != "" {
-		for _, text := range fold("CPU time: "+m.content.time, m.width) {
-			list = append(list, row{text, plain})
+		folded := fold("CPU time: "+m.content.time, m.width)
+		if m.folds() {
+			folded = folded[:min(len(folded), few)]
 		}
+		list = append(list, styled(plain, folded)...)
+	}
+	return list
+}
+
+// few rows are what a text gets at most that is folded.
+const few = 3
+
+// styled makes rows of texts.
+func styled(s style, texts []string) (list []row) {
+	for _, text := range texts {
+		list = append(list, row{text, s})
 	}
 	return list
 }
@@ -301,7 +357,7 @@ func (m *model) head() []row {
 // title is the first row: of the process, as much as there is room for.
 func (m *model) title(state ...string) string {
 	const gap = "  "
-	before, after := "wpptrace top"+gap, gap+strings.Join(state, gap)
+	before, after := "wpptrace top"+gap, strings.Join(append([]string{""}, state...), gap)
 	return before + names.ShortenMiddle(m.opening.Process, m.width-len(before)-len(after)) + after
 }
 
@@ -322,12 +378,13 @@ func fold(text string, width int) (list []string) {
 // foot is what there is to say, and what keys do.
 func (m *model) foot() (list []row) {
 	if text := m.message; m.trouble != "" {
-		list = append(list, row{names.Printable(m.trouble), bold})
+		list = styled(bold, m.wrap(names.Printable(m.trouble)))
 	} else if text != "" {
-		list = append(list, row{names.Printable(text), faint})
+		list = styled(faint, m.wrap(names.Printable(text)))
 	} else if m.content != nil && len(m.content.next) > 0 {
-		list = append(list, row{"next: " + strings.Join(m.content.next, "; "), plain})
+		list = styled(plain, m.wrap("next: "+strings.Join(m.content.next, "; ")))
 	}
+	list = list[:min(len(list), few)]
 	if m.typing {
 		line := "only routines that match (enter: show them, esc: as before): /" + m.typed
 		if _, err := regexp.Compile(m.typed); err != nil {
@@ -335,11 +392,12 @@ func (m *model) foot() (list []row) {
 		}
 		return append(list, row{line, title})
 	}
-	keys := "q quit  up/down select  tab table  s c p n sort  r reverse  / filter  space hold"
+	keys := []string{"q quit", "up/down select", "tab table", "s c p n sort", "r reverse",
+		"/ filter", "space hold"}
 	if m.filter != nil {
-		keys = "/" + m.filter.String() + " (esc: all)  " + keys
+		keys = append([]string{"/" + m.filter.String() + " (esc: all)"}, keys...)
 	}
-	return append(list, row{keys, faint})
+	return append(list, row{m.pack(keys...)[0], faint})
 }
 
 // sourceRows are the source of what is selected.

@@ -117,6 +117,8 @@ func TestScreenGolden(t *testing.T) {
 		{"80-typing.txt", 80, 24, []string{"/", "(", "x", "backspace"}},
 		{"80-name.txt", 80, 24, []string{"n", "r", "tab", "c"}},
 		{"tiny.txt", 20, 5, nil},
+		{"40.txt", 40, 24, nil},
+		{"40-filter.txt", 40, 24, []string{"/", "m", "e", "m", "enter", "p"}},
 	} {
 		looksAs(t, screen(t, c.width, c.height, typed(c.keys...)...), c.name)
 	}

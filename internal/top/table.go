@@ -165,6 +165,10 @@ func (t *table) rows(width, height int, focused, intervals bool) []row {
 		}
 		name = max(name, utf8.RuneCountInString(e.name))
 	}
+	second := t.second
+	if width < narrow {
+		second = ""
+	}
 	line := func(share, between string, numbers [2]string, inAll, rest string) string {
 		text := fmt.Sprintf("%7s", share)
 		if interval > 0 {
@@ -174,22 +178,28 @@ func (t *table) rows(width, height int, focused, intervals bool) []row {
 		if all > 0 {
 			text += fmt.Sprintf("  %*s", all, inAll)
 		}
+		if width < narrow { // one number: that by which it is sorted, else the first
+			if t.by == bySecond {
+				text = fmt.Sprintf("%7s  %*s", share, widths[1], numbers[1])
+			}
+			return text + "  " + rest
+		}
 		return text + fmt.Sprintf("  %*s  %s", widths[1], numbers[1], rest)
 	}
 	room := max(width-len(line("", "", [2]string{}, "", "")), 1)
 	name = min(max(name, len(t.title)+len(" (000 of 000)")), max(room/2, 1))
-	if t.second == "" {
+	if second == "" {
 		name = room
 	}
-	rest := func(first, second string) string {
-		if t.second == "" {
+	rest := func(first, behind string) string {
+		if second == "" {
 			return first
 		}
-		return fmt.Sprintf("%-*s  %s", name, first, names.ShortenMiddle(second, room-name-2))
+		return fmt.Sprintf("%-*s  %s", name, first, names.ShortenMiddle(behind, room-name-2))
 	}
 	numbers := [2]string{t.mark(byFirst, t.titles[0]), t.mark(bySecond, t.titles[1])}
 	list := []row{{line(t.mark(byShare, "SHARE"), "INTERVAL", numbers, "IN ALL",
-		rest(t.mark(byName, t.title)+t.count(), t.second)), bold}}
+		rest(t.mark(byName, t.title)+t.count(), second)), bold}}
 	if focused {
 		list[0].style = title
 	}
