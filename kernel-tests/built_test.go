@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 
 	"wpptrace/kernel-tests/exact"
@@ -61,12 +63,21 @@ func buildAll(dir string) error {
 	return builder.List(cases)
 }
 
+// newBuilder returns the builder of all tests: it compiles each program once.
+var newBuilder = sync.OnceValues(func() (*zoo.Builder, error) {
+	dir := filepath.Join(work, "zoo")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return zoo.NewBuilder(dir)
+})
+
 // programs returns a builder and the cases that it is to build: on a machine that has no compilers
 // those that have been built before.
 func programs(t *testing.T, cases []zoo.Case) (*zoo.Builder, []zoo.Case) {
 	t.Helper()
 	if built() == "" {
-		builder, err := zoo.NewBuilder(t.TempDir())
+		builder, err := newBuilder()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -214,6 +214,12 @@ var aside = map[string][]string{
 	"bash": {"fmtumax"}, // writes process numbers, digit by digit
 }
 
+// alikeRun is a real program that does the same in every run: python3 hashes addresses.
+func alikeRun(real zoo.Real, path string) exact.Target {
+	return exact.Target{Path: path, Args: real.Args, Env: append(zoo.Env(), "PYTHONHASHSEED=0"),
+		Stdin: []byte(real.Stdin), FixedAddresses: true}
+}
+
 // Programs as the distribution ships them, from their first instruction to their last.
 func TestRealProgramsAreExact(t *testing.T) {
 	table := newTable(t)
@@ -227,10 +233,8 @@ func TestRealProgramsAreExact(t *testing.T) {
 			if err != nil {
 				testenv.Missing(t, err)
 			}
-			// python3 hashes addresses.
-			target := exact.Target{Path: path, Args: real.Args,
-				Env: append(zoo.Env(), "PYTHONHASHSEED=0"), Dir: t.TempDir(),
-				Stdin: []byte(real.Stdin), FixedAddresses: true}
+			target := alikeRun(real, path)
+			target.Dir = t.TempDir()
 			x := exact.Expect{Limit: most, Aside: aside[real.Name]}
 			if soak() {
 				x.Limit = mostSoak

@@ -17,7 +17,7 @@ import (
 // its parent forks, and what it becomes by exec is exact from its first instruction on, be it by
 // fork and exec, by vfork, by posix_spawn or by exec alone.
 func TestFollowingIsExact(t *testing.T) {
-	builder, err := zoo.NewBuilder(t.TempDir())
+	builder, err := newBuilder()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestInterestingOfTheZoo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := targetOf(c, path, t.TempDir())
+			target := targetOf(c, path, "")
 			target.FixedAddresses = true
 			var more [][]string
 			if i%5 == 0 { // those that never ran, too
@@ -63,9 +63,7 @@ func TestInterestingOfRealPrograms(t *testing.T) {
 			if err != nil {
 				testenv.Missing(t, err)
 			}
-			interestingAgree(t, exact.Target{Path: path, Args: real.Args,
-				Env: append(zoo.Env(), "PYTHONHASHSEED=0"), Dir: t.TempDir(),
-				Stdin: []byte(real.Stdin), FixedAddresses: true}, aside[real.Name])
+			interestingAgree(t, alikeRun(real, path), aside[real.Name])
 		})
 	}
 }
@@ -82,15 +80,8 @@ func interestingAgree(t *testing.T, target exact.Target, aside []string, more ..
 		t.Cleanup(cancel)
 		return ctx
 	}
-	whole := filepath.Join(t.TempDir(), "whole.wpp")
 	target.Libraries = nil
-	_, err := tracer.RecordTo(within(), whole, target)
-	if errors.Is(err, exact.ErrRefused) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole, target := recordOnce(t, target)
 	ran, names := ranOf(t, whole)
 	for _, flags := range append([][]string{{"--others", "count"},
 		{"--others", "count", "--hot", fmt.Sprint(max(len(ran)/10, 1))},
@@ -230,7 +221,7 @@ func TestInterestingOfThreads(t *testing.T) {
 	for _, threads := range []string{"1", "8", "64"} {
 		t.Run(threads, func(t *testing.T) {
 			interestingAgree(t, exact.Target{Path: program, Args: []string{threads}, Env: zoo.Env(),
-				Dir: t.TempDir(), FixedAddresses: true}, nil)
+				FixedAddresses: true}, nil)
 		})
 	}
 }

@@ -30,7 +30,7 @@ func libraryCases() (cases []zoo.Case) {
 // Programs of the zoo as shared libraries, which an executable calls: their code is traced with
 // --lib, from the moment that it is mapped.
 func TestLibrariesAreExact(t *testing.T) {
-	builder, err := zoo.NewBuilder(t.TempDir())
+	builder, err := newBuilder()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,11 @@ import (
 	"wpptrace/loader/guard"
 )
 
-// tracer is wpptrace, built once for all tests.
-var tracer *exact.Tracer
+// What is made once for all tests: wpptrace, and a directory, which goes with the last of them.
+var (
+	tracer *exact.Tracer
+	work   string
+)
 
 // TestMain lets the test binary, started again, be the guard of a session.
 func TestMain(m *testing.M) {
@@ -28,15 +31,15 @@ func TestMain(m *testing.M) {
 }
 
 func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "kernel-tests")
-	if err != nil {
+	var err error
+	if work, err = os.MkdirTemp("", "kernel-tests"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(work)
 	if built() != "" {
 		tracer = exact.NewTracer(filepath.Join(built(), "wpptrace"))
-	} else if tracer, err = exact.Build(context.Background(), dir); err != nil {
+	} else if tracer, err = exact.Build(context.Background(), work); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

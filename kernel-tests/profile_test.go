@@ -40,7 +40,7 @@ func TestProfilesOfTheZoo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := targetOf(c, path, t.TempDir())
+			target := targetOf(c, path, "")
 			target.FixedAddresses = true
 			countsAgree(t, target, nil)
 		})
@@ -73,7 +73,7 @@ func TestProfilesOfThreads(t *testing.T) {
 	for _, threads := range []string{"1", "8", "64"} {
 		t.Run(threads, func(t *testing.T) {
 			countsAgree(t, exact.Target{Path: program, Args: []string{threads}, Env: zoo.Env(),
-				Dir: t.TempDir(), FixedAddresses: true}, nil)
+				FixedAddresses: true}, nil)
 		})
 	}
 }
@@ -87,9 +87,7 @@ func TestProfilesOfRealPrograms(t *testing.T) {
 			if err != nil {
 				testenv.Missing(t, err)
 			}
-			countsAgree(t, exact.Target{Path: path, Args: real.Args,
-				Env: append(zoo.Env(), "PYTHONHASHSEED=0"), Dir: t.TempDir(),
-				Stdin: []byte(real.Stdin), FixedAddresses: true}, aside[real.Name])
+			countsAgree(t, alikeRun(real, path), aside[real.Name])
 		})
 	}
 }
@@ -106,15 +104,10 @@ func TestProfilesWithLosses(t *testing.T) {
 			if err != nil {
 				testenv.Missing(t, err)
 			}
-			target := exact.Target{Path: path, Args: real.Args, Env: zoo.Env(), Dir: t.TempDir(),
-				Stdin: []byte(real.Stdin), FixedAddresses: true}
 			ctx, cancel := context.WithTimeout(t.Context(), patience())
 			defer cancel()
-			dir := t.TempDir()
-			whole, profile := filepath.Join(dir, "whole.wpp"), filepath.Join(dir, "profile.wpp")
-			if _, err := tracer.RecordTo(ctx, whole, target); err != nil {
-				t.Fatal(err)
-			}
+			whole, target := recordOnce(t, alikeRun(real, path))
+			profile := filepath.Join(t.TempDir(), "profile.wpp")
 			if _, err := tracer.CountTo(ctx, profile, target, "--ring-size", "4K",
 				"--on-overflow", "gap"); err != nil {
 				t.Fatal(err)
@@ -145,15 +138,8 @@ func countsAgree(t *testing.T, target exact.Target, aside []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
-	dir := t.TempDir()
-	whole, profile := filepath.Join(dir, "whole.wpp"), filepath.Join(dir, "profile.wpp")
-	_, err := tracer.RecordTo(ctx, whole, target)
-	if errors.Is(err, exact.ErrRefused) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole, target := recordOnce(t, target)
+	profile := filepath.Join(t.TempDir(), "profile.wpp")
 	if _, err := tracer.CountTo(ctx, profile, target, "--overlap", overlap); err != nil {
 		t.Fatal(err)
 	}
