@@ -386,16 +386,10 @@ func (r *Recorder) confine() error {
 	}
 	if r.probesAgain() {
 		own = append(own, cap.SYS_PTRACE)
-		guards = append(guards, cap.BPF, cap.PERFMON, cap.SYS_NICE)
-		if !privilege.Has(cap.BPF) {
-			guards = append(guards, cap.SYS_ADMIN)
-		}
+		guards = append(privilege.Probing(), cap.SYS_NICE)
 	}
 	if shared {
-		own = append(own, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH)
-		if !privilege.Has(cap.CHECKPOINT_RESTORE) {
-			own = append(own, cap.SYS_ADMIN)
-		}
+		own = append(own, privilege.Libraries()...)
 	}
 	if r.options.StopWhenFull || shared {
 		own, guards = append(own, cap.KILL), append(guards, cap.KILL)

@@ -122,16 +122,21 @@ func (s *Session) Ready(exe *os.File) error {
 	return nil
 }
 
+// CheckShadowStack fails where probes would end a process.
+func CheckShadowStack(p *target.Process) error {
+	on, err := p.ShadowStack()
+	if err == nil && on {
+		err = errors.New("it has a shadow stack, with which kernels kill a probed process: start " +
+			"it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
+	}
+	return err
+}
+
 // ready makes all ready for probes: the links that follow the threads, unless they stand since the
 // last time.
 func (s *Session) ready(exe *os.File) error {
-	on, err := s.process.ShadowStack()
-	switch {
-	case err != nil:
+	if err := CheckShadowStack(s.process); err != nil {
 		return err
-	case on:
-		return errors.New("it has a shadow stack, with which kernels kill a probed process: " +
-			"start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
 	}
 	s.images.executable().file = exe
 	if !s.reports.isOpen() {

@@ -79,6 +79,23 @@ func Has(c cap.Value) bool {
 	return err == nil && has
 }
 
+// Probing are the capabilities that putting further probes in takes: CAP_SYS_ADMIN too, where this
+// process has not CAP_BPF.
+func Probing() []cap.Value { return orAdmin(cap.BPF, cap.PERFMON) }
+
+// Libraries are the capabilities that opening the libraries takes which another process maps:
+// CAP_SYS_ADMIN too, where this process has not CAP_CHECKPOINT_RESTORE.
+func Libraries() []cap.Value { return orAdmin(cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH) }
+
+// orAdmin adds CAP_SYS_ADMIN, which was split, where this process has not the first of what it was
+// split into.
+func orAdmin(list ...cap.Value) []cap.Value {
+	if !Has(list[0]) {
+		list = append(list, cap.SYS_ADMIN)
+	}
+	return list
+}
+
 // permitted is the set of those capabilities that this process has of some, permitted and
 // effective.
 func permitted(caps []cap.Value) (*cap.Set, error) {

@@ -311,10 +311,7 @@ func (r *recorder) unguarded() error {
 
 // confine gives up what following does not take, of this process and of its guard.
 func (r *recorder) confine() error {
-	tracing := []cap.Value{cap.BPF, cap.PERFMON, cap.KILL}
-	if !privilege.Has(cap.BPF) {
-		tracing = append(tracing, cap.SYS_ADMIN)
-	}
+	tracing := append(privilege.Probing(), cap.KILL)
 	if err := r.shared.guard.Confine(append(tracing, cap.SYS_NICE)...); err != nil ||
 		r.options.Confine == nil {
 		return err
