@@ -145,7 +145,7 @@ func (o *recordFlags) observed(s *signals, process *target.Process,
 		Log:    newLog(p.Err, o.verbose),
 		Remark: func(text string) { p.Insist("%s", text) },
 		LibraryLeftOut: func(path string, err error) {
-			p.Insist("%s is left out: %s", path, errorText(err))
+			p.Handle(record.LibraryLeftOut{Path: path, Err: err})
 		},
 		EndsEarly: func(why error) { p.Insist("it ends: %s", errorText(why)) },
 		Ending: func(pid, probes int) {

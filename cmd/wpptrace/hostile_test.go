@@ -21,6 +21,7 @@ import (
 	"wpptrace/internal/planreport"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/traced"
+	"wpptrace/loader/target"
 )
 
 // A container that means harm: its program has a name, a build id, a link to debug information and
@@ -285,5 +286,22 @@ func TestNoPrograms(t *testing.T) {
 			strings.Count(errs, "\n") != 1 || !strings.HasSuffix(errs, want+"\n") {
 			t.Errorf("%q: status %d, %q, want %q", path, status, errs, want)
 		}
+	}
+}
+
+// A library that coverage and residual leave out may have any name.
+func TestNameOfLibraryThatIsNotObserved(t *testing.T) {
+	s := watchSignals()
+	defer s.stop()
+	p, err := target.Open(os.Getpid())
+	must(t, err)
+	defer p.Close()
+	var out strings.Builder
+	o := newRecordFlags()
+	printer, options := o.observed(s, p, &out)
+	defer printer.Prepared()
+	options.LibraryLeftOut("/tmp/a\nb\x1b[31m.so", errors.New("it has no name"))
+	if want := "wpptrace: /tmp/a?b?[31m.so is not traced: it has no name\n"; out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
 	}
 }
