@@ -9,8 +9,8 @@ RACE = ./compress/spill ./compress/wpp/... ./internal/coverage ./internal/jsondo
 # All others run without it, and of these once more what has more to do without -short.
 AGAIN = ./compress/... ./internal/record/... ./loader/plan/... ./query/...
 
-.PHONY: wpptrace docs install uninstall deb demo test kernel-tests matrix production soak bench \
-	fuzz generate fmt clean
+.PHONY: wpptrace docs install uninstall deb demo overlap test kernel-tests matrix production soak \
+	bench fuzz generate fmt clean
 
 wpptrace:
 	@.ci/need-go
@@ -57,6 +57,11 @@ deb:
 demo: wpptrace
 	@.ci/need bash
 	demo/run
+
+# Tables 8 and 9 of docs/overlap.md, as root: a few minutes, on a machine that does nothing else.
+overlap: wpptrace
+	@.ci/need bash gzip perl python3 sqlite3
+	demo/overlap
 
 # As root. Some five minutes on two cores, or ten where the machine does something else, too.
 test:

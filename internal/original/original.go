@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -88,8 +89,18 @@ func placesOf(s *wpp.Snapshot, k int) (list []string) {
 			list = append(list, path)
 		}
 	}
-	return append(list, s.Images[k].Name)
+	list = append(list, s.Images[k].Name)
+	if k > 0 && !strings.Contains(s.Images[k].Name, "/") { // a library, of which that is its name
+		for _, dir := range libraryDirs {
+			list = append(list, filepath.Join(dir, s.Images[k].Name))
+		}
+	}
+	return list
 }
+
+// libraryDirs are where distributions have the libraries of their programs.
+var libraryDirs = []string{"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64",
+	"/lib64", "/usr/lib", "/lib", "/usr/local/lib"}
 
 // openBuild opens a file if it has the build id of an image.
 func openBuild(path string, recorded *wpp.Image) (*image.Image, error) {

@@ -13,13 +13,17 @@ import (
 )
 
 // TestPlacesOfBinaries: the file of an image is looked for where it was mapped from, where the
-// command is, and where the snapshot says.
+// command is, and where the snapshot says; a library also where the system has libraries.
 func TestPlacesOfBinaries(t *testing.T) {
 	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "sh"}, {Name: "lib.so"}},
 		Figures: wpp.Figures{Command: []string{"/bin/sh", "-c", "true"}}}
 	p := &samples.Profile{Files: []samples.File{{Path: "/opt/lib.so", Image: 1, Samples: 1}}}
 	s.Sections = append(s.Sections, p.Section())
-	for k, want := range [][]string{{"/bin/sh", "sh"}, {"/opt/lib.so", "lib.so"}} {
+	library := []string{"/opt/lib.so", "lib.so"}
+	for _, dir := range libraryDirs {
+		library = append(library, dir+"/lib.so")
+	}
+	for k, want := range [][]string{{"/bin/sh", "sh"}, library} {
 		if got := placesOf(s, k); !slices.Equal(got, want) {
 			t.Errorf("image %d: %q, want %q", k, got, want)
 		}

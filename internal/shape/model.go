@@ -1,10 +1,12 @@
 package shape
 
 import (
+	"errors"
 	"fmt"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
+	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/query/bounds"
 	"wpptrace/query/report"
 )
@@ -40,7 +42,8 @@ func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
 			return nil, fmt.Errorf("the other recording: %w", err)
 		}
 		if truth.Profile.Degree != bounds.Whole {
-			return nil, fmt.Errorf("the other one is a profile, which does not have the truth")
+			return nil, errors.New("the other one is a profile, which does not have the truth: " +
+				"--against takes a recording")
 		}
 		n := m.TakeTruth(truth)
 		elsewhere = &n
@@ -50,8 +53,8 @@ func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
 		degree = min(m.Degree()/3, m.Profile.Degree)
 	}
 	if degree > m.Profile.Degree {
-		return nil, fmt.Errorf("degree %d: the profile has overlapping paths of degree %d at most",
-			degree, m.Profile.Degree)
+		return nil, fmt.Errorf("degree %d: the profile has overlapping paths of degree %d: "+
+			"--overlap %[2]d is the most", degree, m.Profile.Degree)
 	}
 	return report.NewBounds(m, degree, leftOut, elsewhere, q.Limit), nil
 }
@@ -62,6 +65,10 @@ func model(s *wpp.Snapshot, files []string) (*bounds.Model, map[string]int, erro
 		return nil, nil, err
 	}
 	var leftOut map[string]int
+	if p == nil && pathprofile.IsProfile(s) {
+		return nil, nil, errors.New("it counts paths, and not how they go on: " +
+			"wpptrace profile --overlap K counts both, and wpptrace -p records it")
+	}
 	if p == nil {
 		shapes, err := Of(s, files)
 		if err != nil {
