@@ -30,15 +30,47 @@ type forks struct {
 	handle  func(Event)
 	why     error // that copies stay in; nil: they go out
 
-	noted    bool          // that there are some
-	clearing uint32        // had copies when those began to go out that go out now
-	done     int           // probes whose copies are out of these
-	took     time.Duration // and what that took
-	cleared  uint32        // had copies, all of which are out
-	looked   time.Time     // the last time, before those began to have some that have some yet
-	since    time.Time     // that some have some, since some time after; zero: none has
-	next     time.Time     // not before then
-	longest  time.Duration // that one had copies, at most
+	noted    bool                  // that there are some
+	clearing uint32                // had copies when those began to go out that go out now
+	cleaned  map[int]time.Duration // these, as far as they live, with what they had used
+	done     int                   // probes whose copies are out of these
+	took     time.Duration         // and what that took
+	cleared  uint32                // had copies, all of which are out
+	looked   time.Time             // the last time, before those began to have some that have some yet
+	since    time.Time             // that some have some, since some time after; zero: none has
+	next     time.Time             // not before then
+	longest  time.Duration         // that one had copies, at most
+
+	paying payers
+}
+
+// payers are those that a process has forked and that pay for the window that is open: they have
+// copies of its probes. What they use meanwhile the budget is charged with, for it is not known how
+// much of that their hits take.
+type payers struct {
+	free map[int]bool          // that have none
+	used map[int]time.Duration // by the others, in all, when they were looked at last
+
+	closed uint64 // windows, when it was looked last
+}
+
+// exempt notes that those that there are by now have no copies; all of them.
+func (p *payers) exempt(now map[int]time.Duration) {
+	p.free, p.used = map[int]bool{}, map[int]time.Duration{}
+	for pid := range now {
+		p.free[pid] = true
+	}
+}
+
+// more is what the others have used since the last time; all that one has used which is new.
+func (p *payers) more(now map[int]time.Duration) (more time.Duration) {
+	for pid, used := range now {
+		if !p.free[pid] {
+			more += max(used-p.used[pid], 0)
+			p.used[pid] = used
+		}
+	}
+	return more
 }
 
 // errNoPower says that the guard has given up what it takes to put probes anywhere.
@@ -48,10 +80,35 @@ var errNoPower = errors.New("probes that stand all the time are put in once, and
 // newForks begins to look after them. mayProbe says that the guard can still put probes in.
 func newForks(s *attach.Session, w *windows, mayProbe bool, handle func(Event)) *forks {
 	f := &forks{session: s, windows: w, handle: handle, looked: time.Now()}
+	f.paying.exempt(f.now())
 	if !mayProbe {
 		f.why = remedy.Errorf(remedy.Windows, "%w", errNoPower)
 	}
 	return f
+}
+
+// now is what those that there are have used; nothing where there is no budget that it would be
+// charged to.
+func (f *forks) now() map[int]time.Duration {
+	if f.windows == nil {
+		return nil
+	}
+	return f.windows.threads.process.ForkTimes()
+}
+
+// charge charges the budget with what those use that have copies of probes. A window that is over
+// has taken the copies of its probes along.
+func (f *forks) charge() {
+	if f.windows == nil {
+		return
+	}
+	schedule := f.windows.schedule
+	if n := schedule.Closed(); n != f.paying.closed {
+		f.paying.closed = n
+		f.paying.exempt(f.now())
+	} else if schedule.IsOpen() {
+		schedule.ChargeForks(f.paying.more(f.now()))
+	}
 }
 
 // keep takes copies of probes out of processes that have been forked since the last time. Where
@@ -62,11 +119,11 @@ func (f *forks) keep() error {
 	}
 	now, at := f.session.Forks().Count(), time.Now()
 	f.note(now)
-	switch {
-	case now.Copies == f.cleared:
+	if now.Copies == f.cleared {
 		f.looked = at
 		return nil
-	case f.since.IsZero():
+	}
+	if f.charge(); f.since.IsZero() {
 		f.since = f.looked
 		if f.why != nil {
 			f.handle(CopiesStay{f.why})
@@ -77,6 +134,7 @@ func (f *forks) keep() error {
 	}
 	if f.done == 0 {
 		f.clearing, f.looked = now.Copies, at
+		f.cleaned = f.now()
 	}
 	n, err := f.session.Forks().ClearCopies(f.done, clearedAtOnce)
 	if errors.Is(err, attach.ErrCopiesStay) {
@@ -100,6 +158,7 @@ func (f *forks) clearedSome(n int, then, now time.Time) {
 	f.longest = max(f.longest, now.Sub(f.since))
 	f.next = now.Add(restBehind * f.took)
 	f.cleared, f.since = f.clearing, time.Time{}
+	f.paying.exempt(f.cleaned)
 	f.done, f.took = 0, 0
 }
 

@@ -317,17 +317,15 @@ func (t Times) Sub(before Times) Times { return Times{t.CPU - before.CPU, t.User
 // Times returns what the process has used so far; a child may have ended, but must not have been
 // waited for.
 func (p *Process) Times() (Times, error) {
-	// As clock_getcpuclockid(3): the process's number and CPUCLOCK_SCHED.
-	clock := int32(^p.PID)<<3 | 2
-	var t unix.Timespec
-	if err := unix.ClockGettime(clock, &t); err != nil {
-		return Times{}, fmt.Errorf("read the clock of process %d: %w", p.PID, err)
+	used, err := cpuTimeOf(p.PID)
+	if err != nil {
+		return Times{}, err
 	}
 	s, err := p.stat()
 	if err != nil {
 		return Times{}, err
 	}
-	return Times{CPU: time.Duration(t.Nano()), User: s.user}, nil
+	return Times{CPU: used, User: s.user}, nil
 }
 
 // ShadowStack reports whether the process runs with a CET shadow stack.

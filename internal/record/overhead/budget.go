@@ -38,6 +38,9 @@ func (b *budget) account(u use) {
 	b.credit = min(b.credit+b.share*float64(u.Own)-float64(u.Probes), b.share*float64(mostSaved))
 }
 
+// owe takes from the budget what probes have taken of others.
+func (b *budget) owe(others time.Duration) { b.credit -= float64(others) }
+
 // debt is how much CPU time of its own the process needs before the account is overdrawn no more.
 func (b *budget) debt() time.Duration { return time.Duration(max(0, -b.credit/b.share)) }
 

@@ -198,6 +198,11 @@ func (s *Scheduler) ChargeCold(change attach.Changes) {
 	s.budget.account(use{Probes: time.Duration(min(s.load, 1) * lost)})
 }
 
+// ChargeForks charges the budget with the CPU time of others that the process has forked, and that
+// have copies of the probes of the window that is open: how much of it their hits have taken is not
+// known.
+func (s *Scheduler) ChargeForks(used time.Duration) { s.budget.owe(used) }
+
 // MayChange reports whether the budget allows cold probes to go in, or to come out.
 func (s *Scheduler) MayChange() bool { return !s.budget.overdrawn() }
 
