@@ -47,6 +47,8 @@ type Whole struct {
 	// that is of each routine, too: by the CPU time in windows, or as far as is known all that was
 	// counted runs as often in windows as outside
 	ofEach bool
+	calls  map[int]float64 // in windows, by routine
+	usual  float64         // how many calls what is done for each request has in them; 0: not known
 }
 
 type symbolCounts []uint64
@@ -76,6 +78,7 @@ func NewWhole(s *wpp.Snapshot) (w *Whole, err error) {
 		}
 	}
 	w.count(s)
+	w.calls = w.callsIn(s)
 	counts, err := slots.Of(s)
 	if err != nil {
 		return nil, err
@@ -145,6 +148,7 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 	if len(scales) == 0 {
 		return
 	}
+	w.usual = w.usualCalls()
 	different, says := w.different()
 	// what runs together counts once, for it is as wrong as each other
 	w.ofEach = cluster.Agree(says)
@@ -152,6 +156,53 @@ func (w *Whole) control(s *wpp.Snapshot, c *slots.Counts) {
 	if w.ofEach || w.covers(s) {
 		w.others = cluster.Spread(scales, weights).Times(best.Doubt())
 	}
+}
+
+// callsIn is how often routines were called in windows.
+func (w *Whole) callsIn(s *wpp.Snapshot) map[int]float64 {
+	calls := map[int]float64{}
+	for sym := range s.Symbols {
+		if p := &s.Symbols[sym]; !p.IsMark && p.Start == ops.StartEntry {
+			for _, counts := range w.counts {
+				calls[p.Routine] += float64(counts[sym])
+			}
+		}
+	}
+	return calls
+}
+
+// usualCalls is the largest number of calls in windows that some routines have alike, one that was
+// counted among them, as those have that a server runs once for each request; 0: there are none.
+func (w *Whole) usualCalls() (most float64) {
+	const some, alike = 4, 0.98
+	for counted := range w.controls {
+		level, others := w.calls[counted], 0
+		for _, n := range w.calls {
+			if alike*max(n, level) <= min(n, level) {
+				others++
+			}
+		}
+		if others >= some && level >= leastTogether {
+			most = max(most, level)
+		}
+	}
+	return most
+}
+
+// rounds is how far off the total of a routine may be, as a standard deviation of its logarithm,
+// that a server does not run once for each request: if it does once a round of its event loop, it
+// was seen to run 1.2 to 2 times as often while nobody held up the clients.
+const rounds = 0.4
+
+// doubt is that of the total of some routines besides what counts show: 1, certain unless one of
+// them is called less often in windows than what is done for each request.
+func (w *Whole) doubt(routines ...int) cluster.Factor {
+	for _, r := range routines {
+		if w.calls[r] < rarer*w.usual {
+			return cluster.Doubtful(1, rounds)
+		}
+	}
+	return cluster.Certain(1)
 }
 
 // covers reports whether the routines that were counted make up much of what ran in windows: what a
@@ -277,6 +328,7 @@ func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 	if !best.IsKnown() {
 		return t, false
 	}
+	best = best.Times(w.doubt(routines...))
 	lo, hi := best.Interval()
 	t = Total{in + best.Value, in + lo, in + hi}
 	return t, t.Most <= mostWide*t.Least
@@ -284,6 +336,9 @@ func (w *Whole) total(parts []float64, routines ...int) (t Total, known bool) {
 
 // together is how far apart things may be between windows that go together in them.
 const together = 0.05
+
+// rarer is what runs less often than so many times something else.
+const rarer = 0.8
 
 // leastTogether is how often things have to run in windows for it to be known what they run with.
 const leastTogether = 30
@@ -294,7 +349,6 @@ const leastTogether = 30
 // two of them else.
 func goTogether(parts, wholes []float64, by cluster.Factor) bool {
 	const share, leastWindows = 0.1, 5 // share of what chance makes of the ratio
-	const rarer = 0.8
 	if by.Value < rarer {
 		return false
 	}
@@ -330,7 +384,7 @@ func (w *Whole) Calls(s *wpp.Snapshot, routine int) *Total {
 	}
 	if x := w.controls[routine]; x != nil && x.once { // whatever windows show
 		in := sum64(x.windows)
-		lo, hi := x.between.Interval()
+		lo, hi := x.between.Times(w.doubt(routine)).Interval()
 		if t := (Total{in + x.between.Value, in + lo, in + hi}); t.Most <= mostWide*t.Least {
 			return &t
 		}

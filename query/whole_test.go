@@ -13,7 +13,7 @@ import (
 // counts are those of routines that were counted in some slots of 10 ms, so many hits in each.
 func counts(s *wpp.Snapshot, own time.Duration, hits map[rune]uint64) *slots.Counts {
 	c := &slots.Counts{Own: own}
-	for _, letter := range "abcd" {
+	for _, letter := range "abcdef" {
 		n, some := hits[letter]
 		if !some {
 			continue
@@ -98,6 +98,31 @@ func TestTotals(t *testing.T) {
 	s.Figures.Sampled = 0
 	if w, err := NewWhole(s); w != nil || err != nil || w.Calls(s, 0) != nil || w.Cost() != nil {
 		t.Errorf("of a whole recording: %v, %v", w, err)
+	}
+}
+
+// TestRounds: what is rarer than what is done for each request may be done once a round of an event
+// loop, twice as often outside windows as there, also while it is counted: its interval holds that.
+func TestRounds(t *testing.T) {
+	const ofEach = "abdef"
+	window := strings.Repeat(ofEach, 24) + strings.Repeat("c", 3)
+	s := inWindows(strings.Repeat(window+"|", 12))
+	hits := map[rune]uint64{'c': 120}
+	for _, letter := range ofEach {
+		hits[letter] = 960
+	}
+	s.Sections = append(s.Sections, counts(s, time.Second, hits).Section())
+	w, err := NewWhole(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routine := func(letter rune) int { return s.Symbols[querytest.Letter(s, letter)].Routine }
+	for _, letter := range ofEach { // 288 in windows, and for 1 s 960.5 every 10 ms
+		checkTotal(t, string(letter), w.Calls(s, routine(letter)), 96_338, 1.3)
+	}
+	for _, total := range []float64{12_086, 24_000} {
+		checkTotal(t, "c", w.Calls(s, routine('c')), total, 8)
+		checkTotal(t, "paths of c", w.Paths(routine('c')), total, 8)
 	}
 }
 

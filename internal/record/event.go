@@ -145,8 +145,8 @@ type SitesCounted struct {
 // SnapshotWritten says that a snapshot was written, and that the recording goes on.
 type SnapshotWritten struct{ Path string }
 
-// SnapshotFailed says that a snapshot could not be written in the middle of the recording, where the
-// one at its end may be, or that the raw trace ends early.
+// SnapshotFailed says that a snapshot could not be written in the middle of the recording, where
+// the one at its end may be, or that the raw trace ends early.
 type SnapshotFailed struct{ Err error }
 
 // DebugInfoMissing says what of an image's debug information is passed over, once for each image.

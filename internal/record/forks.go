@@ -32,11 +32,11 @@ type forks struct {
 
 	noted    bool                  // that there are some
 	clearing uint32                // had copies when those began to go out that go out now
-	cleaned  map[int]time.Duration // these, as far as they live, with what they had used
+	cleaned  map[int]time.Duration // these, as far as they live, with what they used
 	done     int                   // probes whose copies are out of these
 	took     time.Duration         // and what that took
 	cleared  uint32                // had copies, all of which are out
-	looked   time.Time             // the last time, before those began to have some that have some yet
+	looked   time.Time             // before those began to have some that have some yet
 	since    time.Time             // that some have some, since some time after; zero: none has
 	next     time.Time             // not before then
 	longest  time.Duration         // that one had copies, at most

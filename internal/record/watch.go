@@ -165,8 +165,8 @@ func (r *Recorder) disturbed(err error) (end Ended, fatal error) {
 	return Ended{Reason: Failed, Err: err}, nil
 }
 
-// warn says what could not be written in the middle of the recording. A full disk, say, may be empty
-// again when it ends.
+// warn says what could not be written in the middle of the recording. A full disk, say, may be
+// empty again when it ends.
 func (r *Recorder) warn(err error) {
 	if r.options.Abort.Err() == nil {
 		r.handle(SnapshotFailed{err})

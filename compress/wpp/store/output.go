@@ -15,8 +15,8 @@ import (
 const least = 64 << 10
 
 // CheckOutput fails when a snapshot could not be written to path, for lack of room too: better now
-// than after the recording. checkReplace fails for what this process could not put another file in the place of;
-// it is called for what is at path and for what is at path.old. Errors have a remedy.
+// than after the recording. checkReplace fails for what this process could not put another file in
+// the place of; it is called for what is at path and for what is at path.old. Errors have a remedy.
 func CheckOutput(path string, checkReplace func(name string) error) error {
 	st, err := os.Stat(path)
 	if err == nil && !st.Mode().IsRegular() {
