@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -203,4 +204,65 @@ func TestForkedChildIsFast(t *testing.T) {
 		}
 		unix.Kill(s.PID(), unix.SIGKILL)
 	}
+}
+
+// starter forks all the time and does hardly anything itself: each child works and prints how many
+// us of CPU time that took.
+const starter = `
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+volatile unsigned sum;
+__attribute__((noinline)) static unsigned step(unsigned x)
+{
+	return x & 1 ? x * 3 + 1 : x / 2;
+}
+int main(void)
+{
+	alarm(100); /* should the test be killed */
+	for (;;) {
+		if (!fork()) {
+			struct timespec t;
+			for (unsigned i = 0; i < 100000; i++)
+				sum += step(sum + i);
+			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+			printf("%ld\n", t.tv_sec * 1000000 + t.tv_nsec / 1000);
+			fflush(stdout);
+			_exit(0);
+		}
+		wait(0);
+		usleep(20000);
+	}
+}`
+
+// TestForksPayForMoments: children of a process that forks all the time, and that is hardly ever
+// seen at work, paid for probes that stood in it all the time. What they use while they have copies
+// is charged to the budget, which takes the probes out.
+func TestForksPayForMoments(t *testing.T) {
+	s := testenv.Start(t, exec.Command(testenv.CompileC(t, starter, "-O1")))
+	took := func() time.Duration {
+		us, err := strconv.Atoi(strings.TrimSpace(s.Answer()))
+		must(t, err)
+		return time.Duration(us) * time.Microsecond
+	}
+	usual := took()
+	for range 9 {
+		usual = max(usual, took())
+	}
+	w := startTracer(t, "-p", strconv.Itoa(s.PID()), "-o", "x.wpp", "-d", "3s")
+	w.expect("recording process")
+	const far, most = 10, 0.3
+	slow, all := 0, 0
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); all++ {
+		if took() > far*usual {
+			slow++
+		}
+	}
+	w.wait(0)
+	if float64(slow) > most*float64(all) {
+		t.Errorf("%d of %d children were slowed down more than %d times: %s", slow, all, far,
+			w.errs.String())
+	}
+	unix.Kill(s.PID(), unix.SIGKILL)
 }
