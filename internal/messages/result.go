@@ -39,6 +39,8 @@ func (p *Printer) Result(r *record.Result, process *target.Process) error {
 			"(-v prints more)", n)
 	}
 	p.sayEach(recordreport.Windows(r))
+	overlaps, err := recordreport.Overlaps(r.Snapshot)
+	p.sayEach(overlaps)
 	p.unmatched(r)
 	elsewhere := p.elsewhere(r)
 	line, lost := p.lossText(r.Losses)
@@ -46,7 +48,7 @@ func (p *Printer) Result(r *record.Result, process *target.Process) error {
 		func(x wpp.Symbol) bool { return !x.IsMark }) {
 		p.Say("%s", recordreport.Nothing(r, process, p.Flags.byName()))
 	}
-	return cmp.Or(unprinted, p.losses(line, lost))
+	return cmp.Or(unprinted, err, p.losses(line, lost))
 }
 
 // ErrLost says that data were lost, where that is to be an error.

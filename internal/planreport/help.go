@@ -68,8 +68,8 @@ it, where they ran as a part of it, and -F with --all-paths those as well that n
 routines that have 100 at most. All other paths can be told from these, and be counted together.
 --others chooses probes that do nothing but tell these paths from each other and from all others,
 and prints how often they would have been hit: with ignore, other paths need make no hit; with
-count, those of a routine are counted together. What is chosen is proven; it takes some seconds, or a
-minute.
+count, those of a routine are counted together. What is chosen is proven; it takes some seconds, or
+a minute.
 
 --overlap K prints instead how many overlapping paths profile --overlap K may count: for each
 routine those over the back edges of its loops, those into what it calls directly, and those back

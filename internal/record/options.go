@@ -49,8 +49,8 @@ type Options struct {
 	// kept in order: the snapshot is a path profile, see package pathprofile. Memory bounds nothing
 	// then.
 	Counted bool
-	// Overlap has overlapping paths counted besides, where paths are Counted, that go on for so many
-	// predicates: one more than their degree, see package overlapped. 0: none are.
+	// Overlap has overlapping paths counted besides, where paths are Counted, that go on for so
+	// many predicates: one more than their degree, see package overlapped. 0: none are.
 	Overlap int
 	// Tool is the recording program with its version, for the snapshot.
 	Tool string

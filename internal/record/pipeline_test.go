@@ -13,6 +13,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/decoder"
 	"wpptrace/internal/testenv"
@@ -22,9 +23,9 @@ import (
 )
 
 // BenchmarkPipeline measures what the consumer of a recording does with the events of real
-// programs, on one core: decoding alone, with the alphabet, with the counts of a path profile, and
-// with the grammar, and the grammar alone. The stages take turns; figures are medians of some
-// rounds, per event.
+// programs, on one core: decoding alone, with the alphabet, with the counts of a path profile, with
+// those of overlapping paths of degree 2 besides, and with the grammar, and the grammar alone. The
+// stages take turns; figures are medians of some rounds, per event.
 func BenchmarkPipeline(b *testing.B) {
 	for _, real := range zoo.Busy() {
 		b.Run(real.Name, func(b *testing.B) {
@@ -106,6 +107,15 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 			n uint64) {
 			symbols = append(symbols, slices.Repeat([]uint32{s}, int(n))...)
 		}))
+	known := shapes{described{program.Plan, d}, map[int]*overlapped.Shape{}}
+	overlapping := func(degree int) ops.Sink {
+		alphabet := &ops.Symbols{}
+		return overlapSink{alphabet, pathprofile.NewCounter(alphabet),
+			overlapped.NewCounter(degree, alphabet, known).Thread()}
+	}
+	began := testenv.ThreadTime()
+	decode(overlapping(2)) // as the first time
+	b.ReportMetric(float64(testenv.ThreadTime()-began)/1e6, "ms:first")
 	stages := []struct {
 		name string
 		run  func()
@@ -115,6 +125,7 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 		{name: "decode+map",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
 		{name: "decode+count", run: func() { decode(pathprofile.NewCounter(&ops.Symbols{})) }},
+		{name: "decode+count+overlap", run: func() { decode(overlapping(2)) }},
 		{name: "decode+map+sequitur",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().AppendRun)) }},
 		{name: "sequitur", run: func() {
@@ -137,6 +148,21 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 		b.ReportMetric(float64(s.took[rounds/2])/float64(len(events)), "ns/event:"+s.name)
 	}
 	b.ReportMetric(float64(len(symbols))/float64(len(events)), "symbols/event")
+}
+
+// shapes keep the shapes of routines, which are made once in a recording.
+type shapes struct {
+	described
+	known map[int]*overlapped.Shape
+}
+
+func (s shapes) Shape(routine int) (*overlapped.Shape, error) {
+	if made := s.known[routine]; made != nil {
+		return made, nil
+	}
+	made, err := s.described.Shape(routine)
+	s.known[routine] = made
+	return made, err
 }
 
 // recordEvents runs a program of one thread and returns the events that its probes make.

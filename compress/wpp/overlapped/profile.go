@@ -37,7 +37,7 @@ type Extension struct {
 
 // A Count is how often an overlapping path ran.
 type Count struct {
-	Path      uint32 // symbol of the path that it begins with; KindOf its end is of which kind it is
+	Path      uint32 // symbol of the path that it begins with, whose end says of which kind it is
 	Extension int    // index in Extensions
 	N         uint64 // 2^64-1: that or more
 }

@@ -315,6 +315,52 @@ func TestLandingPads(t *testing.T) {
 	}
 }
 
+// diamonds has a loop whose rounds go through so many branches, one after the other.
+func diamonds(count int) *cfg.Routine {
+	var blocks []block
+	for range count {
+		n := len(blocks)
+		blocks = append(blocks, block{cfg.Jcc, []int{n + 1, n + 2}},
+			block{cfg.Jmp, []int{n + 3}}, block{cfg.Fall, []int{n + 3}})
+	}
+	n := len(blocks)
+	return routine(append(blocks, block{cfg.Jcc, []int{0, n + 1}}, block{cfg.Ret, nil}))
+}
+
+// TestManyPaths: a loop of more than 10^9 overlapping paths has a number for each, a degree beyond
+// use costs no more than the greatest useful one, and where paths are cut to keep numbers small,
+// extensions end as well.
+func TestManyPaths(t *testing.T) {
+	g := graphOf(t, diamonds(15))
+	for _, k := range []int{15, MostDegree} {
+		x, err := numberOf(t, g, k).Loop(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := g.OverBackEdges(0) * x.Total; all != 1<<31 || x.Most != 15 {
+			t.Fatalf("%d overlapping paths; most %d", all, x.Most)
+		}
+		for _, number := range []uint64{0, 12345, x.Total - 1} {
+			e, err := x.Decode(number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := x.Encode(e.Blocks); err != nil || back != number || e.Degree != 15 {
+				t.Errorf("%d is %+v, which is %d, %v", number, e, back, err)
+			}
+		}
+	}
+	x, err := numberOf(t, graphOf(t, diamonds(60)), MostDegree).Loop(0)
+	if err != nil || x.Total > 1<<16 || x.Most >= 60 {
+		t.Errorf("%d extensions, the greatest useful degree is %d, %v", x.Total, x.Most, err)
+	}
+	for _, k := range []int{-1, MostDegree + 1} {
+		if _, err := g.Number(k); err == nil {
+			t.Errorf("degree %d has numbers", k)
+		}
+	}
+}
+
 func drawRoutine(t *rapid.T) *cfg.Routine {
 	count := rapid.IntRange(1, 14).Draw(t, "blocks")
 	r := &cfg.Routine{Name: "drawn"}
