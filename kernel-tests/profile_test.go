@@ -152,6 +152,7 @@ func countsAgree(t *testing.T, target exact.Target, aside []string) {
 		t.Errorf("%d paths, and %d in the profile: %s", len(want), len(got), diff)
 	}
 	overlapsAgree(t, a, b, aside)
+	boundsHold(t, a, b, aside)
 }
 
 // aMark is what names of marks begin with.

@@ -69,10 +69,10 @@ func (m *Model) IsTruthKnown() bool { return m.known }
 func (m *Model) answer(g *group, k int) *Answer {
 	a := &Answer{Place: g.Place, Degree: g.degree, group: g, known: m.known,
 		Pairs: saturating.Mul(uint64(len(g.first.parts)), uint64(len(g.second.parts)))}
-	bounds, err := m.equations(g, k).Solve()
-	if g.uncounted {
-		err = errUncounted
+	if a.LeftOut = g.leftOut; a.LeftOut != "" {
+		return a
 	}
+	bounds, err := m.equations(g, k).Solve()
 	if err != nil {
 		a.LeftOut = err.Error()
 		return a

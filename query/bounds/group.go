@@ -13,7 +13,6 @@ const Most = 10_000_000
 // What keeps a group from being solved.
 var (
 	ErrTooMany   = errors.New("it has more than 10,000,000 pairs of paths")
-	errUncounted = errors.New("not all pairs are counted, for there are too many")
 	ErrSaturated = errors.New("a counter has reached 2^64-1, and stands for that or more")
 )
 

@@ -55,7 +55,7 @@ type group struct {
 	first, second list
 	counts        map[counted]uint64
 	degree        int                 // the greatest useful one
-	uncounted     bool                // not all of its pairs are
+	leftOut       string              // why it has no bounds; "" if it has
 	truth         map[[2]int32]uint64 // by first and second
 }
 
@@ -124,6 +124,7 @@ func New(s *wpp.Snapshot, p *overlapped.Profile) (*Model, error) {
 	for _, sym := range p.Uncounted {
 		m.leaveOut(at, sym)
 	}
+	m.addLeftOut(at, ran)
 	for _, g := range at {
 		m.groups = append(m.groups, g)
 	}
@@ -187,7 +188,27 @@ func (m *Model) leaveOut(at map[Place]*group, sym uint32) {
 	kind, _ := overlapped.KindOf(p.End)
 	for place, g := range at {
 		if first, _ := place.Routines(); place.Kind == kind && first == p.Routine {
-			g.uncounted = true
+			g.leftOut = "not all pairs are counted, for there are too many"
+		}
+	}
+}
+
+// addLeftOut adds the loops that ran and are left out.
+func (m *Model) addLeftOut(at map[Place]*group, ran *query.Frequencies) {
+	for sym := range m.Snapshot.Symbols {
+		y := &m.Snapshot.Symbols[sym]
+		if !isWhole(y) || y.Start != ops.StartLoop || ran.Symbol(uint32(sym)) == 0 {
+			continue
+		}
+		shape := m.Profile.ShapeOf(y.Routine)
+		if shape == nil {
+			continue
+		}
+		if l := shape.LoopAt(y.Blocks[0]); l >= 0 && shape.Loops[l].LeftOut != "" {
+			place := Place{overlapped.OverLoop, y.Routine, y.Blocks[0], -1}
+			at[place] = &group{Place: place, loop: &shape.Loops[l],
+				leftOut: shape.Loops[l].LeftOut, first: list{at: map[string]int{}},
+				second: list{at: map[string]int{}}}
 		}
 	}
 }
@@ -198,6 +219,9 @@ func (m *Model) addPaths(ran *query.Frequencies) {
 	const any = -1
 	firsts, seconds := map[Place][]*group{}, map[Place][]*group{}
 	for _, g := range m.groups {
+		if g.leftOut != "" {
+			continue
+		}
 		first, second := g.Place, g.Place
 		switch g.Kind {
 		case overlapped.OverLoop:

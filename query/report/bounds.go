@@ -43,6 +43,8 @@ type BoundsJSON struct {
 	Elsewhere *uint64 `json:"truth_elsewhere"`
 	// by falling flow, of which --top leaves out the last
 	Places []BoundsPlace `json:"places"`
+
+	leftOut *BoundsPlace // one that is
 }
 
 // BoundsReason is why something is not bounded.
@@ -154,6 +156,11 @@ func NewBounds(m *bounds.Model, degree int, leftOut map[string]int, elsewhere *u
 	slices.SortStableFunc(r.Places, func(x, y BoundsPlace) int {
 		return -cmp.Compare(x.weight(), y.weight())
 	})
+	hasNone := func(p BoundsPlace) bool { return p.LeftOut != nil }
+	if i := slices.IndexFunc(r.Places, hasNone); i >= 0 {
+		leftOut := r.Places[i]
+		r.leftOut = &leftOut
+	}
 	if limit.Places > 0 {
 		r.Places = r.Places[:min(limit.Places, len(r.Places))]
 	}
@@ -280,7 +287,8 @@ func number(n *uint64) string {
 func (r *BoundsJSON) writeNotes(out *bufio.Writer) {
 	var notes []string
 	for _, x := range r.Broken {
-		notes = append(notes, fmt.Sprintf("no pair: %s (%s)", text.Count(x.Count, "time"), x.Reason))
+		notes = append(notes,
+			fmt.Sprintf("no pair: %s (%s)", text.Count(x.Count, "time"), x.Reason))
 	}
 	for _, x := range r.LeftOut {
 		notes = append(notes, fmt.Sprintf("left out: %s (%s)", text.Count(x.Count, "routine"),
@@ -294,12 +302,17 @@ func (r *BoundsJSON) writeNotes(out *bufio.Writer) {
 		notes = append(notes, fmt.Sprintf("%s not within the bounds: that was another run",
 			text.Count(*o, "pair")))
 	}
+	if r.Flows[0].LeftOut > 0 {
+		notes = append(notes, fmt.Sprintf("left out: %s, as the %s: %s",
+			text.Count(r.Flows[0].LeftOut, "place"), r.leftOut.name(), *r.leftOut.LeftOut))
+	}
 	if len(notes) > 0 {
 		fmt.Fprintf(out, "\n%s\n", strings.Join(notes, "\n"))
 	}
 }
 
-func (p *BoundsPlace) write(out *bufio.Writer) {
+// name says which place it is.
+func (p *BoundsPlace) name() string {
 	where := p.Image + " " + p.Address
 	if p.File != "" {
 		where = path.Base(p.File) + ":" + strconv.Itoa(p.Line)
@@ -307,15 +320,17 @@ func (p *BoundsPlace) write(out *bufio.Writer) {
 	where = " (" + names.Printable(where) + ")"
 	room := TableColumns - len("return to  of ") - len(where)
 	name := names.Fit(p.Routine, room/2)
-	out.WriteByte('\n')
 	switch {
 	case p.Callee == nil:
-		fmt.Fprintf(out, "loop of %s%s\n", name, where)
+		return fmt.Sprintf("loop of %s%s", name, where)
 	case p.Kind == overlapped.Into.String():
-		fmt.Fprintf(out, "call by %s of %s%s\n", name, names.Fit(*p.Callee, room/2), where)
-	default:
-		fmt.Fprintf(out, "return to %s of %s%s\n", name, names.Fit(*p.Callee, room/2), where)
+		return fmt.Sprintf("call by %s of %s%s", name, names.Fit(*p.Callee, room/2), where)
 	}
+	return fmt.Sprintf("return to %s of %s%s", name, names.Fit(*p.Callee, room/2), where)
+}
+
+func (p *BoundsPlace) write(out *bufio.Writer) {
+	fmt.Fprintf(out, "\n%s\n", p.name())
 	if p.LeftOut != nil {
 		fmt.Fprintf(out, "  left out: %s\n", *p.LeftOut)
 		return

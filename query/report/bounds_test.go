@@ -91,8 +91,8 @@ func TestBoundsWithoutTruth(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := "         250        250          -  1 2 6 ! 1 2 6\n"; !strings.Contains(text.String(),
-		want) {
+	const want = "         250        250          -  1 2 6 ! 1 2 6\n"
+	if !strings.Contains(text.String(), want) {
 		t.Error(text.String())
 	}
 	var got BoundsJSON
@@ -141,8 +141,33 @@ func TestBoundsOfAnotherRun(t *testing.T) {
 	if err := r.WriteText(&out); err != nil {
 		t.Fatal(err)
 	}
-	if want := "4 pairs not within the bounds: that was another run"; !strings.Contains(out.String(),
-		want) {
+	const want = "4 pairs not within the bounds: that was another run"
+	if !strings.Contains(out.String(), want) {
 		t.Error(out.String())
+	}
+}
+
+// TestBoundsLeftOut names a loop that is left out, and how often it went around.
+func TestBoundsLeftOut(t *testing.T) {
+	s, shapes := querytest.Table4(250)
+	shapes[0].Loops[0].LeftOut = "the loop can be entered other than at its head"
+	p, err := bounds.Follow(s, shapes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := bounds.New(s, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := NewBounds(m, 0, nil, nil, BoundsLimit{}).WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"no pair: 1000 times (the loop is left out)\n",
+		"left out: 1 place, as the loop of loop (tallam.c:11): the loop can be entered other " +
+			"than at its head\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Error(out.String())
+		}
 	}
 }

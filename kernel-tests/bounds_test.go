@@ -1,0 +1,95 @@
+package kerneltests
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/overlapped"
+	irreducible "wpptrace/loader/paths/overlap"
+	"wpptrace/query/bounds"
+)
+
+// boundsHold fails the test unless each pair of paths ran at least as often as its lower bound says
+// and at most as often as its upper one: by overlapping paths of several degrees, and by counts of
+// paths alone. The truth is what stands side by side in the streams of threads. Bounds are never
+// wider for a greater degree, and exact at the greatest useful one. Of a profile of a run that was
+// alike they hold, too, but for routines aside.
+func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string) {
+	t.Helper()
+	p, err := overlapped.Of(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	followed, err := bounds.Follow(whole, p.Shapes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]uint64{}
+	for _, c := range followed.Counts {
+		got[overlapName(whole, c.Path, followed.Extensions[c.Extension])] += c.N
+	}
+	want := overlapsIn(t, whole, profile, &overlapped.Profile{Degree: bounds.Whole,
+		Shapes: p.Shapes}, nil)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%d pairs, and %d were found: %s", len(want), len(got), diff)
+	}
+	truth, err := bounds.New(whole, followed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := truth.TakeTruth(truth); n > 0 {
+		t.Errorf("%d pairs have no place", n)
+	}
+	var before bounds.Flow
+	for _, k := range []int{bounds.Alone, 0, 1, 2, 4, max(4, truth.Degree())} {
+		flow := flowOf(t, truth, k)
+		if k > bounds.Alone &&
+			(flow.Definite < before.Definite || flow.Potential > before.Potential) {
+			t.Errorf("degree %d: %+v is wider than %+v", k, flow, before)
+		}
+		before = flow
+	}
+	if before.Definite != before.Real || before.Potential != before.Real {
+		t.Errorf("degree %d is not exact: %+v", truth.Degree(), before)
+	}
+	t.Logf("%d pairs at most %d predicates long ran %d times", len(got), truth.Degree(),
+		before.Real)
+	if len(aside) > 0 {
+		return // what it ran there is another each time
+	}
+	counted, err := bounds.New(profile, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := counted.TakeTruth(truth); n > 0 {
+		t.Errorf("pairs of paths that the profile does not have ran %d times", n)
+	}
+	for k := bounds.Alone; k <= p.Degree; k++ {
+		if diff := cmp.Diff(flowOf(t, truth, k), flowOf(t, counted, k)); diff != "" {
+			t.Errorf("degree %d, of the recording and of the profile: %s", k, diff)
+		}
+	}
+}
+
+// flowOf sums up bounds, each of which has to hold.
+func flowOf(t *testing.T, m *bounds.Model, k int) (all bounds.Flow) {
+	t.Helper()
+	for a := range m.Answers(k) {
+		if a.LeftOut != "" && a.LeftOut != irreducible.Irreducible {
+			t.Errorf("degree %d: %s", k, a.LeftOut)
+		}
+		if a.Outside > 0 {
+			for r := range a.Rows() {
+				if r.Truth < r.Lower || r.Truth > r.Upper {
+					t.Errorf("degree %d: %s ran %d times, not %d to %d", k, fmt.Sprint(a.Place,
+						r.First, r.Second), r.Truth, r.Lower, r.Upper)
+				}
+			}
+		}
+		all.Add(a.Flow)
+	}
+	return all
+}
