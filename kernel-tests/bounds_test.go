@@ -2,12 +2,16 @@ package kerneltests
 
 import (
 	"fmt"
+	"os/exec"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
+	"wpptrace/internal/testenv"
+	"wpptrace/kernel-tests/exact"
+	"wpptrace/kernel-tests/zoo"
 	irreducible "wpptrace/loader/paths/overlap"
 	"wpptrace/query/bounds"
 )
@@ -92,4 +96,19 @@ func flowOf(t *testing.T, m *bounds.Model, k int) (all bounds.Flow) {
 		all.Add(a.Flow)
 	}
 	return all
+}
+
+// TestProfileOfPerl has all that holds of other programs hold of perl, whose routines have paths of
+// many predicates.
+func TestProfileOfPerl(t *testing.T) {
+	perl, err := exec.LookPath("perl")
+	if err != nil {
+		testenv.Missing(t, err)
+	}
+	countsAgree(t, exact.Target{Path: perl, Args: []string{"-e", `
+		my %h;
+		for my $i (1..60) { $h{$i % 7} .= "x$i" }
+		print join(",", map { length $h{$_} } sort keys %h), scalar(grep { /x1\d/ } values %h);`},
+		Env: append(zoo.Env(), "PERL_HASH_SEED=0", "PERL_PERTURB_KEYS=0"), Dir: t.TempDir(),
+		FixedAddresses: true}, nil)
 }
