@@ -78,11 +78,12 @@ test:
 
 # The same programs on other kernels, those of kernel-tests/vm, which QEMU emulates: some hours.
 KERNEL_TESTS = TestCheck|TestManyProbes|TestZooIsExact|TestAttachInMidRun|TestSamples
+COUNTING_TESTS = TestCoverageOfTheZoo|TestInterestingOfTheZoo|TestNewEdges
 kernel-tests:
 	@.ci/need-go
 	@.ci/need gcc g++ clang bash gzip sed sqlite3 python3 qemu-system-x86_64:qemu-system-x86 cpio
-	WPPTRACE_KERNELS='$(KERNEL_TESTS)' go test -count 1 -timeout 0 -v -run TestKernels \
-		./kernel-tests/vm
+	WPPTRACE_KERNELS='$(KERNEL_TESTS)|$(COUNTING_TESTS)' go test -count 1 -timeout 0 -v \
+		-run TestKernels ./kernel-tests/vm
 
 # Every program in every flavour of compiler and flags, against single-stepping: some three hours.
 matrix:

@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"wpptrace/compress/wpp/covered"
 	"wpptrace/internal/coverage"
+	recording "wpptrace/internal/record"
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
+	"wpptrace/loader/uprobe"
 	"wpptrace/loader/x86"
 )
 
@@ -44,6 +48,19 @@ func TestCoverageOfTheZoo(t *testing.T) {
 				t.Skip("its code is a library, which is not mapped when it begins")
 			}
 			coverageAgrees(t, target)
+			recorded := filepath.Join(t.TempDir(), "recorded.wpp")
+			child, err := zoo.Start(append([]string{target.Path}, target.Args...),
+				string(target.Stdin))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer child.Process.Close()
+			if _, err := recording.Run(t.Context(), recording.Options{Child: child,
+				Output: recorded, StopWhenFull: true}, nil); err != nil {
+				t.Fatal(err)
+			}
+			<-child.Done()
+			nothingIsNew(t, target, recorded)
 		})
 	}
 }
@@ -65,6 +82,7 @@ func coverageAgrees(t *testing.T, target exact.Target) {
 	}
 	defer child.Process.Close()
 	got, err := coverage.Run(t.Context(), coverage.Options{Child: child})
+	skipWithoutWindows(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +117,20 @@ func coverageAgrees(t *testing.T, target exact.Target) {
 	if known < all/2 {
 		t.Errorf("of %d blocks %d are known", all, known)
 	}
+}
+
+// skipWithoutWindows skips a test where the kernel lacks what it takes to have probes go when they
+// were hit: that is said then.
+func skipWithoutWindows(t *testing.T, err error) {
+	t.Helper()
+	why := uprobe.Detect().SupportsWindows()
+	if why == nil {
+		return
+	}
+	if err == nil || !strings.Contains(err.Error(), why.Error()) {
+		t.Fatalf("it is refused by %v, and not as %v", err, why)
+	}
+	t.Skip(why)
 }
 
 // A run is the instructions that a truth has, and which of them followed on each other.

@@ -9,6 +9,7 @@ import (
 	"wpptrace/internal/coverage"
 	recording "wpptrace/internal/record"
 	"wpptrace/internal/testenv"
+	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/cfg/recovery"
@@ -79,6 +80,7 @@ func newEdgesAgree(t *testing.T, path string, before, now input) {
 	<-child.Done()
 	child = start(before)
 	c, err := coverage.Run(t.Context(), coverage.Options{Child: child})
+	skipWithoutWindows(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,4 +174,29 @@ func compareEdges(t *testing.T, path string, ran, runs run, blocks map[string]bo
 		t.Errorf("%d of %d edges are none of the program's", len(edges)-found, len(edges))
 	}
 	t.Logf("%d new edges and %d blocks, of %d edges", len(edges), len(blocks), all)
+}
+
+// With all of a run as its baseline neither a block nor an edge is new, nor with a recording as the
+// baseline: with threads, signals, exceptions, longjmp and faults.
+func nothingIsNew(t *testing.T, target exact.Target, baseline string) {
+	t.Helper()
+	b, err := coverage.ReadBaseline([]string{baseline})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := zoo.Start(append([]string{target.Path}, target.Args...), string(target.Stdin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Process.Close()
+	result, err := coverage.Residual(t.Context(), coverage.ResidualOptions{
+		Options: coverage.Options{Child: child}, Baseline: b, Edges: true, Most: 1e6,
+		Found: func(e coverage.Event) { t.Errorf("new to %s: %s", baseline, e.Text()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-child.Done()
+	if result.New > 0 || result.NewEdges > 0 {
+		t.Error(result.Text())
+	}
 }

@@ -7,4 +7,8 @@
 // which goes in before the former goes out, so that no block runs unseen. What is likely to be hit
 // often, by samples of the process's CPU time, goes in last and in small groups, each of which is
 // replaced at once.
+//
+// Residual has probes in those blocks alone that no Baseline has run, and reports them. An edge
+// between blocks that both run is seen at its jump alone, whose probe stays until all its new
+// outcomes were seen, or it is hit too often.
 package coverage

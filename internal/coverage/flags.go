@@ -38,8 +38,6 @@ func (w *Watching) Wrong(isGiven func(flag string) bool) string {
 	switch {
 	case len(w.Baselines) == 0:
 		return "no baseline: give --baseline FILE, as wpptrace coverage -o writes it"
-	case w.Restarts && w.Paths:
-		return "--restarts does not go with --paths"
 	case w.Most <= 0:
 		return fmt.Sprintf("--most %d is not positive", w.Most)
 	case isGiven("overhead") && !w.Paths && !w.Edges:

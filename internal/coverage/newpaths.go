@@ -2,6 +2,7 @@ package coverage
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"wpptrace/internal/pathcount"
@@ -16,7 +17,8 @@ type NewPaths struct {
 	Time  string `json:"time"` // of the reading, RFC 3339: they ran before
 	PID   int    `json:"pid"`  // of the process
 	Frame        // the routine, where it begins
-	// how often such paths of the routine have run since the beginning: at least
+	// how often such paths of the routine have run since the beginning, in all processes that were
+	// watched: at least
 	Executions uint64 `json:"executions_of_new_paths"`
 
 	when time.Time
@@ -26,11 +28,10 @@ type NewPaths struct {
 type pathWatch struct {
 	watch    *pathcount.Watch
 	residual *residual
-	read     time.Time               // the last time
-	weighed  time.Time               // the last time that what it costs was looked at
-	pending  map[int]pathcount.Risen // by routine: what has not been reported
-	met      map[int]pathcount.Risen // all
-	reported map[int]time.Time
+	read     time.Time         // the last time
+	weighed  time.Time         // the last time that what it costs was looked at
+	before   map[uint64]uint64 // executions in processes before, by the address of the routine
+	pending  map[uint64]bool   // routines of which not all has been reported
 }
 
 // watchPaths chooses the probes for paths, if these are wanted.
@@ -58,9 +59,11 @@ func (r *residual) watchPaths(x *observation) (*pathWatch, error) {
 		line += fmt.Sprintf("; left out: %s, whose paths no probes tell apart",
 			text.Count(w.LeftOut, "routine"))
 	}
-	r.notice(line)
-	return &pathWatch{watch: w, residual: r, pending: map[int]pathcount.Risen{},
-		met: map[int]pathcount.Risen{}, reported: map[int]time.Time{}}, nil
+	if !r.isSuccessor {
+		r.notice(line)
+	}
+	return &pathWatch{watch: w, residual: r, before: maps.Clone(r.executions),
+		pending: map[uint64]bool{}}, nil
 }
 
 func (r *residual) notice(line string) {
@@ -86,12 +89,13 @@ func (p *pathWatch) look(x *observation, isEnd bool) error {
 	if err != nil {
 		return err
 	}
-	result := &p.residual.result
+	r := p.residual
 	for _, n := range risen {
-		result.NewExecutions += n.Executions - p.met[n.ID].Executions
-		p.met[n.ID], p.pending[n.ID] = n, n
+		all := p.before[n.Addr] + n.Executions
+		r.result.NewExecutions += all - r.executions[n.Addr]
+		r.executions[n.Addr], p.pending[n.Addr] = all, true
 	}
-	result.NewPaths = len(p.met)
+	r.result.NewPaths = len(r.executions)
 	p.report(x, now, isEnd)
 	if isEnd {
 		return nil
@@ -103,17 +107,17 @@ func (p *pathWatch) look(x *observation, isEnd bool) error {
 func (p *pathWatch) report(x *observation, now time.Time, isEnd bool) {
 	const again = 10 * time.Second
 	r := p.residual
-	for id, n := range p.pending {
-		if !isEnd && (now.Sub(p.reported[id]) < again || !r.mayReport()) {
+	for addr := range p.pending {
+		if !isEnd && (now.Sub(r.reported[addr]) < again || !r.mayReport()) {
 			continue
 		}
 		const schemaVersion = 2
 		e := &NewPaths{SchemaVersion: schemaVersion, when: now, PID: x.process.PID,
-			Time: now.Format(time.RFC3339Nano), Executions: n.Executions,
-			Frame: r.mapped(x)[0].frame(n.Addr, n.Addr)}
+			Time: now.Format(time.RFC3339Nano), Executions: r.executions[addr],
+			Frame: r.mapped(x)[0].frame(addr, addr)}
 		r.options.Found(e)
-		p.reported[id] = now
-		delete(p.pending, id)
+		r.reported[addr] = now
+		delete(p.pending, addr)
 	}
 }
 

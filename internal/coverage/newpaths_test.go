@@ -254,3 +254,64 @@ func TestNewPathsOfAServer(t *testing.T) {
 	s.IsClean()
 	s.End()
 }
+
+// New paths are looked at in the next process of the same program, too, and counted together.
+func TestNewPathsAfterRestart(t *testing.T) {
+	program := compile(t, "ways.c")
+	base := readBaseline(t, recordCommand(t, program, "10", "01"))
+	first := testenv.Start(t, exec.Command(program))
+	p, err := target.Open(first.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began, done := make(chan int, 10), make(chan error, 1)
+	found, notices := make(chan *NewPaths, 100), 0
+	var result Residue
+	go func() {
+		var err error
+		result, err = Residual(ctx, ResidualOptions{
+			Options: Options{Process: p, Began: func(pid, _ int) { began <- pid },
+				Notice: func(string) { notices++ }},
+			Paths: true, Restarts: true, Overhead: 1, Baseline: base,
+			Found: func(e Event) {
+				if n, ok := e.(*NewPaths); ok && n.Routine == "choose" {
+					found <- n
+				}
+			}})
+		done <- err
+	}()
+	wait := func() {
+		select {
+		case <-began:
+		case err := <-done:
+			t.Fatal(err)
+		}
+	}
+	wait()
+	ask(t, first, "11")
+	if n := <-found; n.Routine != "choose" || n.Executions != 1 || n.PID != first.PID() {
+		t.Error(n.Text())
+	}
+	first.End()
+	second := testenv.Start(t, exec.Command(program))
+	wait()
+	ask(t, second, "11")
+	ask(t, second, "00")
+	ask(t, second, "10")
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if n := <-found; n.Executions != 3 || n.PID != second.PID() || len(found) > 0 || notices != 1 {
+		t.Errorf("%d notices, %d more: %s", notices, len(found), n.Text())
+	}
+	const ofMain = 1 // which returned in the first process
+	if result.NewPaths != 1+ofMain || result.NewExecutions != 3+ofMain {
+		t.Error(result.Text())
+	}
+	second.IsClean()
+	second.End()
+}

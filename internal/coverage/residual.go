@@ -101,6 +101,10 @@ type residual struct {
 	held    int // not reported since the last one that was
 
 	jumpsRan uint64 // those that are hit while nothing is new, by the baselines
+	// how often new paths have run, and when that was reported, by the address of the routine
+	executions  map[uint64]uint64
+	reported    map[uint64]time.Time
+	isSuccessor bool // another process was watched before
 }
 
 // A met is a block that has run, or an edge.
@@ -122,7 +126,8 @@ func Residual(ctx context.Context, o ResidualOptions) (Residue, error) {
 		o.Confine = nil
 	}
 	r := &residual{options: &o, met: map[met]bool{}, named: map[met]bool{},
-		tokens: float64(o.Most), at: time.Now()}
+		tokens: float64(o.Most), at: time.Now(), executions: map[uint64]uint64{},
+		reported: map[uint64]time.Time{}}
 	r.result.Edges = o.Edges
 	own := o.Options
 	own.residual = r
@@ -154,7 +159,7 @@ func Residual(ctx context.Context, o ResidualOptions) (Residue, error) {
 			return r.result, err
 		}
 		defer p.Close()
-		own.Process = p
+		own.Process, r.isSuccessor = p, true
 	}
 }
 

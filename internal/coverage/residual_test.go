@@ -78,6 +78,37 @@ func TestResidual(t *testing.T) {
 	}
 }
 
+// Where more comes than may be reported, the first of each routine is, and the rest is counted.
+func TestBurst(t *testing.T) {
+	program := compile(t, "ways.c", "-O0")
+	base := baselineOf(t, program) // which reads nothing
+	child, err := target.Start([]string{program, "10x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Process.Close()
+	events, held := map[string]int{}, 0
+	result, err := Residual(t.Context(), ResidualOptions{Options: Options{Child: child},
+		Baseline: base, Most: 1, Found: func(e Event) {
+			n := e.(*New)
+			events[n.Routine]++
+			held += n.Suppressed
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-child.Done()
+	for _, routine := range []string{"main", "choose", "loop", "same"} {
+		if events[routine] == 0 {
+			t.Errorf("%s is not reported: %v", routine, events)
+		}
+	}
+	if result.SuppressedBy == 0 || held > result.SuppressedBy ||
+		result.Reported+result.SuppressedBy != result.New {
+		t.Errorf("%+v, after %d", result, held)
+	}
+}
+
 // With all of a run as its baseline nothing is new, with threads and exceptions too: a coverage, a
 // recording, and both.
 func TestNothingIsNew(t *testing.T) {

@@ -338,7 +338,9 @@ func (x *observation) load() error {
 	if r := x.options.residual; r != nil {
 		x.watch.each = func(p firsthit.Passage) { r.report(x, p) }
 		if r.options.Edges {
-			r.notice(r.edgesNotice(all))
+			if !r.isSuccessor {
+				r.notice(r.edgesNotice(all))
+			}
 			x.edges = newEdgeWatch(x)
 		}
 		x.paths, err = r.watchPaths(x)

@@ -168,7 +168,8 @@ func (w *watch) attend(until time.Time) error {
 			w.each(p)
 		}
 		s := &w.sites[p.Place]
-		costs := p.Passages >= firsthit.Often || s.place.Dear || s.wants[p.Outcome]
+		isJump := s.wants[p.Outcome] && !s.isNew // of a new edge, hit on and on
+		costs := p.Passages >= firsthit.Often || s.place.Dear || isJump
 		if g := w.in[p.Place]; g != nil && costs && !slices.Contains(often, g) {
 			often = append(often, g)
 		}
