@@ -9,7 +9,6 @@ import (
 	"wpptrace/internal/coverage"
 	recording "wpptrace/internal/record"
 	"wpptrace/internal/testenv"
-	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/cfg/recovery"
@@ -52,6 +51,29 @@ type input struct {
 	stdin string
 }
 
+// start starts a program, which stands before its first instruction.
+func (in input) start(t *testing.T, path string) *target.Child {
+	t.Helper()
+	child, err := zoo.Start(append([]string{path}, in.args...), in.stdin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(child.Process.Close)
+	return child
+}
+
+// record records all that a program does, and returns the file.
+func (in input) record(t *testing.T, path string) string {
+	t.Helper()
+	file, child := filepath.Join(t.TempDir(), "recorded.wpp"), in.start(t, path)
+	if _, err := recording.Run(t.Context(), recording.Options{Child: child, Output: file,
+		StopWhenFull: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-child.Done()
+	return file
+}
+
 func newEdgesAgree(t *testing.T, path string, before, now input) {
 	t.Helper()
 	stepped := func(in input) run {
@@ -63,22 +85,8 @@ func newEdgesAgree(t *testing.T, path string, before, now input) {
 		return runsOf(got)
 	}
 	ran, runs := stepped(before), stepped(now)
-	start := func(in input) *target.Child {
-		child, err := zoo.Start(append([]string{path}, in.args...), in.stdin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(child.Process.Close)
-		return child
-	}
-	recorded, seen := filepath.Join(t.TempDir(), "r.wpp"), filepath.Join(t.TempDir(), "c.wpp")
-	child := start(before)
-	if _, err := recording.Run(t.Context(), recording.Options{Child: child, Output: recorded,
-		StopWhenFull: true}, nil); err != nil {
-		t.Fatal(err)
-	}
-	<-child.Done()
-	child = start(before)
+	seen := filepath.Join(t.TempDir(), "c.wpp")
+	child := before.start(t, path)
 	c, err := coverage.Run(t.Context(), coverage.Options{Child: child})
 	skipWithoutWindows(t, err)
 	if err != nil {
@@ -88,12 +96,12 @@ func newEdgesAgree(t *testing.T, path string, before, now input) {
 	if err := coverage.WriteSnapshot(seen, c, coverage.Origin{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{recorded, seen} {
+	for _, file := range []string{before.record(t, path), seen} {
 		b, err := coverage.ReadBaseline([]string{file})
 		if err != nil {
 			t.Fatal(err)
 		}
-		child := start(now)
+		child := now.start(t, path)
 		blocks, edges := map[string]bool{}, map[[2]string]bool{}
 		result, err := coverage.Residual(t.Context(), coverage.ResidualOptions{
 			Options: coverage.Options{Child: child,
@@ -176,19 +184,16 @@ func compareEdges(t *testing.T, path string, ran, runs run, blocks map[string]bo
 	t.Logf("%d new edges and %d blocks, of %d edges", len(edges), len(blocks), all)
 }
 
-// With all of a run as its baseline neither a block nor an edge is new, nor with a recording as the
-// baseline: with threads, signals, exceptions, longjmp and faults.
-func nothingIsNew(t *testing.T, target exact.Target, baseline string) {
+// nothingIsNew checks that with a recording of a run that is alike neither a block nor an edge is
+// new: with threads, signals, exceptions, longjmp and faults.
+func nothingIsNew(t *testing.T, path string, in input) {
 	t.Helper()
+	baseline := in.record(t, path)
 	b, err := coverage.ReadBaseline([]string{baseline})
 	if err != nil {
 		t.Fatal(err)
 	}
-	child, err := zoo.Start(append([]string{target.Path}, target.Args...), string(target.Stdin))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer child.Process.Close()
+	child := in.start(t, path)
 	result, err := coverage.Residual(t.Context(), coverage.ResidualOptions{
 		Options: coverage.Options{Child: child}, Baseline: b, Edges: true, Most: 1e6,
 		Found: func(e coverage.Event) { t.Errorf("new to %s: %s", baseline, e.Text()) }})

@@ -43,8 +43,7 @@ func (m *ranBefore) takes(r *cfg.Routine, n *paths.Numbering, block, outcome int
 		}
 		return true, false // one of the two was taken
 	}
-	cutOff := m.ends[ending{b.Lo, ops.EndCut}]
-	return true, !cutOff && !m.untold[e] && (!m.covered || m.jumps[b.Lo])
+	return true, !m.untold[e] && (!m.covered || m.jumps[b.Lo])
 }
 
 // endOf is how a path ends that takes an edge; -1 is out of the routine.
@@ -56,18 +55,45 @@ func endOf(n *paths.Numbering, block, to int) (how ops.End, ends bool) {
 	return ops.End(end), ends
 }
 
-// behindCuts are the blocks of a routine that may have been begun: a path was cut off before them,
-// as it is where their first instruction faults.
-func (m *ranBefore) behindCuts(r *cfg.Routine) map[int]bool {
-	list := map[int]bool{}
+// A lost block is one behind which a recording may have lost the end of a path, where a fault or a
+// handler cut it off: how it went on is known by the event after it, if there is one.
+type lost struct {
+	ran   bool // it has run itself: it is not known where it led
+	begun bool // it may have been begun
+}
+
+// lostOf are the blocks of a routine that may have run as the end of a path that was cut off.
+func (m *ranBefore) lostOf(r *cfg.Routine) (map[int]lost, error) {
+	list := map[int]lost{}
+	var next []int
 	for i := range r.Blocks {
-		if b := &r.Blocks[i]; m.ends[ending{b.Lo, ops.EndCut}] {
-			for _, to := range b.Succ {
-				list[to] = true
-			}
+		if m.ends[ending{r.Blocks[i].Lo, ops.EndCut}] {
+			list[i] = lost{ran: true}
+			next = append(next, i)
 		}
 	}
-	return list
+	if next == nil {
+		return nil, nil
+	}
+	n, err := paths.Number(r)
+	if err != nil {
+		return nil, err
+	}
+	for len(next) > 0 {
+		b := next[len(next)-1]
+		next = next[:len(next)-1]
+		for _, to := range r.Blocks[b].Succ {
+			if to < 0 || list[to].begun {
+				continue
+			}
+			if _, ends, _, _ := n.Step(b, to); ends {
+				continue
+			}
+			list[to] = lost{list[to].ran, true}
+			next = append(next, to)
+		}
+	}
+	return list, nil
 }
 
 // An edgeChooser finds the edges of an image that no baseline has taken, and that nothing but a
@@ -80,8 +106,9 @@ type edgeChooser struct {
 	paths    map[int]*paths.Numbering
 }
 
-// choose sets which outcomes of a site are watched, and counts them.
-func (c *edgeChooser) choose(i int, s *site) error {
+// choose sets which outcomes of a site are watched, and counts them. isLost says that the baselines
+// may have lost where its block led.
+func (c *edgeChooser) choose(i int, s *site, isLost bool) error {
 	r := c.graphs.Routines[s.routine]
 	n := c.paths[s.routine]
 	if n == nil {
@@ -99,7 +126,7 @@ func (c *edgeChooser) choose(i int, s *site) error {
 		isNew, known := c.before.takes(r, n, s.block, o)
 		switch {
 		case !isNew, c.residual.met[met{c.graphs.Image.BuildID, r.Blocks[s.block].Lo, o}]:
-		case !known:
+		case !known, isLost:
 			result.EdgesNotWatched++
 		default:
 			s.wants[o] = true

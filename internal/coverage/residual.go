@@ -275,17 +275,19 @@ func (r *residual) choose(g *traced.Graphs, sites []site) (list []site, err erro
 	}
 	edges := edgeChooser{residual: r, graphs: g, before: before, paths: map[int]*paths.Numbering{},
 		alone: shownAlone(g, sites)}
-	begun := map[int]map[int]bool{} // by routine: blocks that may have been
-	for i, s := range sites {
-		routine := g.Routines[s.routine]
-		if begun[s.routine] == nil {
-			begun[s.routine] = before.behindCuts(routine)
+	losses := make([]map[int]lost, len(g.Routines))
+	for _, routine := range g.Routines {
+		if losses[routine.ID], err = before.lostOf(routine); err != nil {
+			return nil, err
 		}
+	}
+	for i, s := range sites {
+		routine, lost := g.Routines[s.routine], losses[s.routine][s.block]
 		lo := routine.Blocks[s.block].Lo
 		isNew, known := before.isNew(lo)
 		switch {
 		case !isNew, r.met[met{g.Image.BuildID, lo, noOutcome}]:
-		case !known, begun[s.routine][s.block]:
+		case !known, lost.begun:
 			r.result.NotWatched++
 			continue
 		default:
@@ -293,7 +295,7 @@ func (r *residual) choose(g *traced.Graphs, sites []site) (list []site, err erro
 			r.result.Watched++
 		}
 		if r.options.Edges && s.isJump() {
-			if err := edges.choose(i, &s); err != nil {
+			if err := edges.choose(i, &s, lost.ran || lost.begun); err != nil {
 				return nil, err
 			}
 		}
