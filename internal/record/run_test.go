@@ -20,6 +20,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 	"wpptrace/query/profile"
@@ -191,6 +192,67 @@ func TestHotRoutinesOfALargeProgram(t *testing.T) {
 	if s := result.Snapshot; !slices.ContainsFunc(s.Routines, evaluates) {
 		t.Errorf("%d routines, without the interpreter's", len(s.Routines))
 	}
+}
+
+// flat is a program of many routines that all take as long as each other.
+func flat() string {
+	const routines, blocks = 600, 12
+	var text, table strings.Builder
+	text.WriteString("static volatile int sum;\n")
+	for i := range routines {
+		fmt.Fprintf(&text, "__attribute__((noinline)) static void f%d(int x)\n{\n", i)
+		for k := range blocks {
+			fmt.Fprintf(&text, "\tif (x >> %d & 1)\n\t\tsum += %d;\n", k, i+k)
+		}
+		text.WriteString("}\n")
+		fmt.Fprintf(&table, "\tf%d,\n", i)
+	}
+	return text.String() + "static void (*const table[])(int) = {\n" + table.String() + `};
+int main(void)
+{
+	for (unsigned x = 1;; x = x * 1103515245 + 12345)
+		table[(x >> 16) % (sizeof table / sizeof *table)](x >> 8);
+}`
+}
+
+// TestFlatProfile: of a program whose time is spread over hundreds of routines, so that windows
+// with the probes of all would hold it up for longer than they may, and would use up the budget
+// before there is one, as many are traced as there are windows for.
+func TestFlatProfile(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := record.Options{
+		Process: run(t, testenv.CompileC(t, flat(), "-O1")),
+		Output:  filepath.Join(t.TempDir(), "x.wpp"), Overhead: 0.05, Duration: 20 * time.Second,
+	}
+	var selected record.HotSelected
+	var began, first time.Time
+	closed := 0
+	result, err := record.Run(ctx, o, func(e record.Event) {
+		switch e := e.(type) {
+		case record.HotSelected:
+			selected, began = e, time.Now()
+		case record.WindowOpened:
+			if first.IsZero() {
+				first = time.Now()
+			}
+		case record.WindowClosed:
+			if closed++; closed == 2 {
+				cancel()
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 150 // routines of 2 sites that are hit often, or more
+	if selected.Sampled == 0 || selected.Sampled > most {
+		t.Errorf("%+v", selected)
+	}
+	if closed < 2 || result.Snapshot.Figures.Windows < 2 {
+		t.Errorf("%d windows in %v", closed, result.Snapshot.Figures.Duration)
+	}
+	t.Logf("%+v, the first window after %v", selected, first.Sub(began))
 }
 
 // A recording that is canceled before it begins leaves nothing, and its command has not run.
