@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/remedy"
 	"wpptrace/loader/attach"
 )
@@ -40,37 +41,8 @@ type forks struct {
 	since    time.Time             // that some have some, since some time after; zero: none has
 	next     time.Time             // not before then
 	longest  time.Duration         // that one had copies, at most
-
-	paying payers
-}
-
-// payers are those that a process has forked and that pay for the window that is open: they have
-// copies of its probes. What they use meanwhile the budget is charged with, for it is not known how
-// much of that their hits take.
-type payers struct {
-	free map[int]bool          // that have none
-	used map[int]time.Duration // by the others, in all, when they were looked at last
-
-	closed uint64 // windows, when it was looked last
-}
-
-// exempt notes that those that there are by now have no copies; all of them.
-func (p *payers) exempt(now map[int]time.Duration) {
-	p.free, p.used = map[int]bool{}, map[int]time.Duration{}
-	for pid := range now {
-		p.free[pid] = true
-	}
-}
-
-// more is what the others have used since the last time; all that one has used which is new.
-func (p *payers) more(now map[int]time.Duration) (more time.Duration) {
-	for pid, used := range now {
-		if !p.free[pid] {
-			more += max(used-p.used[pid], 0)
-			p.used[pid] = used
-		}
-	}
-	return more
+	paying   overhead.Payers
+	closed   uint64 // windows, when it was looked last who pays
 }
 
 // errNoPower says that the guard has given up what it takes to put probes anywhere.
@@ -80,7 +52,7 @@ var errNoPower = errors.New("probes that stand all the time are put in once, and
 // newForks begins to look after them. mayProbe says that the guard can still put probes in.
 func newForks(s *attach.Session, w *windows, mayProbe bool, handle func(Event)) *forks {
 	f := &forks{session: s, windows: w, handle: handle, looked: time.Now()}
-	f.paying.exempt(f.now())
+	f.paying.Exempt(f.now())
 	if !mayProbe {
 		f.why = remedy.Errorf(remedy.Windows, "%w", errNoPower)
 	}
@@ -103,11 +75,11 @@ func (f *forks) charge() {
 		return
 	}
 	schedule := f.windows.schedule
-	if n := schedule.Closed(); n != f.paying.closed {
-		f.paying.closed = n
-		f.paying.exempt(f.now())
+	if n := schedule.Closed(); n != f.closed {
+		f.closed = n
+		f.paying.Exempt(f.now())
 	} else if schedule.IsOpen() {
-		schedule.ChargeForks(f.paying.more(f.now()))
+		schedule.ChargeForks(f.paying.More(f.now()))
 	}
 }
 
@@ -158,7 +130,7 @@ func (f *forks) clearedSome(n int, then, now time.Time) {
 	f.longest = max(f.longest, now.Sub(f.since))
 	f.next = now.Add(restBehind * f.took)
 	f.cleared, f.since = f.clearing, time.Time{}
-	f.paying.exempt(f.cleaned)
+	f.paying.Exempt(f.cleaned)
 	f.done, f.took = 0, 0
 }
 

@@ -2,10 +2,10 @@ package record
 
 import (
 	"os"
-	"slices"
 	"time"
 
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/record/sample"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -27,28 +27,21 @@ const (
 // hotRoutines is the traced.Chooser that goes by where samples of a process are, and by what a
 // budget of a share allows.
 type hotRoutines struct {
-	process   *target.Process
-	sampling  *sampling
-	libraries []string // globs of those that are to be traced
-	share     float64
-	limits    overhead.Limits
-	handle    func(Event)
+	options  *Options
+	sampling *sampling
+	handle   func(Event)
 
 	chosen map[target.FileID]bool // images whose turn has come
 	hot    float64                // sites of these that are hit often
 }
 
 func newHotRoutines(o *Options, s *sampling, handle func(Event)) *hotRoutines {
-	return &hotRoutines{process: o.Process, sampling: s, libraries: o.Selection.Libraries,
-		share: o.Overhead, limits: o.limits(), handle: handle, chosen: map[target.FileID]bool{}}
+	return &hotRoutines{options: o, sampling: s, handle: handle, chosen: map[target.FileID]bool{}}
 }
 
-// A sampledAddress is a link-time address with the samples that were there.
-type sampledAddress struct{ addr, samples uint64 }
-
-// samples are those in a file's image; nil: there are too few, or none are taken. It waits until
-// the process has been sampled for sampleTime.
-func (h *hotRoutines) samples(f *os.File, im *image.Image) (list []sampledAddress) {
+// samples are those in a file's image, by link-time address; none: there are too few, or none are
+// taken. It waits until the process has been sampled for sampleTime.
+func (h *hotRoutines) samples(f *os.File, im *image.Image) (at map[uint64]uint64) {
 	if h.sampling.err != nil {
 		return nil
 	}
@@ -56,7 +49,7 @@ func (h *hotRoutines) samples(f *os.File, im *image.Image) (list []sampledAddres
 	if err != nil {
 		return nil
 	}
-	h.process.Wait(time.Until(h.sampling.began.Add(sampleTime)))
+	h.options.Process.Wait(time.Until(h.sampling.began.Add(sampleTime)))
 	h.sampling.take()
 	from, least := h.sampling.counts.Images[id], uint64(leastSamples)
 	if traced.IsLarge(im) {
@@ -65,23 +58,20 @@ func (h *hotRoutines) samples(f *os.File, im *image.Image) (list []sampledAddres
 	if from == nil || from.Total() < least {
 		return nil
 	}
+	at = map[uint64]uint64{}
 	for offset, n := range from.Offsets {
-		if at, ok := im.Address(offset); ok {
-			list = append(list, sampledAddress{at, n})
+		if addr, ok := im.Address(offset); ok {
+			at[addr] += n
 		}
 	}
-	return list
+	return at
 }
 
 // Addresses are those that samples were at, with how many; none: there are too few samples. A
 // routine with samples has sites that are hit often, so that the budget allows few.
 func (h *hotRoutines) Addresses(f *os.File, im *image.Image) (at map[uint64]uint64, routines int) {
 	const least = 3 // sites of a routine that are hit often
-	at = map[uint64]uint64{}
-	for _, s := range h.samples(f, im) {
-		at[s.addr] += s.samples
-	}
-	return at, int(h.bounds(f).Hot) / least
+	return h.samples(f, im), int(h.bounds(f).Hot) / least
 }
 
 // bounds are those for an image whose turn comes, which was sampled: what those before it have left
@@ -89,28 +79,13 @@ func (h *hotRoutines) Addresses(f *os.File, im *image.Image) (at map[uint64]uint
 func (h *hotRoutines) bounds(f *os.File) traced.Bounds {
 	counts := &h.sampling.counts
 	load := float64(counts.CPUTime) / float64(max(counts.Wall, 1))
-	hot := float64(overhead.MostHot(h.share, h.limits, max(load, hardly))) - h.hot
-	share := 1.0
-	if id, err := target.IDOf(f); err == nil {
-		share = h.shareOf(id)
-	}
+	hot := float64(overhead.MostHot(h.options.Overhead, h.options.limits(),
+		max(load, hardly))) - h.hot
+	id, _ := target.IDOf(f) // without it there are no samples
+	share := counts.ShareOf(id, func(other target.FileID, i *sample.Image) bool {
+		return !h.chosen[other] && h.options.Selection.Wants(i.Name)
+	})
 	return traced.Bounds{Blocks: int(share * mostBlocks), Hot: share * max(hot, 0)}
-}
-
-// shareOf is which share of the samples in images to be traced are in one, those apart that have
-// been chosen from.
-func (h *hotRoutines) shareOf(id target.FileID) float64 {
-	own, all := uint64(0), uint64(0)
-	for other, i := range h.sampling.counts.Images {
-		switch n := i.Total(); {
-		case other == id:
-			own, all = n, all+n
-		case !h.chosen[other] && slices.ContainsFunc(h.libraries,
-			func(glob string) bool { return traced.MatchesLibrary(glob, i.Name) }):
-			all += n
-		}
-	}
-	return float64(own) / float64(max(all, 1))
 }
 
 // Routines are those of a file to trace; nil: all, for it is small, or there are too few samples.
@@ -122,22 +97,21 @@ func (h *hotRoutines) Routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool
 	if blocks <= fewBlocks && !traced.IsLarge(c.Image) {
 		return nil
 	}
-	list := h.samples(f, c.Image)
-	if list == nil {
+	at := h.samples(f, c.Image)
+	if len(at) == 0 {
 		return nil
 	}
 	samples, all := map[*cfg.Routine]uint64{}, uint64(0)
-	for _, s := range list {
-		if routine := c.Containing(s.addr); routine != nil {
-			samples[routine] += s.samples
-			all += s.samples
+	for addr, n := range at {
+		if routine := c.Containing(addr); routine != nil {
+			samples[routine] += n
+			all += n
 		}
 	}
 	hot := traced.WithCallees(c, samples, h.bounds(f))
 	h.hot += hot.Hot
-	if id, err := target.IDOf(f); err == nil {
-		h.chosen[id] = true
-	}
+	id, _ := target.IDOf(f)
+	h.chosen[id] = true
 	h.handle(HotSelected{c.Image.Name, hot.Sampled, len(hot.Routines), len(c.Routines), all})
 	return hot.Routines
 }

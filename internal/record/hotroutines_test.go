@@ -43,7 +43,7 @@ func TestBudgetIsDivided(t *testing.T) {
 	counts.CPUTime, counts.Wall = time.Second, time.Second
 	counts.Images = map[target.FileID]*sample.Image{exe: image("main", 100),
 		library: image("/lib/libmain.so.1", 300), ids[2]: image("/lib/libother.so", 1000)}
-	all := float64(overhead.MostHot(0.05, h.limits, 1))
+	all := float64(overhead.MostHot(0.05, h.options.limits(), 1))
 	if b := h.bounds(files[0]); b != (traced.Bounds{Blocks: mostBlocks / 4, Hot: all / 4}) {
 		t.Errorf("one with a quarter of the samples may have %+v", b)
 	}

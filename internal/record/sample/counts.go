@@ -35,6 +35,20 @@ type Image struct {
 	Rest    uint64            // samples at further offsets, of which there are too many
 }
 
+// ShareOf is which share one image has of the samples in it and in those that with says.
+func (c *Counts) ShareOf(id target.FileID, with func(target.FileID, *Image) bool) float64 {
+	own, all := uint64(0), uint64(0)
+	for other, i := range c.Images {
+		switch n := i.Total(); {
+		case other == id:
+			own, all = n, all+n
+		case with(other, i):
+			all += n
+		}
+	}
+	return float64(own) / float64(max(all, 1))
+}
+
 func (i *Image) add(offset, n uint64) {
 	if _, ok := i.Offsets[offset]; !ok && len(i.Offsets) >= maxOffsets {
 		i.Rest += n
