@@ -115,14 +115,11 @@ func besideAnother(p *target.Process, err error) error {
 	if p == nil || !errors.Is(err, attach.ErrBreakpoint) {
 		return err
 	}
-	var by []string
-	for _, pid := range p.Tracers() {
-		by = append(by, fmt.Sprintf("process %d", pid))
-	}
-	if len(by) == 0 {
+	by := strings.Trim(fmt.Sprint(p.Tracers()), "[]")
+	if by == "" {
 		return err
 	}
-	return fmt.Errorf("%w, which is %s", err, strings.Join(by, " and "))
+	return fmt.Errorf("%w, which is process %s", err, strings.ReplaceAll(by, " ", " and "))
 }
 
 // beginUnless begins unless the context is done already.
