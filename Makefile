@@ -2,6 +2,8 @@
 
 # What runs goroutines is tested with the race detector, which takes ten times as long: with -short,
 # without what takes longest. Those of loader/cfg and loader/image run in the tests of the planner.
+# A program that is built with it sleeps for a second before it exits, unless told otherwise: each
+# guard that a test starts would.
 RACE = ./compress/spill ./compress/wpp/... ./internal/coverage ./internal/jsondoc \
 	./internal/memory ./internal/parallel ./internal/record/... ./internal/saturating \
 	./internal/statusline ./internal/testenv ./internal/text ./kernel-tests/production/load \
@@ -73,7 +75,7 @@ test:
 	go tool -modfile=tools/staticcheck.mod staticcheck ./...
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	CGO_ENABLED=0 GOOS=darwin go build ./compress/... ./query/...
-	go test -race -short $(RACE)
+	GORACE=atexit_sleep_ms=0 go test -race -short $(RACE)
 	go test -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(RACE))") $(AGAIN)
 
 # The same programs on other kernels, those of kernel-tests/vm, which QEMU emulates: some hours.
