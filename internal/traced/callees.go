@@ -62,15 +62,19 @@ type Choice struct {
 func WithCallees(c *cfg.Program, samples map[*cfg.Routine]uint64, most Bounds) Choice {
 	const small, tiny = 40, 16 // blocks
 	const ofSampled = 0.8      // of what may be hot
+	// the one with the most samples, an interpreter's say, counts for no more, for the rest is to
+	// have its share
+	const ofFirst = 0.4
 	s := &growth{program: c, samples: samples, set: map[*cfg.Routine]bool{}}
 	for _, routine := range slices.SortedFunc(maps.Keys(samples), func(a, b *cfg.Routine) int {
 		return cmp.Or(cmp.Compare(samples[b], samples[a]), cmp.Compare(a.ID, b.ID))
 	}) {
-		bounds := Bounds{math.MaxInt, ofSampled * most.Hot}
 		if len(s.list) == 0 {
-			bounds.Hot = math.Inf(1)
+			s.add(routine, Bounds{math.MaxInt, math.Inf(1)})
+			s.hot = min(s.hot, ofFirst*most.Hot)
+			continue
 		}
-		s.add(routine, bounds)
+		s.add(routine, Bounds{math.MaxInt, ofSampled * most.Hot})
 	}
 	sampled := len(s.list)
 	if sampled == len(samples) {

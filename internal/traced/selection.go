@@ -73,7 +73,7 @@ func (s Selection) options(f *os.File, c *cfg.Program, name string) (planner.Opt
 			return o, nil
 		}
 		if chosen := s.Chooser.Routines(f, c); chosen != nil {
-			o.Select = func(r *cfg.Routine) bool { return chosen[r] }
+			o.Select, o.Busy = func(r *cfg.Routine) bool { return chosen[r] }, true
 		}
 		return o, nil
 	}

@@ -27,6 +27,9 @@ type Options struct {
 	// EveryRound lets no loop run without a probe (rule 13: counted loops): a recording that begins
 	// or ends amid one knows nothing of its rounds then.
 	EveryRound bool
+	// Busy says that what is selected is what a process spends its time in: however few hits are
+	// expected, few of them may be single-stepped, as in a large program.
+	Busy bool
 }
 
 // Weights say how often an earlier run of the same program came where. What they do not know is
@@ -59,7 +62,7 @@ func find(program *cfg.Program, o Options) *planner {
 		p.leaveRefused(o.Refuse)
 	}
 	p.each(func(r *routine) bool { p.prepare(r, o.Weights); return false })
-	p.choose(&thinning{p: p, admits: o.Complete})
+	p.choose(&thinning{p: p, admits: o.Complete, busy: o.Busy})
 	return p
 }
 

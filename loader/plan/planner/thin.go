@@ -36,6 +36,7 @@ type weight struct {
 type thinning struct {
 	p      *planner
 	admits bool // all of them
+	busy   bool // a small program has no more than its share
 	begun  bool
 	spare  float64 // instructions that may still be lost to save what is dearer than all else
 }
@@ -81,8 +82,11 @@ func (t *thinning) round() (leftOut bool) {
 	hits, stepped, insns, list := t.p.weigh()
 	t.begin(insns)
 	least := float64(steppedHits)
-	if t.p.measured {
+	switch {
+	case t.p.measured:
 		least = countedHits
+	case t.busy:
+		least = 0
 	}
 	most := max(steppedShare*hits, least)
 	for _, d := range list {

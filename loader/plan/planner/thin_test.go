@@ -57,6 +57,25 @@ func TestDearLeavesByEstimate(t *testing.T) {
 	}
 }
 
+// TestBusy: a small program may have some single-stepped hits, whatever their share; what a process
+// spends its time in may not.
+func TestBusy(t *testing.T) {
+	path := compile(t, dearLeavesAtWork, "-O1", "-DWORK=\"0\"")
+	for busy, want := range map[bool]bool{false: true, true: false} {
+		p := planned(t, path, planner.Options{Busy: busy})
+		stepped, all := 0.0, 0.0
+		for i := range p.Sites {
+			all += p.Sites[i].Expected
+			if p.Sites[i].Stepped {
+				stepped += p.Sites[i].Expected
+			}
+		}
+		if got := stepped > all/100; got != want {
+			t.Errorf("busy %v: %v of %v hits are single-stepped", busy, stepped, all)
+		}
+	}
+}
+
 // counted are weights by which each routine was entered so often, and each of its blocks ran as
 // often; what is not named, once.
 func counted(p *cfg.Program, entries map[string]uint64) *planner.Weights {
