@@ -8,7 +8,8 @@ RACE = ./compress/spill ./compress/wpp/... ./internal/coverage ./internal/jsondo
 	./internal/memory ./internal/parallel ./internal/record/... ./internal/saturating \
 	./internal/statusline ./internal/testenv ./internal/text ./kernel-tests/production/load \
 	./loader/attach ./loader/guard ./loader/plan/planner ./loader/target ./query/...
-# All others run without it, and of these once more what has more to do without -short.
+# All others run without it, and of these once more what has more to do without -short. Those that
+# run side by side are most of them kernel-tests, which wait for the kernel more than they compute.
 AGAIN = ./compress/... ./internal/record/... ./loader/plan/... ./query/...
 
 .PHONY: wpptrace docs install uninstall deb demo overlap test kernel-tests matrix production soak \
@@ -76,7 +77,7 @@ test:
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	CGO_ENABLED=0 GOOS=darwin go build ./compress/... ./query/...
 	GORACE=atexit_sleep_ms=0 go test -race -short $(RACE)
-	go test -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(RACE))") $(AGAIN)
+	go test -timeout 20m -parallel 4 $$(go list ./... | grep -vxF "$$(go list $(RACE))") $(AGAIN)
 
 # The same programs on other kernels, those of kernel-tests/vm, which QEMU emulates: some hours.
 KERNEL_TESTS = TestCheck|TestManyProbes|TestZooIsExact|TestAttachInMidRun|TestSamples
