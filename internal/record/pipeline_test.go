@@ -107,15 +107,15 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 			n uint64) {
 			symbols = append(symbols, slices.Repeat([]uint32{s}, int(n))...)
 		}))
-	known := shapes{described{program.Plan, d}, map[int]*overlapped.Shape{}}
-	overlapping := func(degree int) ops.Sink {
-		alphabet := &ops.Symbols{}
-		return overlapSink{alphabet, pathprofile.NewCounter(alphabet),
-			overlapped.NewCounter(degree, alphabet, known).Thread()}
+	alphabet := &ops.Symbols{}
+	overlaps := overlapped.NewCounter(2, alphabet, described{program.Plan, d})
+	overlapping := func() ops.Sink {
+		return overlapSink{alphabet, pathprofile.NewCounter(alphabet), overlaps.Thread()}
 	}
 	began := testenv.ThreadTime()
-	decode(overlapping(2)) // as the first time
+	decode(overlapping()) // which finds the shapes of routines as well
 	b.ReportMetric(float64(testenv.ThreadTime()-began)/1e6, "ms:first")
+	b.ReportMetric(float64(len(events)), "events")
 	stages := []struct {
 		name string
 		run  func()
@@ -125,7 +125,7 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 		{name: "decode+map",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
 		{name: "decode+count", run: func() { decode(pathprofile.NewCounter(&ops.Symbols{})) }},
-		{name: "decode+count+overlap", run: func() { decode(overlapping(2)) }},
+		{name: "decode+count+overlap", run: func() { decode(overlapping()) }},
 		{name: "decode+map+sequitur",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().AppendRun)) }},
 		{name: "sequitur", run: func() {
@@ -148,21 +148,6 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 		b.ReportMetric(float64(s.took[rounds/2])/float64(len(events)), "ns/event:"+s.name)
 	}
 	b.ReportMetric(float64(len(symbols))/float64(len(events)), "symbols/event")
-}
-
-// shapes keep the shapes of routines, which are made once in a recording.
-type shapes struct {
-	described
-	known map[int]*overlapped.Shape
-}
-
-func (s shapes) Shape(routine int) (*overlapped.Shape, error) {
-	if made := s.known[routine]; made != nil {
-		return made, nil
-	}
-	made, err := s.described.Shape(routine)
-	s.known[routine] = made
-	return made, err
 }
 
 // recordEvents runs a program of one thread and returns the events that its probes make.

@@ -19,8 +19,7 @@ type Program interface {
 }
 
 // A Counter counts overlapping paths, of any number of threads that take turns. It belongs to one
-// goroutine. What it counts costs a look-up where the path went on otherwise than the last time,
-// and memory of some 60 bytes for each overlapping path that ran.
+// goroutine. What it counts costs a look-up, and some 32 bytes for each overlapping path that ran.
 type Counter struct {
 	*Pairs
 	degree     int
@@ -29,15 +28,12 @@ type Counter struct {
 	extensions []Extension
 	known      map[string]uint32 // extensions
 	after      []uint32          // by symbol: the extension that its path begins with
-	pairs      map[[2]uint32]uint32
+	slots      []uint32          // where an overlapping path is counted, plus one; 0: nothing is
+	shift      uint              // a slot's index is the top bits of the hash
 	counts     []Count
-	last       []latest // by symbol
 	uncounted  map[uint32]bool
 	err        error
 }
-
-// latest is how a path went on the last time, and where that is counted, plus one; 0: it has not.
-type latest struct{ extension, count uint32 }
 
 // mostPairs is how many different overlapping paths are counted. Of a path that would need more, it
 // is said that not all are.
@@ -47,7 +43,7 @@ const mostPairs = 1 << 24
 // alphabet, which may be shared.
 func NewCounter(k int, alphabet *ops.Symbols, p Program) *Counter {
 	c := &Counter{degree: k, program: p, shapes: map[int]*Shape{}, known: map[string]uint32{},
-		pairs: map[[2]uint32]uint32{}, uncounted: map[uint32]bool{}}
+		slots: make([]uint32, 64), shift: 64 - 6, uncounted: map[uint32]bool{}}
 	c.Pairs = NewPairs(alphabet, c.describe, c.count)
 	return c
 }
@@ -109,25 +105,44 @@ func (c *Counter) extension(x Extension) uint32 {
 
 func (c *Counter) count(_ Kind, p, q uint32, times uint64) {
 	x := c.after[q]
-	if int(p) >= len(c.last) {
-		c.last = append(c.last, make([]latest, c.alphabet.Len()-len(c.last))...)
-	}
-	at := &c.last[p]
-	if at.count == 0 || at.extension != x {
-		n, ok := c.pairs[[2]uint32{p, x}]
-		if !ok {
-			if len(c.counts) == mostPairs {
-				c.uncounted[p] = true
-				return
-			}
-			n = uint32(len(c.counts))
-			c.pairs[[2]uint32{p, x}] = n
-			c.counts = append(c.counts, Count{Path: p, Extension: int(x)})
+	slot := c.slot(p, x)
+	at := c.slots[slot]
+	if at == 0 {
+		if len(c.counts) == mostPairs {
+			c.uncounted[p] = true
+			return
 		}
-		*at = latest{x, n + 1}
+		c.counts = append(c.counts, Count{Path: p, Extension: int(x)})
+		at = uint32(len(c.counts))
+		c.slots[slot] = at
+		if 8*len(c.counts) > 5*len(c.slots) {
+			c.grow()
+		}
 	}
-	count := &c.counts[at.count-1]
+	count := &c.counts[at-1]
 	count.N = saturating.Add(count.N, times)
+}
+
+// slot returns the slot of an overlapping path, or the empty one that it would have.
+func (c *Counter) slot(p, x uint32) uint64 {
+	h := (uint64(p)<<32 | uint64(x)) * 0x9E3779B97F4A7C15
+	h ^= h >> 32
+	h *= 0xBF58476D1CE4E5B9
+	mask := uint64(len(c.slots) - 1)
+	for i := h >> c.shift; ; i = (i + 1) & mask {
+		n := c.slots[i]
+		if n == 0 || c.counts[n-1].Path == p && c.counts[n-1].Extension == int(x) {
+			return i
+		}
+	}
+}
+
+func (c *Counter) grow() {
+	c.slots = make([]uint32, 2*len(c.slots))
+	c.shift--
+	for i := range c.counts {
+		c.slots[c.slot(c.counts[i].Path, uint32(c.counts[i].Extension))] = uint32(i + 1)
+	}
 }
 
 // Profile copies what has been counted so far. It fails if the program did not say what that was.
