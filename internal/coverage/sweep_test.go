@@ -1,10 +1,14 @@
 package coverage
 
 import (
+	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/firsthit"
+	"wpptrace/loader/target"
 	"wpptrace/loader/x86"
 )
 
@@ -41,5 +45,61 @@ func TestIsDone(t *testing.T) {
 			t.Errorf("site %d with %d passages is done: %v, later %v; want %v, %v", c.site, c.n,
 				early, late, c.early, c.late)
 		}
+	}
+}
+
+// What is passed now and then is taken out before it is passed often.
+func TestPassedNowAndThen(t *testing.T) {
+	program := testenv.CompileC(t, `
+#include <unistd.h>
+__attribute__((noinline)) static void tick(int i) { usleep(i ? 20000 : 10000); }
+int main(void) { for (int i = 0;; i = !i) tick(i); }`, "-O0")
+	s := testenv.Start(t, exec.Command(program))
+	p, err := target.Open(s.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	x, err := prepare(&Options{Process: p})
+	defer x.close()
+	if err == nil {
+		err = x.place()
+	}
+	if err == nil {
+		err = x.watch.beginSweeps()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const some = 300 * time.Millisecond
+	counts := make([]uint64, x.session.Counters())
+	passages := func() (n uint64) {
+		if err := x.watch.attend(time.Now().Add(some)); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.session.Passages(counts); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range counts {
+			n += k
+		}
+		return n
+	}
+	before, after := passages(), passages()
+	if most := slices.Max(counts); before == after || most >= firsthit.Often {
+		t.Fatalf("%d passages, then %d, %d at one place: they are to be seldom", before, after, most)
+	}
+	x.watch.sweeps.next = time.Now()
+	if err := x.watch.sweep(); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.session.AwaitRemovals(); err != nil {
+		t.Fatal(err)
+	}
+	if before, after = passages(), passages(); before != after {
+		t.Errorf("%d more passages when all that runs has been taken out", after-before)
+	}
+	if x.watch.standing() == 0 {
+		t.Error("nothing stands")
 	}
 }
