@@ -27,8 +27,8 @@ enum first_cookie {
 };
 
 /* Passages of a site that are reported: the first one where any is, and this and each power of two
- * above; of what takes long, each power of two. */
-enum first_report { FIRST_OFTEN = 64 };
+ * above; of what takes long, the other one. */
+enum first_report { FIRST_OFTEN = 64, FIRST_DEAR_OFTEN = 4 };
 
 /* Bytes of the stack that are reported with a first passage. */
 enum first_stack { FIRST_PAGE = 4096, FIRST_STACK = 2 * FIRST_PAGE };
@@ -143,7 +143,7 @@ int first(struct registers *regs)
 	n = __sync_fetch_and_add(all, 1) + 1;
 	if (n == 1 && each && !(cookie >> (FIRST_QUIET + outcome) & 1))
 		report_first(regs, id, site, outcome);
-	else if ((n >= FIRST_OFTEN || cookie >> FIRST_DEAR & 1) && !(n & (n - 1)))
+	else if (n >= (cookie >> FIRST_DEAR & 1 ? FIRST_DEAR_OFTEN : FIRST_OFTEN) && !(n & (n - 1)))
 		report_often(id, site, outcome, n);
 	return 0;
 }

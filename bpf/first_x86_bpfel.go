@@ -39,7 +39,8 @@ type FirstFirstHit struct {
 type FirstFirstReport uint32
 
 const (
-	FirstFirstReportFIRST_OFTEN FirstFirstReport = 64
+	FirstFirstReportFIRST_OFTEN      FirstFirstReport = 64
+	FirstFirstReportFIRST_DEAR_OFTEN FirstFirstReport = 4
 )
 
 type FirstFirstStack uint32

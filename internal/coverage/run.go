@@ -195,6 +195,11 @@ func prepare(o *Options) (x *observation, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Child == nil { // it is at work; after a while, somebody waits for us
+		restore := guard.LowerPriority()
+		defer restore()
+		defer time.AfterFunc(sampling, restore).Stop()
+	}
 	x = &observation{options: *o, process: o.Process}
 	if x.life, err = o.Process.Run(); err != nil {
 		return x, err

@@ -169,7 +169,8 @@ func (w *watch) attend(until time.Time) error {
 		}
 		s := &w.sites[p.Place]
 		isJump := s.wants[p.Outcome] && !s.isNew // of a new edge, hit on and on
-		costs := p.Passages >= firsthit.Often || s.place.Dear || isJump
+		costs := p.Passages >= firsthit.DearOften && s.place.Dear ||
+			p.Passages >= firsthit.Often || isJump
 		if g := w.in[p.Place]; g != nil && costs && !slices.Contains(often, g) {
 			often = append(often, g)
 		}
@@ -250,14 +251,10 @@ func (w *watch) standing() (n int) {
 
 // removeAll takes all probes out, by and by: the process goes on meanwhile.
 func (w *watch) removeAll() error {
-	const atOnce, pause = 2, 3 * time.Millisecond
 	list := slices.Collect(maps.Keys(w.groups))
 	clear(w.groups)
-	for some := range slices.Chunk(list, atOnce) {
-		if err := w.session.RemoveInTurn(some...); err != nil {
-			return err
-		}
-		time.Sleep(pause)
+	if err := w.session.RemoveInTurn(list...); err != nil {
+		return err
 	}
 	return w.session.AwaitRemovals()
 }

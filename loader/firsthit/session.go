@@ -32,8 +32,8 @@ type Place struct {
 	Condition uint8
 	// Quiet are outcomes of which the first passage is not reported with Options.Each.
 	Quiet [Outcomes]bool
-	// Dear says that a passage takes long, as the kernel single-steps the instruction: each power
-	// of two is reported.
+	// Dear says that a passage takes long, as the kernel single-steps the instruction: DearOften are
+	// many then.
 	Dear bool
 }
 
@@ -87,9 +87,12 @@ type Group struct {
 	placed *guard.Probes
 }
 
-// Often is how many passages of an outcome are reported; so is each power of two above, and below,
-// too, of a place that is Dear.
-const Often = uint64(bpf.FirstFirstReportFIRST_OFTEN)
+// Often is how many passages of an outcome are reported, DearOften of that of a place that is Dear;
+// so is each power of two above.
+const (
+	Often     = uint64(bpf.FirstFirstReportFIRST_OFTEN)
+	DearOften = uint64(bpf.FirstFirstReportFIRST_DEAR_OFTEN)
+)
 
 // A Passage is one that is reported.
 type Passage struct {

@@ -197,16 +197,16 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// Of what takes long each power of two is reported. Who is woken gets what there is first.
+// Of what takes long few passages are many. Who is woken gets what there is first.
 func TestDear(t *testing.T) {
 	s := start(t, Options{})
 	s.session.images[0].Places[0].Dear = true
 	s.put(t, 0)
-	for range 5 {
+	for range 2*DearOften + 1 {
 		s.tell(t, "a", "first\n")
 	}
 	s.session.Wake()
-	for _, want := range []uint64{1, 2, 4} {
+	for _, want := range []uint64{DearOften, 2 * DearOften} {
 		p, err := s.session.Next(time.Now().Add(testenv.Patience))
 		if err != nil || p.Passages != want || p.Trace != nil {
 			t.Errorf("reported: %+v, %v; want passage %d", p, err, want)

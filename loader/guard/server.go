@@ -34,6 +34,7 @@ type server struct {
 	failed   error       // of these
 	waiting  []removal   // for their turn
 	turns    int         // goroutines that take them
+	nextTurn time.Time   // when the next one may begin
 	stops    []*ebpf.Map // empty: nobody is stopped
 }
 
@@ -186,9 +187,12 @@ func (s *server) take(r removal) {
 }
 
 // mostTurns is how many placements are taken out in turn at the same time, each by a thread that
-// waits for the kernel, where no signal reaches it. These waits end together: more at once are
-// sooner over.
-const mostTurns = 16
+// waits for the kernel, where no signal reaches it. These waits end together: so the next ones begin
+// one after the other, betweenTurns apart, for together they would hold the process up.
+const (
+	mostTurns    = 16
+	betweenTurns = 3 * time.Millisecond
+)
 
 // removeInTurn takes a placement out when it is its turn.
 func (s *server) removeInTurn(r removal) {
@@ -212,7 +216,13 @@ func (s *server) takeTurns() {
 		}
 		r := s.waiting[0]
 		s.waiting = s.waiting[1:]
+		begin := s.nextTurn
+		if now := time.Now(); begin.Before(now) {
+			begin = now
+		}
+		s.nextTurn = begin.Add(betweenTurns)
 		s.mu.Unlock()
+		time.Sleep(time.Until(begin))
 		s.take(r)
 	}
 }
