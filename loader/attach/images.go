@@ -249,8 +249,10 @@ func (x *images) out() (list []place) {
 }
 
 // in lists the groups whose probes are in the process, the hot ones first.
-func (x *images) in() (list []place) {
-	list = x.hot()
+func (x *images) in() []place { return append(x.hot(), x.cold()...) }
+
+// cold lists the cold groups whose probes are in the process.
+func (x *images) cold() (list []place) {
 	for _, m := range x.list {
 		for _, g := range m.cold {
 			if g.placed != nil {

@@ -284,10 +284,32 @@ func (s *Session) Fill() float64 { return s.reports.fill() }
 // capabilities alone; it takes none to take them out.
 func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
 
-// Detach takes the probes out. Cost: that of uprobe.Mechanism.Removal. The process runs on as if
-// nothing had been.
+// Detach takes the probes out, cold ones last and by and by. Cost: that of uprobe.Mechanism.Removal,
+// and some ms for each group of cold ones, all that while the process runs. It runs on as if nothing
+// had been.
 func (s *Session) Detach() error {
-	return errors.Join(s.takeOut(s.images.in()), s.images.awaitRemovals(s.guard))
+	return errors.Join(s.takeOut(s.images.hot()), s.takeColdOut(), s.images.awaitRemovals(s.guard))
+}
+
+// takeColdOut begins to take the probes of cold groups out, when those of the others are.
+func (s *Session) takeColdOut() error {
+	list := s.images.cold()
+	if len(list) == 0 {
+		return nil
+	}
+	var err error
+	if !s.GuardDead() { // they have gone with it else
+		s.images.prime(s.guard)
+		s.images.goingOn = true
+		err = guard.RemoveInTurn(s.process.PID, placedIn(list)...)
+	}
+	for _, at := range list {
+		at.group.placed = nil
+	}
+	if err != nil {
+		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
+	}
+	return nil
 }
 
 // Pause is Detach, but that cold probes stay, and that a hit that has begun may go on: Flush waits
@@ -295,7 +317,7 @@ func (s *Session) Detach() error {
 func (s *Session) Pause() error { return s.takeOut(s.images.hot()) }
 
 func (s *Session) takeOut(list []place) error {
-	if !s.attached && len(list) == 0 {
+	if !s.attached && len(list) == 0 && len(s.images.cold()) == 0 {
 		return nil
 	}
 	defer guard.RaisePriority()()

@@ -190,8 +190,8 @@ func (s *server) take(r removal) {
 // waits for the kernel, where no signal reaches it. These waits end together: so the next ones begin
 // one after the other, betweenTurns apart, for together they would hold the process up.
 const (
-	mostTurns    = 16
-	betweenTurns = 3 * time.Millisecond
+	mostTurns    = 32
+	betweenTurns = 2 * time.Millisecond
 )
 
 // removeInTurn takes a placement out when it is its turn.
