@@ -87,7 +87,8 @@ int main(void) { for (int i = 0;; i = !i) tick(i); }`, "-O0")
 	}
 	before, after := passages(), passages()
 	if most := slices.Max(counts); before == after || most >= firsthit.Often {
-		t.Fatalf("%d passages, then %d, %d at one place: they are to be seldom", before, after, most)
+		t.Fatalf("%d passages, then %d, %d at one place: they are to be seldom", before, after,
+			most)
 	}
 	x.watch.sweeps.next = time.Now()
 	if err := x.watch.sweep(); err != nil {

@@ -284,9 +284,9 @@ func (s *Session) Fill() float64 { return s.reports.fill() }
 // capabilities alone; it takes none to take them out.
 func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
 
-// Detach takes the probes out, cold ones last and by and by. Cost: that of uprobe.Mechanism.Removal,
-// and some ms for each group of cold ones, all that while the process runs. It runs on as if nothing
-// had been.
+// Detach takes the probes out, cold ones last and by and by. Cost: that of
+// uprobe.Mechanism.Removal, and some ms for each group of cold ones. The process runs on meanwhile,
+// and afterwards as if nothing had been.
 func (s *Session) Detach() error {
 	return errors.Join(s.takeOut(s.images.hot()), s.takeColdOut(), s.images.awaitRemovals(s.guard))
 }

@@ -32,8 +32,8 @@ type Place struct {
 	Condition uint8
 	// Quiet are outcomes of which the first passage is not reported with Options.Each.
 	Quiet [Outcomes]bool
-	// Dear says that a passage takes long, as the kernel single-steps the instruction: DearOften are
-	// many then.
+	// Dear says that a passage takes long, as the kernel single-steps the instruction: DearOften
+	// are many then.
 	Dear bool
 }
 

@@ -187,8 +187,8 @@ func (s *server) take(r removal) {
 }
 
 // mostTurns is how many placements are taken out in turn at the same time, each by a thread that
-// waits for the kernel, where no signal reaches it. These waits end together: so the next ones begin
-// one after the other, betweenTurns apart, for together they would hold the process up.
+// waits for the kernel, where no signal reaches it. These waits end together: so the next ones
+// begin one after the other, betweenTurns apart, for together they would hold the process up.
 const (
 	mostTurns    = 32
 	betweenTurns = 2 * time.Millisecond
