@@ -94,7 +94,7 @@ func (h *hotRoutines) Routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool
 	for _, routine := range c.Routines {
 		blocks += len(routine.Blocks)
 	}
-	if blocks <= fewBlocks && !traced.IsLarge(c.Image) {
+	if blocks <= fewBlocks && !traced.MayBePart(c.Image) {
 		return nil
 	}
 	at := h.samples(f, c.Image)

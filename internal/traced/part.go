@@ -15,8 +15,9 @@ import (
 )
 
 // large is how many bytes of code make an image one of which no more is recovered than is needed:
-// less takes a second. A variable for tests.
-var large = 8 << 20
+// less takes a second. Of one of middling size no more is where samples say what is needed. They
+// are variables for tests.
+var large, middling = 8 << 20, 4 << 20
 
 // How many bytes of code there are for each probe: programs that were measured have 40 to 55, and
 // none should have so many that it is refused though it could be planned.
@@ -26,17 +27,20 @@ const usualPerProbe, mostPerProbe = 50, 80
 // they depend on. An expression that matches nothing is a mistake. So many routines that there
 // cannot be enough probes are refused before anything is recovered.
 func (s Selection) recover(f *os.File, im *image.Image, name string) (*cfg.Program, error) {
-	if s.Chooser != nil && IsLarge(im) && len(s.Only)+len(s.Not) == 0 {
+	if s.Chooser != nil && MayBePart(im) && len(s.Only)+len(s.Not) == 0 {
 		survey, err := recovery.Examine(im) // while samples are taken
 		if err != nil {
 			return nil, err
 		}
 		if addresses, most := s.Chooser.Addresses(f, im); len(addresses) > 0 {
 			hot := hottest(survey, addresses, most)
+			addCallees(survey, hot)
 			return survey.Part(func(r recovery.Candidate) bool { return hot[r.Ranges[0][0]] })
 		}
-		return nil, remedy.Errorf(remedy.FewerProbes, "plan %s: %d MB of code are too much to "+
-			"trace at a time, and no samples say which of it runs", name, codeOf(im)>>20)
+		if IsLarge(im) {
+			return nil, remedy.Errorf(remedy.FewerProbes, "plan %s: %d MB of code are too much to "+
+				"trace at a time, and no samples say which of it runs", name, codeOf(im)>>20)
+		}
 	}
 	code := codeOf(im)
 	if len(s.Only) == 0 && code/mostPerProbe > plan.MaxSites {
@@ -114,6 +118,28 @@ func hottest(survey *recovery.Survey, samples map[uint64]uint64, most int) map[u
 	}
 	return hot
 }
+
+// addCallees adds small routines that some call, by their first addresses: they may be called often
+// and not be seen by samples. There are as many of them as of the others at most, or some.
+func addCallees(survey *recovery.Survey, hot map[uint64]bool) {
+	const small, some = 1 << 10, 50 // bytes of code
+	callees := map[uint64]bool{}
+	survey.EachCall(func(caller, callee recovery.Candidate) {
+		size := uint64(0)
+		for _, x := range callee.Ranges {
+			size += x[1] - x[0]
+		}
+		if at := callee.Ranges[0][0]; hot[caller.Ranges[0][0]] && !hot[at] && size <= small &&
+			len(callees) < max(len(hot), some) {
+			callees[at] = true
+		}
+	})
+	maps.Copy(hot, callees)
+}
+
+// MayBePart reports whether an image has so much code, from 4 MB on, that no more of it is
+// recovered than is needed where a Chooser says what that is.
+func MayBePart(im *image.Image) bool { return codeOf(im) >= middling || IsLarge(im) }
 
 // IsLarge reports whether an image has so much code, from 8 MB on, that no more of it is recovered
 // than is needed.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wpptrace/internal/remedy"
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan/verify"
@@ -104,5 +105,65 @@ func TestHottest(t *testing.T) {
 	if len(hot) == 0 || len(hot) > mostHot || !hot[most] || hot[least] {
 		t.Errorf("%d routines; the one with the most samples %v, with the least %v", len(hot),
 			hot[most], hot[least])
+	}
+}
+
+// A chooser has samples at some addresses, and takes all that is recovered.
+type chooser map[uint64]uint64
+
+func (c chooser) Addresses(*os.File, *image.Image) (map[uint64]uint64, int) { return c, 10 }
+
+func (chooser) Routines(*os.File, *cfg.Program) map[*cfg.Routine]bool { return nil }
+
+// TestMiddlingProgram: of a program that is not large a part is recovered, too, where samples say
+// which: the routines that they are in, with small ones that these call; else all of it is.
+func TestMiddlingProgram(t *testing.T) {
+	defer func(n int) { middling = n }(middling)
+	middling = 0
+	f, err := os.Open("/bin/bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	all, err := Load(f, "bash", Selection{Chooser: chooser{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(all.Plan.Program.Outside); n > 0 {
+		t.Errorf("without samples, %d parts are outside", n)
+	}
+	var busy *cfg.Routine // that calls others
+	callees := map[string]bool{}
+	for _, r := range all.Plan.Program.Routines {
+		if r.Name == "execute_command" {
+			busy = r
+			for b := range r.Blocks {
+				if callee, _ := all.Plan.Program.Callee(r, b); callee != nil && callee != r {
+					callees[callee.Name] = true
+				}
+			}
+		}
+	}
+	if busy == nil || len(callees) == 0 {
+		t.Skip("this bash has no routine execute_command")
+	}
+	part, err := Load(f, "bash", Selection{Chooser: chooser{busy.Addr: 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(part.Plan.Program.Outside) == 0 {
+		t.Error("all of it is recovered")
+	}
+	names := map[string]bool{}
+	for _, r := range part.Plan.Program.Routines {
+		names[r.Name] = true
+	}
+	for name := range callees {
+		if !names[name] && name != "execute_command_internal" { // which is large
+			t.Errorf("without %s, which it calls", name)
+		}
+	}
+	for _, fault := range verify.Plan(part.Plan) {
+		t.Error(fault)
 	}
 }

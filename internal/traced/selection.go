@@ -52,9 +52,10 @@ type Selection struct {
 // A Chooser chooses the routines of an image to trace. The loading of the image calls its methods,
 // on its own goroutine, and waits for them.
 type Chooser interface {
-	// Addresses are link-time addresses in an image that is large, and how often each was seen to
-	// run: those of its routines are recovered that they are in most often, at most so many of
-	// them, with what these depend on. None: it is refused. The image is read from the file.
+	// Addresses are link-time addresses in an image of which a part may be recovered, and how often
+	// each was seen to run: those of its routines are recovered that they are in most often, at
+	// most so many of them, with small ones that these call, and with what all depend on. None: it
+	// is refused if it is large, and else recovered as a whole. The image is read from the file.
 	Addresses(f *os.File, im *image.Image) (addresses map[uint64]uint64, routines int)
 	// Routines are those to trace of the routines that were recovered; nil: all.
 	Routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool

@@ -58,6 +58,20 @@ func (s *Survey) Each(visit func(c Candidate)) {
 	}
 }
 
+// EachCall calls back with each direct call of a routine's first instruction, as far as calls are
+// known before anything is recovered. Cost: some 100 ns for each.
+func (s *Survey) EachCall(visit func(caller, callee Candidate)) {
+	of := make([]int32, len(s.survey.File.Code.Pieces))
+	for g := range s.survey.Group.Len() {
+		for _, k := range s.survey.Group.Of(g) {
+			of[k] = int32(g)
+		}
+	}
+	for _, call := range s.survey.Calls {
+		visit(candidate(s.survey, int(of[call.From])), candidate(s.survey, int(of[call.To])))
+	}
+}
+
 // candidate is the routine of a group.
 func candidate(s *sweep.Survey, group int) Candidate {
 	entry := s.Entry[group]
