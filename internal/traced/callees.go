@@ -57,8 +57,8 @@ type Choice struct {
 // the most samples is traced whatever its size. Half as many blocks may be in small routines that
 // tables of the program point to, which are called by way of these, and as many in small callees of
 // all: routines that run for a moment each time may be called often, and not be seen by samples.
-// Where more routines have samples than may be hot the rest of them is left out, and small callees
-// alone are added, as long as no more is hot.
+// Where those with samples are more than the bounds allow the rest of them is left out, and small
+// callees alone are added, within the bounds.
 func WithCallees(c *cfg.Program, samples map[*cfg.Routine]uint64, most Bounds) Choice {
 	const small, tiny = 40, 16 // blocks
 	const ofSampled = 0.8      // of what may be hot
@@ -72,16 +72,19 @@ func WithCallees(c *cfg.Program, samples map[*cfg.Routine]uint64, most Bounds) C
 		if len(s.list) == 0 {
 			s.add(routine, Bounds{math.MaxInt, math.Inf(1)})
 			s.hot = min(s.hot, ofFirst*most.Hot)
+			s.blocks = min(s.blocks, int(ofFirst*float64(most.Blocks)))
 			continue
 		}
-		s.add(routine, Bounds{math.MaxInt, ofSampled * most.Hot})
+		s.add(routine, Bounds{most.Blocks, ofSampled * most.Hot})
 	}
 	sampled := len(s.list)
 	if sampled == len(samples) {
 		most.Hot = math.Inf(1)
 		s.addCallees(math.MaxInt, most)
+		most.Blocks = s.blocks + most.Blocks/2
+	} else {
+		s.addCallees(small, most)
 	}
-	most.Blocks = s.blocks + most.Blocks/2
 	s.addPointedTo(tiny, most)
 	s.closed = 0 // what was too large then
 	s.addCallees(small, most)

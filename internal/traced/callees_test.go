@@ -59,8 +59,8 @@ int main(void) { unseen(); return x; }
 	}{
 		{"nothing but the one with the most samples", traced.Bounds{}, []string{"busy"},
 			[]string{"calm", "middle", "callback"}, 1},
-		{"no callees", traced.Bounds{Hot: all}, []string{"busy", "calm"},
-			[]string{"large", "middle", "callback"}, 2},
+		{"no room for the others", traced.Bounds{Blocks: size("busy"), Hot: all}, []string{"busy"},
+			[]string{"large", "calm"}, 1},
 		{"hardly any callees", traced.Bounds{Blocks: size("busy", "calm"), Hot: all},
 			[]string{"busy", "calm", "callback"}, []string{"large", "middle"}, 2},
 		{"one callee", traced.Bounds{Blocks: size("busy", "calm", "middle"), Hot: all},
