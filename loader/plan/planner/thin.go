@@ -8,12 +8,14 @@ import (
 )
 
 // Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits,
-// or steppedHits of them in a small program, countedHits where they were counted. And a routine
-// that calls nothing, so that nobody else is the poorer, and is entered often, dearEntries times or
-// more, is not worth its own where they make dearShare of its instructions: then they cost more
-// than all else does. That may lose dearLoss of all instructions.
+// or steppedHits of them in a small program, busyShare of what a process spends its time in,
+// countedHits where they were counted. And a routine that calls nothing, so that nobody else is the
+// poorer, and is entered often, dearEntries times or more, is not worth its own where they make
+// dearShare of its instructions: then they cost more than all else does. That may lose dearLoss of
+// all instructions.
 const (
 	steppedShare = 0.01
+	busyShare    = 0.02
 	steppedHits  = 100_000
 	countedHits  = 1000
 	dearShare    = 1.0 / 200
@@ -86,7 +88,7 @@ func (t *thinning) round() (leftOut bool) {
 	case t.p.measured:
 		least = countedHits
 	case t.busy:
-		least = 0
+		least = busyShare * hits
 	}
 	most := max(steppedShare*hits, least)
 	for _, d := range list {
