@@ -31,11 +31,13 @@ those whose bounds are equal. Blocks have the numbers that plan --routine prints
 
 The program's file is read where it was recorded: --binary FILE names a copy of it, or of a library
 that was traced as well.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
+			case len(args) == 0:
+				return usagef("no snapshot: name one or more")
 			case !c.Flags().Changed("overlap"):
-				q.Degree = shape.Third
+				q.Degree = shape.Usual
 			case q.Degree < -1:
 				return usagef("--overlap %d is below -1", q.Degree)
 			}
@@ -79,8 +81,8 @@ that was traced as well.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&q.Degree, "overlap", 0, "degree `K` of the overlapping paths; without it, a third of "+
-		"the greatest useful one")
+	f.IntVar(&q.Degree, "overlap", 0, "degree `K` of the overlapping paths; without it, that of a "+
+		"path profile; of a recording, a third of the greatest useful one")
 	f.StringVar(&against, "against", "", "recording `SNAPSHOT` that has the truth")
 	f.StringSliceVar(&q.Files, "binary", nil, "copy `FILE` of what was recorded (repeatable)")
 	f.IntVar(&q.Limit.Places, "top", q.Limit.Places, "print only `N` places; 0: all")

@@ -14,6 +14,7 @@ import (
 	"wpptrace/internal/messages"
 	"wpptrace/internal/record"
 	"wpptrace/internal/statusline"
+	"wpptrace/internal/text"
 	"wpptrace/loader/target"
 )
 
@@ -24,6 +25,12 @@ type coverageFlags struct {
 	named  string // processes to attach to
 }
 
+// quietOfObserving is what -q does where the result is always printed.
+const quietOfObserving = "print errors, what is not known, and the result alone"
+
+// ofObserving are the flags of wpptrace coverage that only what is running takes.
+var ofObserving = []string{"pid", "attach-all", "duration", "func", "no-func", "lib"}
+
 func coverageCommand() *cobra.Command {
 	o := coverageFlags{record: newRecordFlags()}
 	c := &cobra.Command{
@@ -33,12 +40,18 @@ func coverageCommand() *cobra.Command {
 		Long:    coverage.Help,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			files := len(args) > 0 && c.ArgsLenAtDash() < 0 && !c.Flags().Changed("pid")
+			files := len(args) > 0 && c.ArgsLenAtDash() < 0
 			if err := o.outputs().Check(); err != nil {
 				return err
 			}
+			for _, name := range ofObserving {
+				if files && c.Flags().Changed(name) {
+					return usagef("--%s goes with no FILE, as %s, which says what has run; a COMMAND "+
+						"stands behind --", name, args[0])
+				}
+			}
 			switch {
-			case files && o.named == "":
+			case files:
 				return o.printFiles(args, c.OutOrStdout(), c.ErrOrStderr())
 			case o.named != "" && (len(args) > 0 || c.Flags().Changed("pid")):
 				return usagef("both --attach-all and another process: give one of them")
@@ -65,6 +78,7 @@ func coverageCommand() *cobra.Command {
 		"`FILE`, for residual, and to be merged; what was there becomes FILE.old")
 	f.StringVar(&o.lcov, "lcov", "", "write what has run to `FILE`, as lcov and genhtml read it")
 	f.BoolVar(&o.record.json, "json", false, "print one JSON object in place of the table")
+	all.Lookup("quiet").Usage = quietOfObserving
 	for _, name := range []string{"quiet", "verbose"} {
 		f.AddFlag(all.Lookup(name))
 	}
@@ -149,11 +163,12 @@ func (o *recordFlags) observed(s *signals, process *target.Process,
 		},
 		EndsEarly: func(why error) { p.Insist("it ends: %s", errorText(why)) },
 		Ending: func(pid, probes int) {
-			p.Say("taking %d probes out of process %d: it goes on meanwhile", probes, pid)
+			p.Say("taking %s out of process %d: it goes on meanwhile", text.Count(probes, "probe"),
+				pid)
 		},
 		Began: func(pid, probes int) {
 			p.Prepared()
-			p.Say("attached to process %d (%s): %d probes", pid, p.Name, probes)
+			p.Say("attached to process %d (%s): %s", pid, p.Name, text.Count(probes, "probe"))
 		},
 	}
 }

@@ -173,3 +173,29 @@ func TestResidualOfCommand(t *testing.T) {
 		}
 	}
 }
+
+// A flag that would do nothing is refused, and a value that is none is named with what is expected.
+func TestFlagsThatDoNothing(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"coverage", "-d", "1", "x.wpp"}, "--duration goes with no FILE, as x.wpp"},
+		{[]string{"coverage", "-F", "main", "x.wpp"}, "--func goes with no FILE"},
+		{[]string{"coverage", "-N", "main", "x.wpp"}, "--no-func goes with no FILE"},
+		{[]string{"coverage", "--lib", "libc.*", "x.wpp"}, "--lib goes with no FILE"},
+		{[]string{"coverage", "-p", "1", "./test"}, "a COMMAND stands behind --"},
+		{[]string{"coverage", "--attach-all", "x", "x.wpp"}, "--attach-all goes with no FILE"},
+		{[]string{"residual", "--baseline", "x.wpp", "--restarts", "--", "./test"},
+			"--restarts needs -p"},
+		{[]string{"residual", "--baseline", "x.wpp", "--paths", "--overhead", "5", "--", "./test"},
+			"--overhead needs -p"},
+		{[]string{"bounds"}, "no snapshot: name one or more"},
+		{[]string{"profile", "--overlap", "x", "--", "./test"}, `"x" is not a whole number`},
+	} {
+		out, errs, status := wpptrace(c.args...)
+		if status != exitUsage || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: status %d, %q, %q", c.args, status, out, errs)
+		}
+	}
+}

@@ -20,6 +20,7 @@ var values = map[string]string{
 	"":        "true or false",
 	"BYTES":   "a number of bytes, as 65536, 64K or 64M",
 	"COST":    "a cost, as 1000, or a share of all, as 5%, of 100% at most",
+	"K":       "a whole number, as 2",
 	"N":       "a whole number, as 10",
 	"PATHS":   "a number of paths, as 3",
 	"PERCENT": "a percentage, as 5 or 0.5",

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/text"
 	"wpptrace/loader/privilege"
@@ -24,11 +25,12 @@ func mergeCommand() *cobra.Command {
   wpptrace merge -o week.wpp week.wpp wed.wpp  and of one more
   wpptrace merge -o counts.wpp x.wpp           the counts of a recording, without the order`,
 		Long: `Snapshots are path profiles, as wpptrace profile makes them, or recordings, of which
-the order of paths is left out. The result is a path profile: see wpptrace profile --help for what
-it answers. Paths are the same if they run the same blocks of a file with the same build id. Other
-builds of a program stand beside each other, as IMAGE:ROUTINE. A routine that some leave out is
-counted in the others alone. Where some were traced in windows, counts are what ran in these; the
-share of the CPU time that was traced lies between that of the least and that of the most.
+the order of paths is left out, as is how the paths of a profile go on (--overlap). The result is a
+path profile: see wpptrace profile --help for what it answers. Paths are the same if they run the
+same blocks of a file with the same build id. Other builds of a program stand beside each other, as
+IMAGE:ROUTINE. A routine that some leave out is counted in the others alone. Where some were traced
+in windows, counts are what ran in these; the share of the CPU time that was traced lies between
+that of the least and that of the most.
 
 A file may be read and written: it becomes FILE.old. If anything fails, no file is changed.`,
 		Args: cobra.ArbitraryArgs,
@@ -59,6 +61,10 @@ A file may be read and written: it becomes FILE.old. If anything fails, no file 
 				}
 				if err := merger.Add(s); err != nil {
 					return fmt.Errorf("merge %s: %w", names.Printable(path), err)
+				}
+				for range s.SectionsOf(overlapped.SectionKind) {
+					fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: how paths go on, which --overlap "+
+						"counts, is left out: wpptrace bounds takes the file\n", names.Printable(path))
 				}
 			}
 			if err := store.WriteFileContext(ctx, output, merger.Snapshot()); err != nil {

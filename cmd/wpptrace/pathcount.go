@@ -10,6 +10,7 @@ import (
 	"wpptrace/internal/interesting"
 	"wpptrace/internal/pathcount"
 	"wpptrace/internal/record"
+	"wpptrace/internal/text"
 	"wpptrace/loader/paths/overlap"
 )
 
@@ -28,7 +29,7 @@ func (o *countFlags) add(c *cobra.Command) {
 		"other paths, as is the default, or count those of a routine together")
 	c.Flags().IntVar(&o.record.overlap, "overlap", -1, "count besides how each path goes on behind "+
 		"a back edge, call or return, up to the `K`+1st predicate")
-	c.Flags().Lookup("overlap").DefValue = ""
+	c.Flags().Lookup("overlap").DefValue = "0" // which help does not print
 }
 
 func (o *countFlags) check(c *cobra.Command) error {
@@ -84,7 +85,8 @@ func (o *countFlags) run(argv []string, stdout, stderr io.Writer) error {
 			Began: func(pid, probes, stepped int) {
 				shared.Began(pid, probes)
 				if stepped > 0 {
-					p.Say("%d of them are single-stepped: a hit takes as long as 40 of others", stepped)
+					p.Say("%s among them: a hit of one takes as long as 40 of others",
+						text.Count(stepped, "single-stepped probe"))
 				}
 			},
 		})

@@ -65,7 +65,7 @@ func planCommand() *cobra.Command {
 		"others")
 	c.Flags().IntVar(&q.overlap, "overlap", -1, "print how many overlapping paths of degree `K` "+
 		"there may be")
-	c.Flags().Lookup("overlap").DefValue = ""
+	c.Flags().Lookup("overlap").DefValue = "0" // which help does not print
 	c.Flags().BoolVar(&q.asJSON, "json", false, "print one JSON object")
 	return c
 }
@@ -82,7 +82,9 @@ type planQuery struct {
 }
 
 // ofPart reports whether a part of the plan is asked for.
-func (q *planQuery) ofPart() bool { return q.routine+q.interesting.Snapshot != "" || q.overlap >= 0 }
+func (q *planQuery) ofPart() bool {
+	return q.routine+q.interesting.Snapshot != "" || q.overlap >= 0
+}
 
 func (q *planQuery) validate(args []string, ofProcess bool) error {
 	switch {

@@ -150,3 +150,32 @@ func TestCoverageIsNoProfile(t *testing.T) {
 		}
 	}
 }
+
+// bounds takes the degree that a profile was made with: who paid for two gets two. What merge leaves
+// out of it, merge says.
+func TestDegreeOfProfile(t *testing.T) {
+	program := testenv.CompileC(t, `int main(int argc, char **argv)
+{
+	volatile int n = 0;
+	for (int i = 0; i < 20; i++) {
+		if (i % 2)
+			n++;
+		if (i % 3)
+			n += 2;
+	}
+	return 0;
+}`)
+	file := filepath.Join(t.TempDir(), "x.wpp")
+	if _, errs, status := wpptrace("profile", "-q", "--overlap", "2", "-o", file, "--",
+		program); status != 0 {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	out, errs, status := wpptrace("bounds", file)
+	if status != 0 || !strings.HasPrefix(out, "Bounds by overlapping paths of degree 2;") {
+		t.Errorf("bounds: status %d, %s%s", status, errs, out)
+	}
+	out, errs, status = wpptrace("merge", "-o", filepath.Join(t.TempDir(), "y.wpp"), file)
+	if status != 0 || !strings.Contains(errs, "how paths go on, which --overlap counts, is left") {
+		t.Errorf("merge: status %d, %s%s", status, errs, out)
+	}
+}

@@ -45,6 +45,7 @@ func residualCommand() *cobra.Command {
 		f.AddFlag(all.Lookup(name))
 	}
 	f.BoolVar(&o.record.json, "json", false, "print a JSON object for each event")
+	all.Lookup("quiet").Usage = quietOfObserving
 	for _, name := range []string{"quiet", "verbose"} {
 		f.AddFlag(all.Lookup(name))
 	}

@@ -54,7 +54,7 @@ func checkFile(path string) error {
 	const mode = 0o644
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, mode)
 	if err != nil {
-		return fmt.Errorf("write what has run for lcov: %w", err)
+		return fmt.Errorf("write what has run for lcov: %w: name another file with --lcov", err)
 	}
 	err = f.Close()
 	if !isThere {

@@ -13,7 +13,7 @@ import (
 
 // A Question is what is asked about the bounds of snapshots.
 type Question struct {
-	Degree int // of overlapping paths; Third: a third of the greatest useful one
+	Degree int // of overlapping paths, or Usual
 	// a recording of the same program, which the truth is of; nil: it is of the snapshot, if that
 	// is a recording
 	Against *wpp.Snapshot
@@ -21,8 +21,8 @@ type Question struct {
 	Limit   report.BoundsLimit
 }
 
-// Third has a degree be a third of the greatest useful one.
-const Third = -2
+// Usual is that of a path profile; of a recording, a third of the greatest useful one.
+const Usual = -2
 
 // Bounds answers a question of a recording. It fails where it is not known which path
 // followed which. Cost: that of Of and bounds.Follow, for both snapshots.
@@ -49,8 +49,12 @@ func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
 		elsewhere = &n
 	}
 	degree := q.Degree
-	if degree == Third {
-		degree = min(m.Degree()/3, m.Profile.Degree)
+	switch {
+	case degree != Usual:
+	case m.Profile.Degree == bounds.Whole:
+		degree = m.Degree() / 3
+	default:
+		degree = m.Profile.Degree
 	}
 	if degree > m.Profile.Degree {
 		return nil, fmt.Errorf("degree %d: the profile has overlapping paths of degree %d: "+

@@ -258,10 +258,10 @@ func (p *Probes) Close() error {
 // AwaitRemovals waits for that.
 func BeginRemoval(cpu int, list ...*Probes) error { return ask(&request{CPU: cpu}, list) }
 
-// RemoveInTurn takes out probes of one guard that can wait, for they are hardly hit, on the CPU that
-// a process runs on: those of a few calls of Probe at once, and others when these are gone. So a
-// thousand calls do not make a thousand threads wait for the kernel. AwaitRemovals waits for them,
-// too.
+// RemoveInTurn takes out probes of one guard that can wait, for they are hardly hit, on the CPU
+// that a process runs on: those of a few calls of Probe at once, and others when these are gone. So
+// a thousand calls do not make a thousand threads wait for the kernel. AwaitRemovals waits for
+// them, too.
 func RemoveInTurn(pid int, list ...*Probes) error { return ask(&request{InTurn: pid}, list) }
 
 // ask has probes of one guard removed as a request says.

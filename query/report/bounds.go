@@ -20,7 +20,8 @@ import (
 )
 
 // BoundsJSON is what bounds --json prints: how often two paths ran one directly behind the other,
-// over a back edge, a call or a return, as far as counts of overlapping paths tell.
+// over a back edge, a call or a return, as far as counts of overlapping paths tell. Where windows
+// were traced, counts are those of these.
 type BoundsJSON struct {
 	SchemaVersion int `json:"schema_version"`
 	// base name of the executable
@@ -30,7 +31,8 @@ type BoundsJSON struct {
 	// all paths that ran are told apart by it
 	GreatestDegree int `json:"greatest_degree"`
 	// of all places, and by kind: loop, call, return
-	Flows []BoundsFlow `json:"flows"`
+	Flows   []BoundsFlow `json:"flows"`
+	Windows uint64       `json:"windows"` // that were traced; 0: all the time was
 	// the same of all places, by counts of paths alone
 	Alone BoundsFlow `json:"path_counts_alone"`
 	// how often two paths were no pair, as it is not certain that the second went on from the
@@ -44,7 +46,8 @@ type BoundsJSON struct {
 	// by falling flow, of which --top leaves out the last
 	Places []BoundsPlace `json:"places"`
 
-	leftOut *BoundsPlace // one that is
+	leftOut  *BoundsPlace // one that is
+	snapshot *wpp.Snapshot
 }
 
 // BoundsReason is why something is not bounded.
@@ -119,7 +122,7 @@ func NewBounds(m *bounds.Model, degree int, leftOut map[string]int, elsewhere *u
 	s := m.Snapshot
 	r := &BoundsJSON{SchemaVersion: SchemaVersion, Degree: degree, GreatestDegree: m.Degree(),
 		Broken: []BoundsReason{}, LeftOut: []BoundsReason{}, Elsewhere: elsewhere,
-		Places: []BoundsPlace{}}
+		Places: []BoundsPlace{}, Windows: s.Figures.Windows, snapshot: s}
 	if len(s.Images) > 0 {
 		r.Program = s.Images[0].Base()
 	}
@@ -242,6 +245,7 @@ func (r *BoundsJSON) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "Bounds by overlapping paths of degree %d; the greatest useful degree is %d\n",
 		r.Degree, r.GreatestDegree)
+	writeWindows(out, r.snapshot, "counts")
 	fmt.Fprintf(out, "\n%-17s %8s %9s %9s %10s %19s %19s\n", "", "PLACES", "PAIRS", "EXACT", "REAL",
 		"DEFINITE", "POTENTIAL")
 	line := func(name string, f *BoundsFlow) {
