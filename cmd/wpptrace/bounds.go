@@ -41,6 +41,14 @@ that was traced as well.`,
 			case q.Degree < -1:
 				return usagef("--overlap %d is below -1", q.Degree)
 			}
+			switch {
+			case q.Limit.Places < 0:
+				return usagef("--top %d is below 0", q.Limit.Places)
+			case q.Limit.Paths < 0:
+				return usagef("--paths %d is below 0", q.Limit.Paths)
+			case summary && (asJSON || asCSV):
+				return usagef("--summary is a table: give neither --json nor --csv")
+			}
 			if len(args) > 1 && (!summary || against != "") {
 				return usagef("several snapshots: give --summary, and no --against")
 			}

@@ -78,6 +78,9 @@ func model(s *wpp.Snapshot, files []string) (*bounds.Model, map[string]int, erro
 		if err != nil {
 			return nil, nil, err
 		}
+		if err := shapes.anyKnown(s); err != nil {
+			return nil, nil, err
+		}
 		if p, err = bounds.Follow(s, shapes.Of); err != nil {
 			return nil, nil, err
 		}

@@ -2,7 +2,9 @@ package shape
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"wpptrace/compress/wpp"
@@ -48,6 +50,19 @@ func Of(s *wpp.Snapshot, files []string) (*Shapes, error) {
 		return cmp.Compare(a.Routine, b.Routine)
 	})
 	return x, nil
+}
+
+// anyKnown fails where paths ran, and no routine has a shape: any number of pairs may have run then.
+func (x *Shapes) anyKnown(s *wpp.Snapshot) error {
+	ran := func(y wpp.Symbol) bool { return !y.IsMark }
+	if len(x.Of) > 0 || !slices.ContainsFunc(s.Symbols, ran) {
+		return nil
+	}
+	for _, reason := range slices.Sorted(maps.Keys(x.LeftOut)) {
+		return fmt.Errorf("of no routine that ran is the graph known: %s: "+
+			"--binary FILE names a copy of what was recorded", reason)
+	}
+	return errors.New("it does not say which blocks ran, as one that wpptrace -p records does")
 }
 
 // match finds out of which images files are, by image.

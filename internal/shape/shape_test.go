@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"wpptrace/compress/ops"
+	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg/recovery"
@@ -69,5 +71,31 @@ func TestOf(t *testing.T) {
 	if _, err := Of(s, []string{"/bin/true"}); err == nil ||
 		!strings.Contains(err.Error(), "/bin/true has build id") {
 		t.Error(err)
+	}
+}
+
+// TestBoundsOfUnknownGraphs: where no graph is known, that is an error, and not that no pairs ran.
+func TestBoundsOfUnknownGraphs(t *testing.T) {
+	symbols := []wpp.Symbol{{Blocks: []int{0}, Start: ops.StartEntry, End: ops.EndReturn}}
+	grammar := sequitur.New()
+	grammar.Append(0)
+	for _, c := range []struct {
+		name   string
+		blocks []wpp.Block
+		want   string
+	}{
+		{"gone", []wpp.Block{{Addr: 16, Lengths: []byte{1}}},
+			"of no routine that ran is the graph known: open image: "},
+		{"without blocks", nil, "it does not say which blocks ran"},
+	} {
+		s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/none"}}, Symbols: symbols,
+			Routines: []wpp.Routine{{Name: "f", Entry: 16, Blocks: c.blocks}},
+			Threads:  []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(grammar)}}}
+		if r, err := Bounds(s, &Question{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %+v, %v", c.name, r, err)
+		}
+	}
+	if r, err := Bounds(&wpp.Snapshot{}, &Question{}); err != nil || r.Flows[0].Pairs != 0 {
+		t.Errorf("nothing ran: %+v, %v", r, err)
 	}
 }
