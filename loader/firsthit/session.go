@@ -137,14 +137,9 @@ func Load(p *target.Process, images []Image, o Options) (s *Session, err error) 
 	if err := s.mechanism.SupportsLibraries(); err != nil && len(images) > 1 {
 		return s, err
 	}
-	on, err := p.ShadowStack()
-	if err != nil {
+	if err := attach.CheckShadowStack(p); err != nil {
 		return s, err
 	}
-	if on {
-		return s, ErrShadowStack
-	}
-	s.images = nil
 	for _, m := range images {
 		s.images = append(s.images, m)
 		if err := s.number(&s.images[len(s.images)-1], images[0].File); err != nil {
@@ -161,12 +156,12 @@ func Load(p *target.Process, images []Image, o Options) (s *Session, err error) 
 
 // number gives the places of the last image their numbers, unless they may have no probes.
 func (s *Session) number(m *Image, exe *os.File) error {
-	if err := attach.CheckMemory(s.process, s.mechanism, exe, m.pages()*page); err != nil {
+	if err := attach.CheckMemory(s.process, s.mechanism, exe, m.Memory()); err != nil {
 		return err
 	}
 	m.first = s.places
 	s.places += len(m.Places)
-	err := s.check(m.first, len(m.Places), untouched)
+	err := m.Untouched(s.process)
 	if err != nil {
 		s.places = m.first
 	}
@@ -191,19 +186,16 @@ func (s *Session) Add(m Image) error {
 	return err
 }
 
-// ErrShadowStack says that probes would end the process.
-var ErrShadowStack = errors.New("it has a shadow stack, with which kernels kill a probed " +
-	"process: start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
-
 const page = 4096
 
-// pages is how many pages of memory have places.
-func (m *Image) pages() (n uint64) {
+// Memory is how many bytes of the process's memory its probes take: a page for each that has a
+// place, which is the process's own from then on.
+func (m *Image) Memory() uint64 {
 	met := map[uint64]bool{}
 	for _, at := range m.Places {
 		met[at.Addr/page] = true
 	}
-	return uint64(len(met))
+	return page * uint64(len(met))
 }
 
 func (s *Session) load(o Options) error {
@@ -458,22 +450,9 @@ func (s *Session) Standing(places []int) (fallen []int, err error) {
 
 var breakpoint = arch.Native.Breakpoint()
 
-// check calls a check for places.
-func (s *Session) check(first, n int, check func(m *Image, place int, b byte) error) error {
-	if n == 0 {
-		return nil
-	}
-	places := make([]int, n)
-	for i := range places {
-		places[i] = first + i
-	}
-	m := s.imageOf(first)
-	return m.read(s.process, places, func(place int, b byte) error { return check(m, place, b) })
-}
-
 // Untouched fails where the text of the process at one of the image's places is not the file's.
 func (m *Image) Untouched(p *target.Process) error {
-	return m.read(p, m.all(), func(place int, b byte) error { return untouched(m, place, b) })
+	return m.read(p, m.all(), m.untouched)
 }
 
 // Standing fails where one of the image's places has no breakpoint in the process.
@@ -486,9 +465,6 @@ func (m *Image) Standing(p *target.Process) error {
 	})
 }
 
-// Pages is how many pages of memory have places.
-func (m *Image) Pages() uint64 { return m.pages() }
-
 func (m *Image) all() []int {
 	places := make([]int, len(m.Places))
 	for i := range places {
@@ -497,8 +473,8 @@ func (m *Image) all() []int {
 	return places
 }
 
-// untouched fails where the text is not the file's.
-func untouched(m *Image, place int, b byte) error {
+// untouched fails where a byte of the text, that of a place, is not the file's.
+func (m *Image) untouched(place int, b byte) error {
 	addr := m.Places[place-m.first].Addr
 	switch file := m.Image.Bytes(addr, addr+1); {
 	case len(file) == 1 && file[0] == b:

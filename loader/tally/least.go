@@ -1,7 +1,6 @@
 package tally
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,13 +18,11 @@ type state struct {
 	cfa  uint64
 }
 
-// slots is how many threads have one for themselves, as in the BPF program.
-const slots = 4096
-
 // stateOf reads the state of a thread: the zero state, if it has made no hit.
 func (s *Session) stateOf(tid int) (state, error) {
 	var t bpf.CountCountThread
-	err := s.objects.Slots.Lookup(uint32(tid%slots), &t)
+	slot := uint32(tid) % s.objects.Slots.MaxEntries() // which another thread may have
+	err := s.objects.Slots.Lookup(slot, &t)
 	if err == nil && t.Tid != uint32(tid) {
 		err = s.objects.Threads.Lookup(uint32(tid), &t)
 		if errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -59,9 +56,9 @@ func (s *Session) Hits(tids []int) (n uint64, err error) {
 	for _, t := range list {
 		n += t.hits
 	}
-	var m [bpf.CountCountMetricCOUNT_METRICS]uint64
-	if err := s.objects.Metrics.Get(&m); err != nil {
-		return 0, fmt.Errorf("read the counters: %w", err)
+	m, err := s.metrics()
+	if err != nil {
+		return 0, err
 	}
 	return (n + m[bpf.CountCountMetricCOUNT_ENDED]) / 2, nil
 }
@@ -132,31 +129,11 @@ func (s *Session) othersOf(r int, threads func() []int, c *Counts) (n uint64, mo
 			doubt, moved = doubt+1, true
 		}
 	}
-	var m [bpf.CountCountMetricCOUNT_METRICS]uint64
-	if err := s.objects.Metrics.Get(&m); err != nil {
-		return 0, false, fmt.Errorf("read the counters: %w", err)
+	m, err := s.metrics()
+	if err != nil {
+		return 0, false, err
 	}
 	doubt += m[bpf.CountCountMetricCOUNT_AMID]
 	n = c.Value(s.tables.rest[r], s.tables.First[r])
 	return n - min(n, doubt), moved, nil
-}
-
-// readDense reads counters anew, but for those that are not in the array.
-func (s *Session) readDense(c *Counts, first, n uint64) error {
-	m, err := s.objects.Counters.Memory()
-	if err != nil {
-		return fmt.Errorf("read the counters: %w", err)
-	}
-	end := min(first+n, s.dense)
-	if first >= end {
-		return nil
-	}
-	raw := make([]byte, 8*(end-first))
-	if _, err := m.ReadAt(raw, int64(8*first)); err != nil {
-		return fmt.Errorf("read the counters: %w", err)
-	}
-	for i := range end - first {
-		c.Counters[first+i] = binary.LittleEndian.Uint64(raw[8*i:])
-	}
-	return nil
 }

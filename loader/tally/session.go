@@ -58,12 +58,8 @@ func loadInto(room room, p *target.Process, im *image.Image, exe *os.File, t *Ta
 			s = nil
 		}
 	}()
-	on, err := p.ShadowStack()
-	if err != nil {
+	if err := attach.CheckShadowStack(p); err != nil {
 		return s, err
-	}
-	if on {
-		return s, firsthit.ErrShadowStack
 	}
 	if n, most := len(t.Sites), s.mechanism.Most(); n > most {
 		return s, fmt.Errorf("%d probes: this kernel takes %d at most", n, most)
@@ -75,8 +71,7 @@ func loadInto(room room, p *target.Process, im *image.Image, exe *os.File, t *Ta
 	for i := range t.Sites {
 		s.places.Places = append(s.places.Places, firsthit.Place{Addr: t.Sites[i].Addr})
 	}
-	const page = 4096
-	if err := attach.CheckMemory(p, s.mechanism, exe, s.places.Pages()*page); err != nil {
+	if err := attach.CheckMemory(p, s.mechanism, exe, s.places.Memory()); err != nil {
 		return s, err
 	}
 	if err := s.places.Untouched(p); err != nil {
@@ -214,18 +209,8 @@ type Counts struct {
 // Read returns the counts so far. Cost: some us a thousand counters.
 func (s *Session) Read() (*Counts, error) {
 	c := &Counts{Counters: make([]uint64, s.tables.Keys)}
-	if s.dense > 0 {
-		m, err := s.objects.Counters.Memory()
-		if err != nil {
-			return nil, fmt.Errorf("read the counters: %w", err)
-		}
-		raw := make([]byte, 8*s.dense)
-		if _, err := m.ReadAt(raw, 0); err != nil {
-			return nil, fmt.Errorf("read the counters: %w", err)
-		}
-		for i := range s.dense {
-			c.Counters[i] = binary.LittleEndian.Uint64(raw[8*i:])
-		}
+	if err := s.readDense(c, 0, s.dense); err != nil {
+		return nil, err
 	}
 	var key, n uint64
 	all := s.objects.Sparse.Iterate()
@@ -234,15 +219,46 @@ func (s *Session) Read() (*Counts, error) {
 			c.Counters[key] = n
 		}
 	}
-	var m [bpf.CountCountMetricCOUNT_METRICS]uint64
-	if err := cmp.Or(all.Err(), s.objects.Metrics.Get(&m)); err != nil {
+	if err := all.Err(); err != nil {
 		return nil, fmt.Errorf("read the counters: %w", err)
+	}
+	m, err := s.metrics()
+	if err != nil {
+		return nil, err
 	}
 	c.Unknown, c.Full = m[bpf.CountCountMetricCOUNT_UNKNOWN], m[bpf.CountCountMetricCOUNT_FULL]
 	c.NoThread = m[bpf.CountCountMetricCOUNT_NO_THREAD]
 	c.Amid = m[bpf.CountCountMetricCOUNT_AMID]
 	c.Unread = m[bpf.CountCountMetricCOUNT_UNREADABLE]
 	return c, nil
+}
+
+// readDense reads n counters from the first on, but for those that are not in the array.
+func (s *Session) readDense(c *Counts, first, n uint64) error {
+	end := min(first+n, s.dense)
+	if first >= end {
+		return nil
+	}
+	m, err := s.objects.Counters.Memory()
+	if err != nil {
+		return fmt.Errorf("read the counters: %w", err)
+	}
+	raw := make([]byte, 8*(end-first))
+	if _, err := m.ReadAt(raw, int64(8*first)); err != nil {
+		return fmt.Errorf("read the counters: %w", err)
+	}
+	for i := range end - first {
+		c.Counters[first+i] = binary.LittleEndian.Uint64(raw[8*i:])
+	}
+	return nil
+}
+
+// metrics are what the kernel has noted besides the counters.
+func (s *Session) metrics() (m [bpf.CountCountMetricCOUNT_METRICS]uint64, err error) {
+	if err := s.objects.Metrics.Get(&m); err != nil {
+		return m, fmt.Errorf("read the counters: %w", err)
+	}
+	return m, nil
 }
 
 // Value is what a formula of a routine comes to, whose counters begin at first: 2^64-1, if that is
