@@ -418,15 +418,9 @@ func (x *observation) gone() error {
 
 func (x *observation) confine() error {
 	own := []cap.Value{cap.SYS_NICE, cap.SYS_PTRACE}
-	guards := []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_NICE}
-	if !privilege.Has(cap.BPF) {
-		guards = append(guards, cap.SYS_ADMIN)
-	}
+	guards := append(privilege.Probing(), cap.SYS_NICE)
 	if len(x.options.Selection.Libraries) > 0 { // those that come are opened
-		own = append(own, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH)
-		if !privilege.Has(cap.CHECKPOINT_RESTORE) {
-			own = append(own, cap.SYS_ADMIN)
-		}
+		own = append(own, privilege.Libraries()...)
 	}
 	if x.paths != nil {
 		own = append(own, cap.BPF) // counters are read

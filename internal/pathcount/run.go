@@ -128,11 +128,8 @@ func (x *tracing) prepare() (err error) {
 }
 
 func (x *tracing) confine() error {
-	guards := []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_NICE}
-	if !privilege.Has(cap.BPF) {
-		guards = append(guards, cap.SYS_ADMIN)
-	}
-	if err := x.session.Confine(guards...); err != nil || x.options.Confine == nil {
+	err := x.session.Confine(append(privilege.Probing(), cap.SYS_NICE)...)
+	if err != nil || x.options.Confine == nil {
 		return err
 	}
 	return x.options.Confine(nil, cap.BPF)
