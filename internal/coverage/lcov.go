@@ -7,16 +7,17 @@ import (
 	"io"
 
 	"wpptrace/compress/wpp/covered"
+	"wpptrace/query/names"
 )
 
 // WriteLCOV writes a coverage as a tracefile of lcov (geninfo(1)), which genhtml reads. Counts in
 // it are 0 and 1: whether code has run, and not how often. What is not known is absent, as is an
-// outcome of a jump that has run, where it is not known.
+// outcome of a jump that has run, where it is not known. Names may be hostile: a line stays one.
 func WriteLCOV(w io.Writer, c *covered.Coverage) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "TN:")
 	for _, s := range c.Sources() {
-		fmt.Fprintf(b, "SF:%s\n", s.Name)
+		fmt.Fprintf(b, "SF:%s\n", names.Printable(s.Name))
 		writeRoutines(b, s.Routines)
 		writeBranches(b, s.Branches)
 		hit := 0
@@ -39,21 +40,21 @@ func count(ran bool, hit *int) int {
 
 // writeRoutines writes routines, each symbol of a file once: lcov takes it for one.
 func writeRoutines(w io.Writer, routines []covered.SourceRoutine) {
-	var names []string
+	var met []string
 	ran := map[string]bool{}
 	for _, r := range routines {
-		name := cmp.Or(r.Symbol, r.Name)
-		if _, met := ran[name]; !met {
-			names = append(names, name)
+		name := names.Printable(cmp.Or(r.Symbol, r.Name))
+		if _, known := ran[name]; !known {
+			met = append(met, name)
 			fmt.Fprintf(w, "FN:%d,%s\n", r.Line, name)
 		}
 		ran[name] = ran[name] || r.Ran
 	}
 	hit := 0
-	for _, name := range names {
+	for _, name := range met {
 		fmt.Fprintf(w, "FNDA:%d,%s\n", count(ran[name], &hit), name)
 	}
-	fmt.Fprintf(w, "FNF:%d\nFNH:%d\n", len(names), hit)
+	fmt.Fprintf(w, "FNF:%d\nFNH:%d\n", len(met), hit)
 }
 
 // writeBranches writes the outcomes of jumps: a block for each jump of a line, a branch for each

@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/internal/pathcount"
 	"wpptrace/internal/text"
+	"wpptrace/query/report"
 )
 
 // A NewPaths is a routine that has run paths that no baseline has, as a reading of counters says:
@@ -111,8 +112,7 @@ func (p *pathWatch) report(x *observation, now time.Time, isEnd bool) {
 		if !isEnd && (now.Sub(r.reported[addr]) < again || !r.mayReport()) {
 			continue
 		}
-		const schemaVersion = 2
-		e := &NewPaths{SchemaVersion: schemaVersion, when: now, PID: x.process.PID,
+		e := &NewPaths{SchemaVersion: report.SchemaVersion, when: now, PID: x.process.PID,
 			Time: now.Format(time.RFC3339Nano), Executions: r.executions[addr],
 			Frame: r.mapped(x)[0].frame(addr, addr)}
 		r.options.Found(e)

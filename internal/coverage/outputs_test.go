@@ -1,6 +1,7 @@
 package coverage
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,5 +53,28 @@ func TestEmptyLCOVIsSaid(t *testing.T) {
 	}
 	if !strings.Contains(said.String(), "build with -g") || out.Len() == 0 {
 		t.Errorf("said %q, printed %q", said.String(), out.String())
+	}
+}
+
+// Debug information and symbols may name anything: no line is broken, and no terminal moved.
+func TestHostileNames(t *testing.T) {
+	const name = "a\nend_of_record\x1b[31m"
+	m := covered.Image{Name: name, Files: []string{name},
+		Routines: []covered.Routine{{Name: name, Symbol: name, Place: covered.Line{Line: 1}}},
+		Blocks:   []covered.Block{{Ran: covered.Run, Lines: []covered.Line{{Line: 1}}}}}
+	bare := m
+	bare.Blocks = []covered.Block{{Ran: covered.Run}}
+	for _, m := range []covered.Image{m, bare} {
+		c := &covered.Coverage{Images: []covered.Image{m, m}}
+		for what, write := range map[string]func(io.Writer, *covered.Coverage) error{
+			"table": WriteTable, "tracefile": WriteLCOV} {
+			var b strings.Builder
+			if err := write(&b, c); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(b.String(), name) || strings.Contains(b.String(), "\x1b") {
+				t.Errorf("the %s is %q", what, b.String())
+			}
+		}
 	}
 }

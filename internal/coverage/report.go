@@ -12,6 +12,8 @@ import (
 	"wpptrace/compress/wpp/covered"
 	"wpptrace/internal/text"
 	"wpptrace/loader/privilege"
+	"wpptrace/query/names"
+	"wpptrace/query/report"
 )
 
 // A Report is what is printed of a coverage.
@@ -77,8 +79,7 @@ type RoutineReport struct {
 
 // NewReport sums up a coverage.
 func NewReport(c *covered.Coverage) *Report {
-	const schemaVersion = 2
-	r := &Report{SchemaVersion: schemaVersion, Files: []FileReport{}, Images: []ImageReport{}}
+	r := &Report{SchemaVersion: report.SchemaVersion, Files: []FileReport{}, Images: []ImageReport{}}
 	for _, s := range c.Sources() {
 		f := fileReport(&s)
 		r.Lines, r.Branches = r.Lines.plus(f.Lines), r.Branches.plus(f.Branches)
@@ -212,7 +213,7 @@ func (r *Report) writeFiles(w io.Writer) {
 	for _, f := range r.Files {
 		if f.Lines.Ran > 0 || unrun <= mostFilesUnrun {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", pair(f.Lines), pair(f.Routines), pair(f.Branches),
-				f.Name)
+				names.Printable(f.Name))
 		}
 	}
 	if unrun > mostFilesUnrun {
@@ -244,6 +245,6 @@ func (r *Report) writeRoutines(w io.Writer) {
 		len(shown), text.Count(uint64(len(rows)), "routine"))
 	fmt.Fprintln(w, "BLOCKS\t\tROUTINE")
 	for _, row := range shown {
-		fmt.Fprintf(w, "%s\t%s\n", pair(row.blocks), row.name)
+		fmt.Fprintf(w, "%s\t%s\n", pair(row.blocks), names.Printable(row.name))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"wpptrace/loader/paths"
 	"wpptrace/loader/target"
 	"wpptrace/loader/x86"
+	"wpptrace/query/report"
 )
 
 // A New is a block that has run for the first time, and that no baseline has run, or an edge that
@@ -358,8 +359,7 @@ func (r *residual) mayReport() bool {
 
 // describe describes a passage: of an edge, if there is an outcome, or of a block.
 func (r *residual) describe(x *observation, p firsthit.Passage, outcome int) *New {
-	const schemaVersion = 2
-	n := &New{SchemaVersion: schemaVersion, when: wallTime(p.Time), PID: x.process.PID,
+	n := &New{SchemaVersion: report.SchemaVersion, when: wallTime(p.Time), PID: x.process.PID,
 		Thread: p.Thread, Callers: []Frame{}}
 	n.Time = n.when.Format(time.RFC3339Nano)
 	if name := x.process.ThreadName(p.Thread); name != "" {
