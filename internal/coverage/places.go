@@ -13,7 +13,7 @@ import (
 // A site is a block with its probe.
 type site struct {
 	place   firsthit.Place
-	routine int // index in Program.Routines
+	routine int // index in traced.Graphs.Routines
 	block   int
 
 	// Of what is new alone: no baseline has run the block, and these outcomes are to be seen,

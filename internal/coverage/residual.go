@@ -249,7 +249,7 @@ func (r *residual) isOfBaseline(p *target.Process) bool {
 
 // news notes that a site was passed. It returns what of that is new, the block first.
 func (r *residual) news(x *observation, i, outcome int) (list []met) {
-	m := x.imageOf(i)
+	m := &x.images[x.imageOf(i)]
 	s := &x.watch.sites[i]
 	block := met{m.graphs.Image.BuildID, m.graphs.Routines[s.routine].Blocks[s.block].Lo, noOutcome}
 	edge := met{block.buildID, block.addr, outcome}
@@ -330,7 +330,8 @@ func (r *residual) report(x *observation, p firsthit.Passage) {
 	}
 	for _, is := range r.news(x, p.Place, p.Outcome) {
 		s := x.watch.sites[p.Place]
-		routine := met{is.buildID, x.imageOf(p.Place).graphs.Routines[s.routine].Addr, noOutcome}
+		in := &x.images[x.imageOf(p.Place)]
+		routine := met{is.buildID, in.graphs.Routines[s.routine].Addr, noOutcome}
 		if !r.mayReport() && r.named[routine] {
 			r.held++
 			r.result.SuppressedBy++
@@ -366,16 +367,13 @@ func (r *residual) describe(x *observation, p firsthit.Passage, outcome int) *Ne
 		n.ThreadName = &name
 	}
 	s, images := x.watch.sites[p.Place], r.mapped(x)
-	for i := range x.images {
-		if m := &x.images[i]; m == x.imageOf(p.Place) {
-			b := &m.graphs.Routines[s.routine].Blocks[s.block]
-			n.Frame = images[i].frame(b.Lo, b.Lo)
-			if outcome != noOutcome {
-				jump := &b.Insns[len(b.Insns)-1]
-				to := images[i].frame(targetOf(jump, outcome), targetOf(jump, outcome))
-				n.Frame, n.To = images[i].frame(jump.Addr, jump.Addr), &to
-			}
-		}
+	m := &images[x.imageOf(p.Place)]
+	b := &m.graphs.Routines[s.routine].Blocks[s.block]
+	n.Frame = m.frame(b.Lo, b.Lo)
+	if outcome != noOutcome {
+		jump := &b.Insns[len(b.Insns)-1]
+		to := m.frame(targetOf(jump, outcome), targetOf(jump, outcome))
+		n.Frame, n.To = m.frame(jump.Addr, jump.Addr), &to
 	}
 	if p.Trace != nil {
 		callers, whole := chain(p.Trace, images)

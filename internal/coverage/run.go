@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -523,14 +524,11 @@ func (x *observation) observe(ctx context.Context) error {
 	}
 }
 
-// imageOf is the image that a site is in.
-func (x *observation) imageOf(i int) *observedImage {
-	for k := range x.images {
-		if m := &x.images[k]; i >= m.first && i < m.first+len(m.sites) {
-			return m
-		}
-	}
-	return nil
+// imageOf is the index of the image that a site is in.
+func (x *observation) imageOf(site int) int {
+	return slices.IndexFunc(x.images, func(m observedImage) bool {
+		return site >= m.first && site < m.first+len(m.sites)
+	})
 }
 
 // betweenLooks is how long after one look for libraries the next follows: at first, when a command
