@@ -31,9 +31,6 @@ type CountedRoutine struct {
 	Why    error // if Answer is nil
 }
 
-// steppedCost is what a single-stepped hit costs, in emulated ones.
-const steppedCost = 40
-
 // Count chooses probes that count the paths of the set, and of each routine all its others
 // together, if others is set. Probes are chosen by how often blocks ran in the recording. Cost: a
 // proof for each probe that is tried, some ms a routine.
@@ -73,13 +70,13 @@ func question(r *RoutineSet, recorded []recorded, others bool) counting.Question
 			if !ok {
 				return counting.Site{}, false
 			}
-			return counting.Site{Insn: insn, Stepped: stepped,
+			return counting.Site{Stepped: stepped,
 				Jump: r.Routine.Blocks[b].Insns[insn].Kind == x86.Jcc}, true
 		},
 		Cost: func(b int, s counting.Site) float64 {
 			cost := runs[b] + never*(1+r.Routine.Runs(b))
 			if s.Stepped {
-				cost *= steppedCost
+				cost *= planner.SteppedCost
 			}
 			return cost
 		},
@@ -90,7 +87,7 @@ func question(r *RoutineSet, recorded []recorded, others bool) counting.Question
 // sum adds up hits.
 func (c *Counting) sum(s *Set) {
 	type place struct{ routine, block int }
-	sites := map[place]counting.Site{}
+	isStepped := map[place]bool{} // by site
 	for i := range c.Routines {
 		r := &c.Routines[i]
 		if r.Answer == nil {
@@ -99,8 +96,8 @@ func (c *Counting) sum(s *Set) {
 		}
 		c.Unclear += len(r.Answer.Unclear)
 		for _, b := range r.Answer.Machine.Sites {
-			insn, stepped, _ := planner.Point(r.Routine.Routine, b)
-			sites[place{r.Routine.ID, b}] = counting.Site{Insn: insn, Stepped: stepped}
+			_, stepped, _ := planner.Point(r.Routine.Routine, b)
+			isStepped[place{r.Routine.ID, b}] = stepped
 			c.Sites++
 			if stepped {
 				c.Stepped++
@@ -114,9 +111,9 @@ func (c *Counting) sum(s *Set) {
 			if x.routine.Site(b) != nil {
 				c.Traced += ran
 			}
-			if site, ok := sites[place{x.routine.ID, b}]; ok {
+			if stepped, ok := isStepped[place{x.routine.ID, b}]; ok {
 				c.Counted += ran
-				if site.Stepped {
+				if stepped {
 					c.SteppedHits += ran
 				}
 			}

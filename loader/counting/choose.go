@@ -12,7 +12,6 @@ import (
 
 // A Site is an instruction that can carry a probe.
 type Site struct {
-	Insn    int  // index in its block
 	Stepped bool // the kernel single-steps it
 	Jump    bool // it is the conditional jump that ends the block: its outcome is known
 }

@@ -55,7 +55,7 @@ func machines(t *testing.T) (path string, im *image.Image, list []Routine) {
 			Cost: func(int, counting.Site) float64 { return 1 },
 			Site: func(b int) (counting.Site, bool) {
 				i, stepped, ok := planner.Point(r.Routine, b)
-				return counting.Site{Insn: i, Stepped: stepped,
+				return counting.Site{Stepped: stepped,
 					Jump: ok && r.Blocks[b].Insns[i].Kind == x86.Jcc}, ok
 			}}
 		for number := range min(n.Total, 20) {

@@ -34,8 +34,8 @@ const (
 	unseenRuns  = 4
 )
 
-// steppedCost is what a single-stepped hit costs, in emulated ones.
-const steppedCost = 40
+// SteppedCost is what a single-stepped hit costs, in emulated ones.
+const SteppedCost = 40
 
 // estimate finds how often each block runs for one activation: as it was measured, where that is
 // known.
@@ -166,7 +166,7 @@ func (c *costs) price(b int) float64 {
 	case !p.found:
 		return math.Inf(1)
 	case p.stepped:
-		return c.freq[b] * steppedCost
+		return c.freq[b] * SteppedCost
 	}
 	return c.freq[b]
 }

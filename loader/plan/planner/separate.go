@@ -349,8 +349,8 @@ func (s *search) cheapestTable(a, b []int) (table int, price float64) {
 	for _, way := range [][]int{a, b} {
 		for _, n := range way {
 			if n != exit && r.switches.is[n] && !r.switches.isKnown(n) &&
-				r.costs.freq[n]*steppedCost < price {
-				table, price = n, r.costs.freq[n]*steppedCost
+				r.costs.freq[n]*SteppedCost < price {
+				table, price = n, r.costs.freq[n]*SteppedCost
 			}
 		}
 	}
