@@ -90,7 +90,7 @@ func programs(t *testing.T, cases []zoo.Case) (*zoo.Builder, []zoo.Case) {
 	return builder, all
 }
 
-// proof compares records of a target with the truth: with the one of another test, or of the machine
+// proof compares records of a target with the truth: with that of another test, or of the machine
 // that has built it, if there is one, for what most programs of the zoo execute does not depend on
 // the machine.
 func proof(ctx context.Context, target exact.Target, x exact.Expect) (*exact.Proof, error) {

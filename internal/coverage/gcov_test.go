@@ -35,16 +35,7 @@ func TestLinesOfCommand(t *testing.T) {
 	for _, p := range gcovPrograms {
 		t.Run(p.source, func(t *testing.T) {
 			program := compile(t, p.source, p.flags...)
-			c, err := target.Start([]string{program})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Process.Close()
-			got, err := Run(t.Context(), Options{Child: c})
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-c.Done()
+			got := coverCommand(t, program)
 			dir := t.TempDir()
 			counted := compileInto(t, dir, p.source, append(p.flags, "--coverage")...)
 			if out, err := exec.Command(counted).CombinedOutput(); err != nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"wpptrace/internal/testenv"
-	"wpptrace/loader/target"
 )
 
 // lcov reads the file, and makes no change of it, and genhtml makes pages of it.
@@ -18,16 +17,7 @@ func TestLCOVIsAccepted(t *testing.T) {
 			testenv.Missing(t, err)
 		}
 	}
-	child, err := target.Start([]string{compile(t, "exceptions.cc", "-O1")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer child.Process.Close()
-	c, err := Run(t.Context(), Options{Child: child})
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-child.Done()
+	c := coverCommand(t, compile(t, "exceptions.cc", "-O1"))
 	file := filepath.Join(t.TempDir(), "x.info")
 	if err := WriteFile(file, c, WriteLCOV); err != nil {
 		t.Fatal(err)

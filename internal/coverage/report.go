@@ -79,7 +79,8 @@ type RoutineReport struct {
 
 // NewReport sums up a coverage.
 func NewReport(c *covered.Coverage) *Report {
-	r := &Report{SchemaVersion: report.SchemaVersion, Files: []FileReport{}, Images: []ImageReport{}}
+	r := &Report{SchemaVersion: report.SchemaVersion, Files: []FileReport{},
+		Images: []ImageReport{}}
 	for _, s := range c.Sources() {
 		f := fileReport(&s)
 		r.Lines, r.Branches = r.Lines.plus(f.Lines), r.Branches.plus(f.Branches)
