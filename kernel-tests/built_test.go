@@ -90,6 +90,19 @@ func programs(t *testing.T, cases []zoo.Case) (*zoo.Builder, []zoo.Case) {
 	return builder, all
 }
 
+// build builds a program of the zoo. The test is skipped where the flavour makes no sense for it.
+func build(t *testing.T, builder *zoo.Builder, c zoo.Case) (path string) {
+	t.Helper()
+	path, err := builder.Build(context.Background(), c.Program, c.Flavour)
+	if errors.Is(err, zoo.ErrNotBuildable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // proof compares records of a target with the truth: with that of another test, or of the machine
 // that has built it, if there is one, for what most programs of the zoo execute does not depend on
 // the machine.

@@ -1,7 +1,6 @@
 package kerneltests
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,13 +33,7 @@ func TestCoverageOfTheZoo(t *testing.T) {
 	builder, cases := programs(t, cases)
 	for i, c := range cases {
 		t.Run(c.Program.Name+"/"+c.Flavour.String(), func(t *testing.T) {
-			path, err := builder.Build(context.Background(), c.Program, c.Flavour)
-			if errors.Is(err, zoo.ErrNotBuildable) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := build(t, builder, c)
 			target := targetOf(c, path, t.TempDir())
 			if target.Libraries != nil {
 				t.Skip("its code is a library, which is not mapped when it begins")

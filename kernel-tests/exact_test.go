@@ -156,13 +156,7 @@ func TestZooIsExact(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.Program.Name+"/"+c.Flavour.String(), func(t *testing.T) {
 			t.Parallel()
-			path, err := builder.Build(context.Background(), c.Program, c.Flavour)
-			if errors.Is(err, zoo.ErrNotBuildable) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := build(t, builder, c)
 			target := targetOf(c, path, t.TempDir())
 			outputs.isThatOf(t, c.Program, target)
 			if c.Program.Has(zoo.Longest) && !matrix() {

@@ -37,13 +37,7 @@ func TestInterestingOfTheZoo(t *testing.T) {
 	for i, c := range cases {
 		t.Run(c.Program.Name+"/"+c.Flavour.String(), func(t *testing.T) {
 			t.Parallel()
-			path, err := builder.Build(context.Background(), c.Program, c.Flavour)
-			if errors.Is(err, zoo.ErrNotBuildable) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := build(t, builder, c)
 			target := targetOf(c, path, "")
 			target.FixedAddresses = true
 			var more [][]string

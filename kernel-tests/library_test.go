@@ -1,8 +1,6 @@
 package kerneltests
 
 import (
-	"context"
-	"errors"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -39,13 +37,7 @@ func TestLibrariesAreExact(t *testing.T) {
 		p, f := c.Program, c.Flavour
 		t.Run(p.Name+"/"+f.String(), func(t *testing.T) {
 			t.Parallel()
-			path, err := builder.Build(context.Background(), p, f)
-			if errors.Is(err, zoo.ErrNotBuildable) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := build(t, builder, c)
 			target := targetOf(c, path, t.TempDir())
 			if why, ok := limits[p.Name]; ok {
 				proveLimit(t, target, expectation(c), why)

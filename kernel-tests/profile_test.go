@@ -2,7 +2,6 @@ package kerneltests
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -33,13 +32,7 @@ func TestProfilesOfTheZoo(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.Program.Name+"/"+c.Flavour.String(), func(t *testing.T) {
 			t.Parallel()
-			path, err := builder.Build(context.Background(), c.Program, c.Flavour)
-			if errors.Is(err, zoo.ErrNotBuildable) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := build(t, builder, c)
 			target := targetOf(c, path, "")
 			target.FixedAddresses = true
 			countsAgree(t, target, nil)
