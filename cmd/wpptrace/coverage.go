@@ -87,28 +87,9 @@ func coverageCommand() *cobra.Command {
 
 // run observes a process or a command, and reports.
 func (o *coverageFlags) run(argv []string, stdout, stderr io.Writer) error {
-	s := watchSignals()
-	defer s.stop()
-	if err := mayRecord(); err != nil {
-		return err
-	}
-	outlivePipes()
-	out := stdout
-	if len(argv) > 0 {
-		out = stderr
-	}
-	return recordTarget(&o.record, s, argv, stderr, func(options record.Options) error {
-		process := options.Process
-		if options.Child != nil {
-			process = options.Child.Process
-		}
-		if err := o.record.checkTarget(process); err != nil {
-			return record.KillUnstarted(options.Child, err)
-		}
-		return o.observe(s, process, out, stderr, func(own coverage.Options) (*covered.Coverage,
-			error) {
-			own.Process, own.Child = options.Process, options.Child
-			return coverage.Run(s.end, own)
+	return o.record.observe(argv, stdout, stderr, func(by *observing) error {
+		return o.report(by, func(own coverage.Options) (*covered.Coverage, error) {
+			return coverage.Run(by.signals.end, own)
 		})
 	})
 }
@@ -129,32 +110,68 @@ func (o *coverageFlags) runNamed(stdout, stderr io.Writer) error {
 	for _, p := range list {
 		defer p.Close()
 	}
-	return o.observe(s, list[0], stdout, stderr, func(own coverage.Options) (*covered.Coverage,
-		error) {
+	by := o.record.observing(s, list[0], stdout, stderr)
+	defer by.printer.Prepared()
+	return o.report(by, func(own coverage.Options) (*covered.Coverage, error) {
 		return coverage.RunAll(s.end, list, own)
 	})
 }
 
-func (o *coverageFlags) observe(s *signals, process *target.Process, out, stderr io.Writer,
+// report observes, and reports what has run.
+func (o *coverageFlags) report(by *observing,
 	run func(coverage.Options) (*covered.Coverage, error)) error {
-	p, options := o.record.observed(s, process, stderr)
-	defer p.Prepared()
-	options.Output = o.outputs().Files()
-	from := coverage.Origin{Tool: version(), Command: process.Command(), PID: process.PID,
+	by.options.Output = o.outputs().Files()
+	from := coverage.Origin{Tool: version(), Command: by.process.Command(), PID: by.process.PID,
 		Start: time.Now()}
-	c, err := run(options)
+	c, err := run(by.options)
 	if c == nil {
 		return err
 	}
-	return cmp.Or(o.outputs().Write(out, c, from, options.Remark), err)
+	return cmp.Or(o.outputs().Write(by.out, c, from, by.options.Remark), err)
 }
 
-// observed returns what prints messages of a process that is observed, and the options of that.
-func (o *recordFlags) observed(s *signals, process *target.Process,
-	stderr io.Writer) (*messages.Printer, coverage.Options) {
+// An observing is what commands have that observe a process, and record nothing.
+type observing struct {
+	signals *signals
+	process *target.Process
+	options coverage.Options
+	printer *messages.Printer
+	out     io.Writer // takes the result
+}
+
+// observe has a process observed, or a command, whose output stdout is.
+func (o *recordFlags) observe(argv []string, stdout, stderr io.Writer,
+	run func(*observing) error) error {
+	s := watchSignals()
+	defer s.stop()
+	if err := mayRecord(); err != nil {
+		return err
+	}
+	outlivePipes()
+	out := stdout
+	if len(argv) > 0 {
+		out = stderr
+	}
+	return recordTarget(o, s, argv, stderr, func(from record.Options) error {
+		process := from.Process
+		if from.Child != nil {
+			process = from.Child.Process
+		}
+		by := o.observing(s, process, out, stderr)
+		defer by.printer.Prepared()
+		by.options.Process, by.options.Child = from.Process, from.Child
+		if err := o.checkTarget(process); err != nil {
+			return record.KillUnstarted(from.Child, err)
+		}
+		return run(by)
+	})
+}
+
+func (o *recordFlags) observing(s *signals, process *target.Process,
+	out, stderr io.Writer) *observing {
 	p := o.printer(process, true)
 	p.Err, p.Prepared = statusline.New(stderr, o.quiet), s.quitAtOnce(stderr)
-	return p, coverage.Options{
+	return &observing{s, process, coverage.Options{
 		Selection: o.selection.compiled, Duration: o.limit, Confine: confine,
 		Log:    newLog(p.Err, o.verbose),
 		Remark: func(text string) { p.Insist("%s", text) },
@@ -170,7 +187,7 @@ func (o *recordFlags) observed(s *signals, process *target.Process,
 			p.Prepared()
 			p.Say("attached to process %d (%s): %s", pid, p.Name, text.Count(probes, "probe"))
 		},
-	}
+	}, p, out}
 }
 
 func (o *coverageFlags) outputs() coverage.Outputs {

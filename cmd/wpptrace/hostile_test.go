@@ -298,9 +298,9 @@ func TestNameOfLibraryThatIsNotObserved(t *testing.T) {
 	defer p.Close()
 	var out strings.Builder
 	o := newRecordFlags()
-	printer, options := o.observed(s, p, &out)
-	defer printer.Prepared()
-	options.LibraryLeftOut("/tmp/a\nb\x1b[31m.so", errors.New("it has no name"))
+	by := o.observing(s, p, nil, &out)
+	defer by.printer.Prepared()
+	by.options.LibraryLeftOut("/tmp/a\nb\x1b[31m.so", errors.New("it has no name"))
 	if want := "wpptrace: /tmp/a?b?[31m.so is not traced: it has no name\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}

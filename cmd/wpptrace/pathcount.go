@@ -9,7 +9,6 @@ import (
 
 	"wpptrace/internal/interesting"
 	"wpptrace/internal/pathcount"
-	"wpptrace/internal/record"
 	"wpptrace/internal/text"
 	"wpptrace/loader/paths/overlap"
 )
@@ -59,33 +58,15 @@ func checkOverlap(c *cobra.Command, degree int, snapshot string) error {
 
 // run counts paths of a process or a command, and prints how often they ran.
 func (o *countFlags) run(argv []string, stdout, stderr io.Writer) error {
-	s := watchSignals()
-	defer s.stop()
-	if err := mayRecord(); err != nil {
-		return err
-	}
-	outlivePipes()
-	out := stdout
-	if len(argv) > 0 {
-		out = stderr
-	}
-	return recordTarget(o.record, s, argv, stderr, func(from record.Options) error {
-		process := from.Process
-		if from.Child != nil {
-			process = from.Child.Process
-		}
-		p, shared := o.record.observed(s, process, stderr)
-		defer p.Prepared()
-		if err := o.record.checkTarget(process); err != nil {
-			return record.KillUnstarted(from.Child, err)
-		}
-		r, err := pathcount.Run(s.end, pathcount.Options{
-			Process: from.Process, Child: from.Child, Selection: shared.Selection,
-			Paths: o.paths, Duration: shared.Duration, Confine: shared.Confine,
+	return o.record.observe(argv, stdout, stderr, func(by *observing) error {
+		own := by.options
+		r, err := pathcount.Run(by.signals.end, pathcount.Options{
+			Process: own.Process, Child: own.Child, Selection: own.Selection,
+			Paths: o.paths, Duration: own.Duration, Confine: own.Confine,
 			Began: func(pid, probes, stepped int) {
-				shared.Began(pid, probes)
+				own.Began(pid, probes)
 				if stepped > 0 {
-					p.Say("%s among them: a hit of one takes as long as 40 of others",
+					by.printer.Say("%s among them: a hit of one takes as long as 40 of others",
 						text.Count(stepped, "single-stepped probe"))
 				}
 			},
@@ -94,8 +75,8 @@ func (o *countFlags) run(argv []string, stdout, stderr io.Writer) error {
 		case r == nil:
 			return err
 		case o.record.json:
-			return cmp.Or(r.WriteJSON(out), err)
+			return cmp.Or(r.WriteJSON(by.out), err)
 		}
-		return cmp.Or(r.WriteText(out), err)
+		return cmp.Or(r.WriteText(by.out), err)
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"wpptrace/internal/coverage"
-	"wpptrace/internal/record"
 )
 
 // residualFlags are those of wpptrace residual.
@@ -52,57 +51,38 @@ func residualCommand() *cobra.Command {
 	return c
 }
 
-// run watches a process or a command.
+// run watches a process or a command. Files are read and opened first: better now than later.
 func (o *residualFlags) run(argv []string, stdout, stderr io.Writer) (err error) {
-	s := watchSignals()
-	defer s.stop()
-	if err := mayRecord(); err != nil {
-		return err
-	}
-	outlivePipes()
 	baseline, err := coverage.ReadBaseline(o.Baselines)
 	if err != nil {
 		return err
 	}
-	out, log := stdout, io.Discard
-	if len(argv) > 0 {
-		out = stderr
-	}
+	log := io.Discard
 	if o.Log != "" {
-		f, err := coverage.OpenLog(o.Log)
-		if err != nil {
-			return err
+		f, failed := coverage.OpenLog(o.Log)
+		if failed != nil {
+			return failed
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
 		log = f
 	}
-	return recordTarget(&o.record, s, argv, stderr, func(options record.Options) error {
-		return o.watch(s, options, baseline, out, log, stderr)
+	return o.record.observe(argv, stdout, stderr, func(by *observing) error {
+		return o.watch(by, baseline, log)
 	})
 }
 
-func (o *residualFlags) watch(s *signals, from record.Options, baseline *coverage.Baseline,
-	out, log, stderr io.Writer) error {
-	process := from.Process
-	if from.Child != nil {
-		process = from.Child.Process
-	}
-	p, options := o.record.observed(s, process, stderr)
-	defer p.Prepared()
-	options.Process, options.Child = from.Process, from.Child
-	if err := o.record.checkTarget(process); err != nil {
-		return record.KillUnstarted(from.Child, err)
-	}
+func (o *residualFlags) watch(by *observing, baseline *coverage.Baseline, log io.Writer) error {
+	p, options := by.printer, by.options
 	for _, file := range baseline.Vague {
 		p.Say("%s does not show all that has run: it lost events, or is of windows", file)
 	}
 	options.Notice = func(line string) { p.Insist("%s", line) }
 	var failed error
-	printed := coverage.NewWriter(out, o.record.json)
+	printed := coverage.NewWriter(by.out, o.record.json)
 	logged := coverage.NewWriter(log, true)
-	result, err := coverage.Residual(s.end, coverage.ResidualOptions{
+	result, err := coverage.Residual(by.signals.end, coverage.ResidualOptions{
 		Options: options, Baseline: baseline, Most: o.Most,
-		Restarts: o.Restarts && from.Child == nil, Paths: o.Paths, Edges: o.Edges,
+		Restarts: o.Restarts && options.Child == nil, Paths: o.Paths, Edges: o.Edges,
 		Overhead: o.Overhead / 100,
 		Found: func(n coverage.Event) {
 			failed = cmp.Or(failed, printed.Write(n), logged.Write(n))
