@@ -105,7 +105,7 @@ func newEdgesAgree(t *testing.T, path string, before, now input) {
 		blocks, edges := map[string]bool{}, map[[2]string]bool{}
 		result, err := coverage.Residual(t.Context(), coverage.ResidualOptions{
 			Options: coverage.Options{Child: child,
-				Notice: func(line string) { t.Log(line) }},
+				Remark: func(line string) { t.Log(line) }},
 			Baseline: b, Edges: true, Most: 1e6,
 			Found: func(e coverage.Event) {
 				if n := e.(*coverage.New); n.To != nil {

@@ -76,7 +76,6 @@ func (o *residualFlags) watch(by *observing, baseline *coverage.Baseline, log io
 	for _, file := range baseline.Vague {
 		p.Say("%s does not show all that has run: it lost events, or is of windows", file)
 	}
-	options.Notice = func(line string) { p.Insist("%s", line) }
 	var failed error
 	printed := coverage.NewWriter(by.out, o.record.json)
 	logged := coverage.NewWriter(log, true)

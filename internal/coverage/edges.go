@@ -237,8 +237,8 @@ func (e *edgeWatch) weigh(x *observation) error {
 		}
 	}
 	r.result.JumpsGivenUp += len(gone)
-	r.notice(fmt.Sprintf("edges of %s are not watched any more: hits took some %.0f%% of the "+
-		"process's CPU time, of %g%% allowed", text.Count(len(gone), "jump"), 100*share,
+	r.options.Remark(fmt.Sprintf("edges of %s are not watched any more: hits took some %.0f%% of "+
+		"the process's CPU time, of %g%% allowed", text.Count(len(gone), "jump"), 100*share,
 		100*r.options.Overhead))
 	return x.watch.giveUp(gone)
 }

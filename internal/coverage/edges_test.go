@@ -39,7 +39,7 @@ func TestNewEdgeOfAServer(t *testing.T) {
 			var err error
 			result, err = Residual(ctx, ResidualOptions{
 				Options: Options{Process: p, Began: func(int, int) { began <- true },
-					Notice: func(line string) { notices <- line }},
+					Remark: func(line string) { notices <- line }},
 				Edges: true, Overhead: 0.01, Baseline: base,
 				Found: func(e Event) { found <- e.(*New) }})
 			done <- err

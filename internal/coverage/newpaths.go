@@ -61,16 +61,10 @@ func (r *residual) watchPaths(x *observation) (*pathWatch, error) {
 			text.Count(w.LeftOut, "routine"))
 	}
 	if !r.isSuccessor {
-		r.notice(line)
+		r.options.Remark(line)
 	}
 	return &pathWatch{watch: w, residual: r, before: maps.Clone(r.executions),
 		pending: map[uint64]bool{}}, nil
-}
-
-func (r *residual) notice(line string) {
-	if r.options.Notice != nil {
-		r.options.Notice(line)
-	}
 }
 
 // pathReadings is how long after one reading of counters the next follows.
@@ -136,7 +130,7 @@ func (p *pathWatch) weigh(x *observation, now time.Time) error {
 	if err := p.watch.Close(); err != nil {
 		return fmt.Errorf("take the probes of paths out: %w", err)
 	}
-	p.residual.notice(fmt.Sprintf("paths are not looked at any more, new blocks still are: hits "+
+	o.Remark(fmt.Sprintf("paths are not looked at any more, new blocks still are: hits "+
 		"of paths took some %.0f%% of the process's CPU time, of %g%% allowed", 100*share,
 		100*o.Overhead))
 	return nil

@@ -102,7 +102,7 @@ func newPathsAgree(t *testing.T, record func(argv ...string) string, baselines [
 	defer child.Process.Close()
 	got, notice := map[string]uint64{}, ""
 	result, err := Residual(t.Context(), ResidualOptions{
-		Options: Options{Child: child, Notice: func(line string) { notice += line }},
+		Options: Options{Child: child, Remark: func(line string) { notice += line }},
 		Paths:   true, Baseline: readBaseline(t, files...),
 		Found: func(e Event) {
 			if n, ok := e.(*NewPaths); ok {
@@ -190,7 +190,7 @@ func TestNewPathsOfAServer(t *testing.T) {
 	go func() {
 		_, err := Residual(ctx, ResidualOptions{
 			Options: Options{Process: p, Began: func(int, int) { began <- true },
-				Notice: func(line string) { notices <- line }},
+				Remark: func(line string) { notices <- line }},
 			Paths: true, Overhead: 0.01, Baseline: base,
 			Found: func(e Event) {
 				if n, ok := e.(*NewPaths); ok {
@@ -252,7 +252,7 @@ func TestNewPathsAfterRestart(t *testing.T) {
 		var err error
 		result, err = Residual(ctx, ResidualOptions{
 			Options: Options{Process: p, Began: func(pid, _ int) { began <- pid },
-				Notice: func(string) { notices++ }},
+				Remark: func(string) { notices++ }},
 			Paths: true, Restarts: true, Overhead: 1, Baseline: base,
 			Found: func(e Event) {
 				if n, ok := e.(*NewPaths); ok && n.Routine == "choose" {

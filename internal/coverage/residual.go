@@ -120,6 +120,9 @@ const noOutcome = -1
 // Residual watches a process until the context is done, the time is over, or the process has ended,
 // and reports what runs that no baseline has run. Nothing else has probes. It is otherwise as Run.
 func Residual(ctx context.Context, o ResidualOptions) (Residue, error) {
+	if o.Remark == nil {
+		o.Remark = func(string) {}
+	}
 	if o.Most == 0 {
 		o.Most = 100
 	}

@@ -43,8 +43,9 @@ type Options struct {
 	Log    *slog.Logger // nil: nothing is logged
 	// LibraryLeftOut is called for a library that is not observed, and why; nil: nothing is.
 	LibraryLeftOut func(path string, err error)
-	// Remark is called with what the user should know of what was not observed; nil: nothing is.
-	Remark func(text string)
+	// Remark is called with a line that the user should read: of what was not observed, or of what
+	// it costs; nil: nothing is.
+	Remark func(line string)
 	// Began is called when all probes stand; nil: nothing is.
 	Began func(pid, probes int)
 	// Ending is called when it is over and the probes that stand are about to be taken out of the
@@ -52,9 +53,6 @@ type Options struct {
 	Ending func(pid, probes int)
 	// EndsEarly is called when the observation ends before it was to, and why; nil: nothing is.
 	EndsEarly func(why error)
-
-	// Notice is called with a line that the user should read; nil: nothing is.
-	Notice func(line string)
 
 	residual *residual // nil: all that runs is wanted
 	placed   func()    // is called when all probes stand, or will not
@@ -345,7 +343,7 @@ func (x *observation) load() error {
 		x.watch.each = func(p firsthit.Passage) { r.report(x, p) }
 		if r.options.Edges {
 			if !r.isSuccessor {
-				r.notice(r.edgesNotice(all))
+				r.options.Remark(r.edgesNotice(all))
 			}
 			x.edges = newEdgeWatch(x)
 		}
