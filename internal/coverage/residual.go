@@ -76,8 +76,8 @@ type Residue struct {
 	NewEdges        int // that were taken
 	JumpsGivenUp    int // whose edges are not watched any more: they took too much
 
-	Reported     int // blocks and edges
-	SuppressedBy int // blocks and edges that were not reported, for too many came at once
+	Reported    int // blocks and edges
+	NotReported int // blocks and edges that were not reported, for too many came at once
 
 	Paths         bool   // are looked at
 	NewPaths      int    // routines that have run paths that no baseline has
@@ -201,7 +201,7 @@ func (r *residual) watch(ctx context.Context, o Options) error {
 	}
 	for i, n := range passages { // also those that there was no room to report
 		if n > 0 {
-			r.result.SuppressedBy += len(r.news(x, i/firsthit.Outcomes, i%firsthit.Outcomes))
+			r.result.NotReported += len(r.news(x, i/firsthit.Outcomes, i%firsthit.Outcomes))
 		}
 	}
 	return nil
@@ -337,7 +337,7 @@ func (r *residual) report(x *observation, p firsthit.Passage) {
 		routine := met{is.buildID, in.graphs.Routines[s.routine].Addr, noOutcome}
 		if !r.mayReport() && r.named[routine] {
 			r.held++
-			r.result.SuppressedBy++
+			r.result.NotReported++
 			continue
 		}
 		r.named[routine] = true

@@ -103,8 +103,8 @@ func TestBurst(t *testing.T) {
 			t.Errorf("%s is not reported: %v", routine, events)
 		}
 	}
-	if result.SuppressedBy == 0 || held > result.SuppressedBy ||
-		result.Reported+result.SuppressedBy != result.New {
+	if result.NotReported == 0 || held > result.NotReported ||
+		result.Reported+result.NotReported != result.New {
 		t.Errorf("%+v, after %d", result, held)
 	}
 }
@@ -310,7 +310,7 @@ func TestRestarts(t *testing.T) {
 			t.Errorf("of another process: %s", n.Text())
 		}
 	}
-	if result.New != len(met) || result.SuppressedBy > 0 {
+	if result.New != len(met) || result.NotReported > 0 {
 		t.Errorf("%+v, but %d were found", result, len(met))
 	}
 	second.IsClean()

@@ -59,9 +59,9 @@ func (f *Frame) place() string {
 func (r Residue) Text() string {
 	line := fmt.Sprintf("%s ran that no baseline has run, of %d that were watched",
 		text.Count(r.New, "block"), r.Watched)
-	if r.SuppressedBy > 0 {
+	if r.NotReported > 0 {
 		line += fmt.Sprintf("; not printed: %d, for more than --most came in a second",
-			r.SuppressedBy)
+			r.NotReported)
 	}
 	if r.NotWatched > 0 {
 		line += fmt.Sprintf("; %s more were not watched, for the baselines do not say whether "+
