@@ -20,6 +20,7 @@ import (
 	"wpptrace/internal/traced"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
+	"wpptrace/loader/paths/overlap"
 )
 
 // BenchmarkPipeline measures what the consumer of a recording does with the events of real
@@ -75,6 +76,43 @@ func TestCountsOfTheSameEvents(t *testing.T) {
 	}
 	if total := grammar.Length(); counter.Total() != total {
 		t.Errorf("%d paths and marks, want %d", counter.Total(), total)
+	}
+	d, err := decoder.New(program.Plan, nil)
+	must(t, err)
+	const degree = 2
+	overlaps := overlapped.NewCounter(degree, &ops.Symbols{}, described{program.Plan, d})
+	thread := d.Thread(overlaps.Thread(), true)
+	for _, w := range events {
+		thread.Take(w)
+	}
+	thread.Close()
+	profile, err := overlaps.Profile()
+	must(t, err)
+	extensionsHaveNumbers(t, program, profile)
+}
+
+// extensionsHaveNumbers checks that the overlapping graph of each routine has what was counted.
+func extensionsHaveNumbers(t *testing.T, program *traced.Program, p *overlapped.Profile) {
+	t.Helper()
+	if len(p.Extensions) < 100 || len(p.Counts) < len(p.Extensions)/2 {
+		t.Errorf("%d extensions, %d overlapping paths", len(p.Extensions), len(p.Counts))
+	}
+	for _, x := range p.Extensions {
+		g, err := overlap.Of(program.Plan.Routines[x.Routine].Routine)
+		must(t, err)
+		n, err := g.Number(p.Degree)
+		must(t, err)
+		numbers, err := n.From(x.Blocks[0])
+		if x.Loop >= 0 {
+			numbers, err = n.Loop(x.Loop)
+		}
+		must(t, err)
+		number, err := numbers.Encode(x.Blocks)
+		must(t, err)
+		back, err := numbers.Decode(number)
+		if err != nil || !slices.Equal(back.Blocks, x.Blocks) {
+			t.Fatalf("%+v has the number %d, which is %+v, %v", x, number, back, err)
+		}
 	}
 }
 

@@ -135,35 +135,6 @@ func (g *Graph) Returning() (count uint64) {
 	return count
 }
 
-// Before returns the part of a path within the loop whose back edge ends it: from the loop's head,
-// or from its beginning, if it begins in the loop's midst. It is shared with the path.
-func (l *Loop) Before(blocks []int) []int {
-	return blocks[max(slices.Index(blocks, l.Head), 0):]
-}
-
-// After returns the part within the loop of a path that begins at its head. It is shared with the
-// path.
-func (l *Loop) After(blocks []int) []int {
-	if out := slices.IndexFunc(blocks, func(b int) bool { return !l.Has(b) }); out >= 0 {
-		return blocks[:out]
-	}
-	return blocks
-}
-
-// Extend returns how far an overlapping path of degree k follows a path, or a part of one, that
-// begins behind a back edge, call or return: to its k+1st predicate, or to its end. It is shared
-// with the path.
-func (g *Graph) Extend(blocks []int, k int) []int {
-	for i, b := range blocks {
-		if g.predicates[b] {
-			if k--; k < 0 {
-				return blocks[:i+1]
-			}
-		}
-	}
-	return blocks
-}
-
 // check makes sure that a loop is one whose paths are told apart.
 func (g *Graph) check(loop int) error {
 	if l := &g.loops[loop]; l.LeftOut != "" {
