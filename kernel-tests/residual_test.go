@@ -23,18 +23,16 @@ import (
 func TestNewEdges(t *testing.T) {
 	numbers := zoo.Reals()[1].Stdin
 	for _, c := range []struct {
-		name, program      string
+		program            string
 		args, more         []string
 		baseline, addition string
 	}{
-		{"gzip", "gzip", []string{"-1", "-n", "-c"}, []string{"-9", "-n", "-c"}, numbers[:300],
+		{"gzip", []string{"-1", "-n", "-c"}, []string{"-9", "-n", "-c"}, numbers[:300],
 			numbers},
-		{"sort", "sort", []string{"--parallel=1", "-S", "1M"},
-			[]string{"--parallel=1", "-S", "1M", "-n"}, numbers[:100], numbers},
-		{"sed", "sed", []string{"-n", "s/1/2/p"}, []string{"s/\\([0-9]\\)5/<\\1>/g"}, numbers[:200],
+		{"sed", []string{"-n", "s/1/2/p"}, []string{"s/\\([0-9]\\)5/<\\1>/g"}, numbers[:200],
 			numbers[:300]},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.program, func(t *testing.T) {
 			r := zoo.Real{Command: c.program, Package: c.program}
 			path, err := r.Path()
 			if err != nil {
