@@ -401,9 +401,12 @@ func WriteBoundsSummary(w io.Writer, list []*BoundsJSON) error {
 	line := func(name string, alone, all BoundsSums, degrees string) {
 		fmt.Fprintf(out, "%-10s %10s ", names.Fit(name, 10), number(all.Real))
 		for i, n := range []uint64{alone.Definite, alone.Potential, all.Definite, all.Potential} {
-			cell := strconv.FormatUint(n, 10)
-			if all.Real != nil && *all.Real > 0 {
-				cell += fmt.Sprintf(" %7s", offReal(n, *all.Real))
+			cell, real := strconv.FormatUint(n, 10), all.Real
+			if i < 2 { // of other places, where some are left out
+				real = alone.Real
+			}
+			if real != nil && *real > 0 {
+				cell += fmt.Sprintf(" %7s", offReal(n, *real))
 			}
 			if i == 2 {
 				out.WriteByte(' ')

@@ -171,3 +171,20 @@ func TestBoundsLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsSummaryLeftOut: what path counts alone bound is beside the truth of the places that
+// they bound, where there are too many pairs at others.
+func TestBoundsSummaryLeftOut(t *testing.T) {
+	most, least := uint64(1000), uint64(100)
+	r := &BoundsJSON{Program: "p", Flows: []BoundsFlow{{
+		BoundsSums: BoundsSums{Definite: 1000, Potential: 1000, Real: &most}}},
+		Alone: BoundsFlow{BoundsSums: BoundsSums{Definite: 50, Potential: 200, Real: &least}}}
+	var out strings.Builder
+	if err := WriteBoundsSummary(&out, []*BoundsJSON{r}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "p                1000        50  -50.0%      200 +100.0%      1000   +0.0%"; !strings.
+		Contains(out.String(), want) {
+		t.Errorf("%s\nwithout %q", out.String(), want)
+	}
+}
