@@ -49,8 +49,8 @@ func forestOf(s *wpp.Snapshot, tids []int, symbols int,
 	case err != nil:
 		return nil, 0, err
 	case profile != nil && len(tids) > 0:
-		return nil, 0, fmt.Errorf("select thread %d: a profile counts all threads together",
-			tids[0])
+		return nil, 0, fmt.Errorf("select thread %d: a profile counts all threads together: "+
+			"wpptrace profile --tid counts one", tids[0])
 	case profile != nil && apart != nil:
 		return nil, 0, ErrUnordered
 	case profile != nil:

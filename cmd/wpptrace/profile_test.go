@@ -151,8 +151,8 @@ func TestCoverageIsNoProfile(t *testing.T) {
 	}
 }
 
-// bounds takes the degree that a profile was made with: who paid for two gets two. What merge leaves
-// out of it, merge says.
+// bounds takes the degree that a profile was made with: who paid for two gets two. What merge
+// leaves out of it, merge says.
 func TestDegreeOfProfile(t *testing.T) {
 	program := testenv.CompileC(t, `int main(int argc, char **argv)
 {

@@ -3,7 +3,7 @@ package coverage
 // Example and Help are those of the command that observes.
 const (
 	Example = `  wpptrace coverage -p 4711 -d 1m              what process 4711 runs in a minute
-  wpptrace coverage --lcov x.info -- ./test     for genhtml x.info -o html
+  wpptrace coverage --lcov x.info -- ./test     for genhtml --branch-coverage x.info -o html
   wpptrace coverage --lib 'libssl*' -p 4711     of a library, too
   wpptrace coverage -o a.wpp -- ./test a        a baseline for wpptrace residual
   wpptrace coverage a.wpp b.wpp -o all.wpp      several runs, as one`
@@ -49,8 +49,8 @@ often, at least, as counters say that are read every 200 ms. The baselines are r
 profiles then. This costs hits all the time; how many probes it takes is printed first. With -p, it
 ends where hits take more than --overhead of the CPU time, and new blocks alone are reported.
 
-With --restarts and -p, the next process of the same name and build is watched when this one has
-ended; what has been reported is not reported again.
+With --restarts and -p, another process of the same name and build is watched when this one has
+ended: one that runs already, or the next. What has been reported is not reported again.
 
 Events go to stdout, a line each, with --json as a JSON object each; with -- to stderr. --log writes
 the objects to a file, too. Where more than --most come in a second, the rest is counted, but for

@@ -52,7 +52,8 @@ func Of(s *wpp.Snapshot, files []string) (*Shapes, error) {
 	return x, nil
 }
 
-// anyKnown fails where paths ran, and no routine has a shape: any number of pairs may have run then.
+// anyKnown fails where paths ran, and no routine has a shape: any number of pairs may have run
+// then.
 func (x *Shapes) anyKnown(s *wpp.Snapshot) error {
 	ran := func(y wpp.Symbol) bool { return !y.IsMark }
 	if len(x.Of) > 0 || !slices.ContainsFunc(s.Symbols, ran) {
