@@ -84,8 +84,12 @@ func (p *Printer) Handle(event record.Event) {
 	case record.Refused:
 		p.Say("CPU time: %s", report.TimeText(profile.CPUTimeOf(e.CPUTime, &wpp.Snapshot{})))
 	case record.HotSelected:
-		p.Say("%d of %d routines of %s are traced: the %d that most of %s of its CPU time were in, "+
-			"and routines that these may call; -F . traces all", e.Traced, e.All, e.Image, e.Sampled,
+		of := ""
+		if !e.Part {
+			of = fmt.Sprintf("of %d ", e.All)
+		}
+		p.Say("%d %sroutines of %s are traced: the %d that most of %s of its CPU time were in, and "+
+			"routines that these may call; -F . traces all", e.Traced, of, e.Image, e.Sampled,
 			text.Count(e.Samples, "sample"))
 	case record.NotSampled:
 		p.Say("where the CPU time of %s goes will not be known: %s", p.Process(), p.line(e.Err))

@@ -60,10 +60,11 @@ type Refused struct {
 // routines that they call.
 type HotSelected struct {
 	Image   string
-	Sampled int // routines that samples were in
-	Traced  int // routines, these included
-	All     int
+	Sampled int    // routines that samples were in
+	Traced  int    // routines, these included
+	All     int    // that were recovered
 	Samples uint64 // that were in the image
+	Part    bool   // no more were than is needed
 }
 
 // Forecast says how much slower a process that is at work will be, before probes go in.

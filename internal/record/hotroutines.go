@@ -112,6 +112,7 @@ func (h *hotRoutines) Routines(f *os.File, c *cfg.Program) map[*cfg.Routine]bool
 	h.hot += hot.Hot
 	id, _ := target.IDOf(f)
 	h.chosen[id] = true
-	h.handle(HotSelected{c.Image.Name, hot.Sampled, len(hot.Routines), len(c.Routines), all})
+	h.handle(HotSelected{c.Image.Name, hot.Sampled, len(hot.Routines), len(c.Routines), all,
+		len(c.Outside) > 0})
 	return hot.Routines
 }
