@@ -16,6 +16,7 @@ import (
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/decoder"
+	"wpptrace/internal/overlapping"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/traced"
 	"wpptrace/kernel-tests/zoo"
@@ -80,7 +81,7 @@ func TestCountsOfTheSameEvents(t *testing.T) {
 	d, err := decoder.New(program.Plan, nil)
 	must(t, err)
 	const degree = 2
-	overlaps := overlapped.NewCounter(degree, &ops.Symbols{}, described{program.Plan, d})
+	overlaps := overlapping.NewCounter(degree, &ops.Symbols{}, program.Plan, d)
 	thread := d.Thread(overlaps.Thread(), true)
 	for _, w := range events {
 		thread.Take(w)
@@ -146,12 +147,12 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 			symbols = append(symbols, slices.Repeat([]uint32{s}, int(n))...)
 		}))
 	alphabet := &ops.Symbols{}
-	overlaps := overlapped.NewCounter(2, alphabet, described{program.Plan, d})
-	overlapping := func() ops.Sink {
-		return overlapSink{alphabet, pathprofile.NewCounter(alphabet), overlaps.Thread()}
+	overlaps := overlapping.NewCounter(2, alphabet, program.Plan, d)
+	both := func() ops.Sink {
+		return overlapping.Sink(alphabet, pathprofile.NewCounter(alphabet), overlaps)
 	}
 	began := testenv.ThreadTime()
-	decode(overlapping()) // which finds the shapes of routines as well
+	decode(both()) // which finds the shapes of routines as well
 	b.ReportMetric(float64(testenv.ThreadTime()-began)/1e6, "ms:first")
 	b.ReportMetric(float64(len(events)), "events")
 	stages := []struct {
@@ -163,7 +164,7 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 		{name: "decode+map",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
 		{name: "decode+count", run: func() { decode(pathprofile.NewCounter(&ops.Symbols{})) }},
-		{name: "decode+count+overlap", run: func() { decode(overlapping()) }},
+		{name: "decode+count+overlap", run: func() { decode(both()) }},
 		{name: "decode+map+sequitur",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().AppendRun)) }},
 		{name: "sequitur", run: func() {

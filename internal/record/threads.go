@@ -15,6 +15,7 @@ import (
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/decoder"
+	"wpptrace/internal/overlapping"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
@@ -109,7 +110,7 @@ func (s *threads) take(b wire.Batch) {
 func (s *threads) count(overlap int) {
 	s.counter = pathprofile.NewCounter(s.alphabet)
 	if overlap > 0 {
-		s.overlaps = overlapped.NewCounter(overlap-1, s.alphabet, described{s.plan, s.decoder})
+		s.overlaps = overlapping.NewCounter(overlap-1, s.alphabet, s.plan, s.decoder)
 	}
 	s.all = []*thread{{}} // which began before any
 }
@@ -161,7 +162,7 @@ func (s *threads) begin(id uint32, started uint64) *thread {
 	var sink ops.Sink = s.counter
 	switch {
 	case s.overlaps != nil:
-		sink = overlapSink{s.alphabet, s.counter, s.overlaps.Thread()}
+		sink = overlapping.Sink(s.alphabet, s.counter, s.overlaps)
 	case s.counter == nil:
 		t.stream = s.streams.Thread(int(id), t.name)
 		sink = ops.NewRecorder(s.alphabet, t.stream.Append)

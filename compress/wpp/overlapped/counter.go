@@ -31,19 +31,20 @@ type Counter struct {
 	slots      []uint32          // where an overlapping path is counted, plus one; 0: nothing is
 	shift      uint              // a slot's index is the top bits of the hash
 	counts     []Count
+	most       int // mostPairs
 	uncounted  map[uint32]bool
 	err        error
 }
 
 // mostPairs is how many different overlapping paths are counted. Of a path that would need more, it
 // is said that not all are.
-const mostPairs = 1 << 24
+const mostPairs = 1 << 22
 
 // NewCounter returns a counter of overlapping paths of degree k, at least 0, in the symbols of an
 // alphabet, which may be shared.
 func NewCounter(k int, alphabet *ops.Symbols, p Program) *Counter {
 	c := &Counter{degree: k, program: p, shapes: map[int]*Shape{}, known: map[string]uint32{},
-		slots: make([]uint32, 64), shift: 64 - 6, uncounted: map[uint32]bool{}}
+		slots: make([]uint32, 64), shift: 64 - 6, most: mostPairs, uncounted: map[uint32]bool{}}
 	c.Pairs = NewPairs(alphabet, c.describe, c.count)
 	return c
 }
@@ -108,7 +109,7 @@ func (c *Counter) count(_ Kind, p, q uint32, times uint64) {
 	slot := c.slot(p, x)
 	at := c.slots[slot]
 	if at == 0 {
-		if len(c.counts) == mostPairs {
+		if len(c.counts) == c.most {
 			c.uncounted[p] = true
 			return
 		}

@@ -77,3 +77,30 @@ func TestCounter(t *testing.T) {
 		}
 	})
 }
+
+// TestTooManyPairs: where memory for counts is used up, what is counted stays right, and the paths
+// are named that go on in ways that are not.
+func TestTooManyPairs(t *testing.T) {
+	var alphabet ops.Symbols
+	c := NewCounter(6, &alphabet, drawn{})
+	c.most = 2
+	thread := c.Thread()
+	for _, path := range []uint64{1, 2, 3, 4, 1, 2} { // 1!2, 2!3, and then 3!4, 4!1 are too many
+		thread.NewPath(0, path, 1)
+	}
+	p, err := c.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[uint64]uint64{}
+	for _, x := range p.Counts {
+		got[alphabet.Meaning(x.Path).Path] += x.N
+	}
+	if diff := cmp.Diff(map[uint64]uint64{1: 2, 2: 1}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]uint32{alphabet.Symbol(0, 3), alphabet.Symbol(0, 4)},
+		p.Uncounted); diff != "" {
+		t.Error(diff)
+	}
+}

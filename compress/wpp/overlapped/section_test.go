@@ -2,6 +2,7 @@ package overlapped
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,7 +47,7 @@ func TestSection(t *testing.T) {
 	}
 	for name, change := range map[string]func(p *Profile){
 		"a shape of no routine":       func(p *Profile) { p.Shapes[0].Routine = 2 },
-		"a shape twice":               func(p *Profile) { p.Shapes = append(p.Shapes, p.Shapes[0]) },
+		"a shape twice":               func(p *Profile) { p.Shapes = slices.Repeat(p.Shapes, 2) },
 		"a predicate of no block":     func(p *Profile) { p.Shapes[0].Predicates[1] = 4 },
 		"predicates out of order":     func(p *Profile) { p.Shapes[0].Predicates[0] = 3 },
 		"a loop of no block":          func(p *Profile) { p.Shapes[0].Loops[1].Head = 4 },
