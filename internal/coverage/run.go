@@ -625,6 +625,9 @@ func (x *observation) close() {
 		_ = x.sampler.Close()
 	}
 	if x.session != nil {
+		if n, err := x.session.Unreported(); err != nil || n > 0 {
+			x.options.Log.Warn("the kernel had no room for reports", "reports", n, "err", err)
+		}
 		if x.watch != nil && x.process.Alive() && !x.session.GuardDead() {
 			if err := x.watch.removeAll(); err != nil {
 				x.options.Log.Warn("the probes", "err", err)
