@@ -74,6 +74,7 @@ func TestCoverageKilled(t *testing.T) {
 // Who kills the guard ends the observation, in one line: what had run is printed. The kernel would
 // take 20 s to take out the probes of all of bash.
 func TestCoverageGuardKilled(t *testing.T) {
+	t.Parallel()
 	s := testenv.StartServer(t)
 	cmd := exec.Command("wpptrace", "coverage", "--json", "-F", "^(exec|expand|parse|eval|read)",
 		"-p", strconv.Itoa(s.PID()))

@@ -127,6 +127,7 @@ func awaitUse(t *testing.T, pid int, more time.Duration) {
 // Three capabilities do for anybody's process, and a recording that has begun has none, or what its
 // windows take.
 func TestFewCapabilities(t *testing.T) {
+	t.Parallel()
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
 	pid := testenv.Start(t, exec.Command(testenv.CompileC(t, seldom))).PID()
@@ -226,6 +227,7 @@ func guardOf(t *testing.T, pid int) (child int) {
 
 // What libraries and stopping take besides is missed before the process is touched.
 func TestTooFewCapabilities(t *testing.T) {
+	t.Parallel()
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
 	s := testenv.StartServer(t)

@@ -66,6 +66,7 @@ func TestGuardKilled(t *testing.T) {
 // TestGuardStopped: a recording ends when it is to, and takes its probes out, though somebody stops
 // its guard, again and again, and it has become the user who called sudo. It waited for ever.
 func TestGuardStopped(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		env  []string

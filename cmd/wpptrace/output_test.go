@@ -71,6 +71,7 @@ func setFlags(f *os.File, flags int) error {
 
 // TestPipeWithoutReader: it was waited for without end, whatever signal came.
 func TestPipeWithoutReader(t *testing.T) {
+	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, unix.Mkfifo(pipe, 0o600))
 	cmd := exec.Command("wpptrace", "--raw", pipe, "-o", "x.wpp", "--", "/bin/true")
