@@ -3,16 +3,15 @@ package recordreport
 import (
 	"fmt"
 
-	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/internal/saturating"
 	"wpptrace/internal/text"
-	"wpptrace/query/names"
+	"wpptrace/query/bounds"
 )
 
 // Overlaps says what a profile has counted of overlapping paths, and which degree would tell all
-// apart that ran; nothing: it has counted none. Its error is of a section that is damaged.
+// apart that ran; nothing: it has counted none. It fails where a section is damaged.
 func Overlaps(s *wpp.Snapshot) (lines []string, err error) {
 	p, err := overlapped.Of(s)
 	if p == nil {
@@ -24,39 +23,15 @@ func Overlaps(s *wpp.Snapshot) (lines []string, err error) {
 	}
 	line := fmt.Sprintf("overlapping paths of degree %d: %d different ones ran %d times", p.Degree,
 		len(p.Counts), all)
-	if k, at := mostUseful(s, p); at != nil {
-		line += fmt.Sprintf("; the greatest useful degree, of what ran, is %d, in %s", k,
-			names.Fit(at.Name, 60))
+	m, err := bounds.New(s, p)
+	if err != nil {
+		return nil, fmt.Errorf("find the greatest useful degree: %w", err)
 	}
-	lines = append(lines, line)
+	lines = append(lines, fmt.Sprintf("%s; the greatest useful degree, of what ran, is %d", line,
+		m.Degree()))
 	if n := len(p.Uncounted); n > 0 {
 		lines = append(lines, fmt.Sprintf("of %s not all overlapping paths are counted, for there "+
 			"are too many", text.Count(n, "path")))
 	}
 	return lines, nil
-}
-
-// mostUseful returns the least degree that tells apart all that ran, and a routine that takes it.
-func mostUseful(s *wpp.Snapshot, p *overlapped.Profile) (k int, at *wpp.Routine) {
-	for i := range s.Symbols {
-		q := &s.Symbols[i]
-		if q.IsMark || q.Start == ops.StartResume || q.End == ops.EndCut || len(q.Blocks) == 0 {
-			continue
-		}
-		shape, part := p.ShapeOf(q.Routine), q.Blocks
-		if shape == nil {
-			continue
-		}
-		if q.Start == ops.StartLoop {
-			loop := shape.LoopAt(part[0])
-			if loop < 0 || shape.Loops[loop].LeftOut != "" {
-				continue
-			}
-			part = shape.Loops[loop].After(part)
-		}
-		if degree := shape.Degree(part); at == nil || degree > k {
-			k, at = degree, &s.Routines[q.Routine]
-		}
-	}
-	return k, at
 }
