@@ -26,8 +26,8 @@ func TestOverlaps(t *testing.T) {
 		uncounted []uint32
 		want      []string
 	}{
-		{nil, []string{"overlapping paths of degree 0: 1 different ones ran 5 times; the greatest " +
-			"useful degree, of what ran, is 1"}},
+		{nil, []string{"overlapping paths of degree 0: 1 different ones ran 5 times; the " +
+			"greatest useful degree, of what ran, is 1"}},
 		{[]uint32{0}, []string{"overlapping paths of degree 0: 1 different ones ran 5 times; the " +
 			"greatest useful degree, of what ran, is 0",
 			"of 1 path not all overlapping paths are counted, for there are too many"}},
