@@ -324,5 +324,13 @@ func TestBreakpointBesideProbes(t *testing.T) {
 	if n := callsIn(t, w.path("x.wpp"))["steady"]; n != 100 {
 		t.Errorf("steady ran %d times, want 100", n)
 	}
+	// coverage goes on beside it, too, and is refused where it would have a probe there
+	for only, want := range map[string]int{"^steady$": 0, "^unused$": exitError} {
+		_, errs, status := wpptrace("coverage", "-d", "100ms", "-F", only, "-p", pid)
+		if status != want || want != 0 && !strings.Contains(errs,
+			"a breakpoint stands there already: detach the debugger or other tracer") {
+			t.Errorf("coverage of %s: exit %d: %s", only, status, errs)
+		}
+	}
 	s.End()
 }

@@ -28,7 +28,7 @@ func (s *selectionFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&s.weights, "weights", "", "choose probes by how often the blocks ran in "+
 		"`SNAPSHOT`, a recording of the same program")
 	f.StringArrayVar(&s.libs, "lib", nil, "trace shared libraries too whose base name, soname or "+
-		"path matches `GLOB` (repeatable)")
+		"path matches `GLOB` (repeatable); -F and -N take LIBRARY:NAME for their routines")
 	f.BoolVar(&s.complete, "complete", false, "trace routines too that need slow, single-stepped "+
 		"probes")
 }

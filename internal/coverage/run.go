@@ -310,6 +310,10 @@ func (x *observation) sitesOf(m *observedImage, isLibrary bool) (image firsthit.
 	for _, s := range m.sites {
 		image.Places = append(image.Places, s.place)
 	}
+	if err := image.Untouched(x.process); err != nil {
+		return image, nil, fmt.Errorf("observe process %d (%s): %w", x.process.PID, x.process.Name,
+			err)
+	}
 	return image, shownAlone(m.graphs, m.sites), nil
 }
 

@@ -1,6 +1,7 @@
 package traced
 
 import (
+	"errors"
 	"os"
 
 	"wpptrace/loader/attach"
@@ -18,7 +19,8 @@ type Graphs struct {
 }
 
 // GraphsOf recovers those of the executable of a process, which is open. The file is read until
-// they are not needed any more. Cost: half of that of LoadOf.
+// they are not needed any more. Somebody else's breakpoints are left to who puts probes where they
+// stand. Cost: half of that of LoadOf.
 func GraphsOf(in *target.Process, exe *os.File, sel Selection) (*Graphs, error) {
 	return graphs(exe, in.File, sel, func(im *image.Image) ([]attach.Obstacle, error) {
 		return attach.Obstacles(in, im, exe)
@@ -41,6 +43,9 @@ func graphs(f *os.File, name string, sel Selection,
 			return err
 		}
 		list, err := obstacles(c.Image)
+		if errors.Is(err, attach.ErrBreakpoint) {
+			err = nil
+		}
 		g = &Graphs{c, o.Select, list}
 		return err
 	})
