@@ -57,7 +57,7 @@ func OpenLog(path string) (f *os.File, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("write events: %w", err)
+		return nil, fmt.Errorf("write events: %w: name another file with --log", err)
 	}
 	return f, nil
 }

@@ -78,3 +78,15 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 }
+
+// Where a file cannot be written, the error says by which flag another one is named.
+func TestOtherFileIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "missing", "x")
+	if _, err := OpenLog(file); err == nil || !strings.HasSuffix(err.Error(), "with --log") {
+		t.Errorf("log: %v", err)
+	}
+	if err := (Outputs{LCOV: file}).Check(); err == nil ||
+		!strings.HasSuffix(err.Error(), "with --lcov") {
+		t.Errorf("lcov: %v", err)
+	}
+}

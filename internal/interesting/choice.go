@@ -28,7 +28,7 @@ const mostAll = 100
 // Add adds the flags. The texts say what becomes of interesting paths and of others.
 func (c *Choice) Add(f *pflag.FlagSet, interesting, others string) {
 	f.StringVar(&c.Snapshot, "interesting", "", interesting)
-	f.IntVar(&c.Hot, "hot", 0, "with --interesting: of the `N` hottest of these alone")
+	f.IntVar(&c.Hot, "hot", 0, "with --interesting: of the `N` hottest of these alone; 0: of all")
 	f.StringVar(&c.Pattern, "pattern", "", "with --interesting: of those alone that `PATTERN` "+
 		"names, which is as find takes it, and that ran as a part of it")
 	f.BoolVar(&c.All, "all-paths", false, "with --interesting and -F: of all paths, also those "+
