@@ -1,13 +1,16 @@
 package shape
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/query/bounds"
+	"wpptrace/query/names"
 	"wpptrace/query/report"
 )
 
@@ -37,6 +40,10 @@ func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
 			m.TakeTruth(m)
 		}
 	} else {
+		if !isOfImages(q.Against, s) {
+			return nil, fmt.Errorf("the other recording is of another program, or another build: "+
+				"--against takes one of %s", names.Printable(s.Images[0].Name))
+		}
 		truth, _, err := model(q.Against, q.Files)
 		if err != nil {
 			return nil, fmt.Errorf("the other recording: %w", err)
@@ -61,6 +68,16 @@ func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
 			"--overlap %[2]d is the most", degree, m.Profile.Degree)
 	}
 	return report.NewBounds(m, degree, leftOut, elsewhere, q.Limit), nil
+}
+
+// isOfImages reports whether one of the images that a snapshot is of is the same build as one of
+// another snapshot.
+func isOfImages(s, other *wpp.Snapshot) bool {
+	return len(other.Images) == 0 || slices.ContainsFunc(s.Images, func(x wpp.Image) bool {
+		return slices.ContainsFunc(other.Images, func(y wpp.Image) bool {
+			return bytes.Equal(x.BuildID, y.BuildID) && (x.BuildID != nil || x.Name == y.Name)
+		})
+	})
 }
 
 func model(s *wpp.Snapshot, files []string) (*bounds.Model, map[string]int, error) {

@@ -99,3 +99,23 @@ func TestBoundsOfUnknownGraphs(t *testing.T) {
 		t.Errorf("nothing ran: %+v, %v", r, err)
 	}
 }
+
+// TestBoundsAgainstAnotherProgram: a recording of another build does not have the truth.
+func TestBoundsAgainstAnotherProgram(t *testing.T) {
+	of := func(name string, id ...byte) *wpp.Snapshot {
+		return &wpp.Snapshot{Images: []wpp.Image{{Name: name, BuildID: id}}}
+	}
+	for _, c := range []struct {
+		other *wpp.Snapshot
+		want  bool
+	}{
+		{of("/bin/a", 1), true}, {of("/bin/b", 1), true}, {of("/bin/a", 2), false},
+		{of("/bin/a"), false},
+	} {
+		_, err := Bounds(of("/bin/a", 1), &Question{Against: c.other})
+		if got := err == nil; got != c.want || !got && !strings.Contains(err.Error(),
+			"of another program, or another build: --against takes one of /bin/a") {
+			t.Errorf("%+v: %v", c.other.Images, err)
+		}
+	}
+}

@@ -184,14 +184,19 @@ func (m *Model) equations(g *group, k int) *Group {
 
 // TakeTruth has answers say how often each interesting path ran by a model of whole program paths:
 // the same, or one of another snapshot of the same program. What that has of paths that did not run
-// here is left out, and it is returned how often it ran.
+// here is left out, and it is returned how often it ran. Places are left out of whose routines that
+// one does not say what ran.
 func (m *Model) TakeTruth(from *Model) (elsewhere uint64) {
 	m.known = true
 	to := newMapping(from.Snapshot, m.Snapshot)
 	at := map[Place]*group{}
+	told := to.told(from)
 	for _, g := range m.groups {
 		g.truth = map[[2]int32]uint64{}
 		at[g.Place] = g
+		if first, second := g.Routines(); g.leftOut == "" && !(told(first) && told(second)) {
+			g.leftOut = "the other recording does not have what ran there"
+		}
 	}
 	for _, g := range from.groups {
 		place, ok := to.place(g.Place)
@@ -264,6 +269,20 @@ func newMapping(from, to *wpp.Snapshot) *mapping {
 		x.routines = append(x.routines, at)
 	}
 	return x
+}
+
+// told returns what reports whether a model says how often paths of a routine ran, of those that
+// the mapping leads to: it does not of routines that were not traced, or have no shape.
+func (x *mapping) told(from *Model) func(routine int) bool {
+	if x.same {
+		return func(int) bool { return true }
+	}
+	known := map[int]bool{}
+	for i, at := range x.routines {
+		r := &x.from.Routines[i]
+		known[at] = r.LeftOut == "" && (len(r.Blocks) == 0 || from.Profile.ShapeOf(i) != nil)
+	}
+	return func(routine int) bool { return known[routine] }
 }
 
 func (x *mapping) blocks(routine int, blocks []int) ([]int, bool) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/query/bounds"
 	"wpptrace/query/querytest"
 )
@@ -186,5 +187,23 @@ func TestBoundsSummaryLeftOut(t *testing.T) {
 	if want := "p                1000        50  -50.0%      200 +100.0%      1000   +0.0%"; !strings.
 		Contains(out.String(), want) {
 		t.Errorf("%s\nwithout %q", out.String(), want)
+	}
+}
+
+// TestBoundsAgainstUntraced: where the other recording did not trace a routine, it is not known how
+// often its pairs ran, and not that they did not.
+func TestBoundsAgainstUntraced(t *testing.T) {
+	m := tallam(t, false)
+	s, _ := querytest.Table4(100)
+	s.Routines[0].LeftOut, s.Symbols, s.Threads = "not selected", nil, nil
+	other, err := bounds.New(s, &overlapped.Profile{Degree: bounds.Whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := m.TakeTruth(other)
+	r := NewBounds(m, 2, nil, &elsewhere, BoundsLimit{})
+	if len(r.Places) != 1 || r.Places[0].LeftOut == nil || r.Places[0].Real != nil ||
+		*r.Flows[0].Outside != 0 {
+		t.Errorf("%+v", r)
 	}
 }
