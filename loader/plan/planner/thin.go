@@ -15,7 +15,7 @@ import (
 // all instructions.
 const (
 	steppedShare = 0.01
-	busyShare    = 0.02
+	busyShare    = 0.05
 	steppedHits  = 100_000
 	countedHits  = 1000
 	dearShare    = 1.0 / 200

@@ -70,7 +70,7 @@ func TestBusy(t *testing.T) {
 				stepped += p.Sites[i].Expected
 			}
 		}
-		if got := stepped > all/50; got != want {
+		if got := stepped > all/20; got != want {
 			t.Errorf("busy %v: %v of %v hits are single-stepped", busy, stepped, all)
 		}
 	}
