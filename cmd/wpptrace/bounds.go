@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/internal/shape"
+	"wpptrace/loader/paths/overlap"
 	"wpptrace/query/report"
 )
 
@@ -40,6 +41,8 @@ that was traced as well.`,
 				q.Degree = shape.Usual
 			case q.Degree < -1:
 				return usagef("--overlap %d is below -1", q.Degree)
+			case q.Degree > overlap.MostDegree:
+				return usagef("--overlap %d is above %d", q.Degree, overlap.MostDegree)
 			}
 			switch {
 			case q.Limit.Places < 0:
