@@ -13,6 +13,7 @@ import (
 	"wpptrace/internal/overlapping"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/recovery"
+	"wpptrace/loader/image"
 )
 
 // Shapes are those of the routines of a snapshot.
@@ -106,6 +107,11 @@ func (x *Shapes) read(s *wpp.Snapshot, image int, named string) error {
 	if err != nil {
 		return err
 	}
+	if lacks(program, s, at) && codeOf(im) < largest { // for it depends on what did not run
+		if program, err = recovery.Recover(im); err != nil {
+			return err
+		}
+	}
 	number := func(r *cfg.Routine) int {
 		if i, ok := at[r.Addr]; ok && s.Routines[i].LeftOut == "" {
 			return i
@@ -129,6 +135,28 @@ func (x *Shapes) read(s *wpp.Snapshot, image int, named string) error {
 		x.Of = append(x.Of, *shape)
 	}
 	return nil
+}
+
+// largest is how many bytes of code are recovered as a whole, as package recovery does where most of
+// it is selected.
+const largest = 64 << 20
+
+func codeOf(im *image.Image) (size uint64) {
+	for _, r := range im.Ranges {
+		size += r.Hi - r.Lo
+	}
+	return size
+}
+
+// lacks reports whether a program that is recovered in part leaves out a routine that ran, by its
+// entry.
+func lacks(p *cfg.Program, s *wpp.Snapshot, at map[uint64]int) bool {
+	for entry, i := range at {
+		if r := p.At(entry); len(s.Routines[i].Blocks) > 0 && (r == nil || r.LeftOut != "") {
+			return true
+		}
+	}
+	return false
 }
 
 // differs says why a routine of a file is not that of a snapshot; "" if it is.

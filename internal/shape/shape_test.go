@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/testenv"
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 )
@@ -118,4 +119,36 @@ func TestBoundsAgainstAnotherProgram(t *testing.T) {
 			t.Errorf("%+v: %v", c.other.Images, err)
 		}
 	}
+}
+
+// TestLacks: all of a file is recovered where a part of it does not do for what ran, as of python3
+// as Debian ships it.
+func TestLacks(t *testing.T) {
+	path := testenv.CompileC(t, "int main(void) { return 0; }")
+	im, err := image.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	program, err := recovery.Recover(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var main *cfg.Routine
+	for _, r := range program.Routines {
+		if r.Name == "main" {
+			main = r
+		}
+	}
+	s := &wpp.Snapshot{Routines: []wpp.Routine{{Entry: main.Addr}}}
+	check := func(name string, at uint64, blocks int, leftOut string, want bool) {
+		s.Routines[0].Blocks, main.LeftOut = make([]wpp.Block, blocks), leftOut
+		if got := lacks(program, s, map[uint64]int{at: 0}); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	check("there", main.Addr, 1, "", false)
+	check("left out", main.Addr, 1, "may be jumped to in its middle", true)
+	check("has not run", main.Addr, 0, "may be jumped to in its middle", false)
+	check("none", main.Addr+1, 1, "", true)
 }
