@@ -246,6 +246,10 @@ func (r *BoundsJSON) WriteText(w io.Writer) error {
 	fmt.Fprintf(out, "Bounds by overlapping paths of degree %d; the greatest useful degree is %d\n",
 		r.Degree, r.GreatestDegree)
 	writeWindows(out, r.snapshot, "counts")
+	if n := r.snapshot.Figures.Lost; n > 0 {
+		fmt.Fprintf(out, "Lost: %s: pairs ran as often as is counted, or more often\n",
+			text.Count(n, "event"))
+	}
 	fmt.Fprintf(out, "\n%-17s %8s %9s %9s %10s %19s %19s\n", "", "PLACES", "PAIRS", "EXACT", "REAL",
 		"DEFINITE", "POTENTIAL")
 	line := func(name string, f *BoundsFlow) {

@@ -207,3 +207,17 @@ func TestBoundsAgainstUntraced(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestBoundsLost says that pairs may have run that were not recorded.
+func TestBoundsLost(t *testing.T) {
+	m := tallam(t, true)
+	m.Snapshot.Figures.Lost = 7
+	var out strings.Builder
+	if err := NewBounds(m, 2, nil, nil, BoundsLimit{}).WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	const want = "\nLost: 7 events: pairs ran as often as is counted, or more often\n"
+	if !strings.Contains(out.String(), want) {
+		t.Error(out.String())
+	}
+}
