@@ -137,8 +137,8 @@ func (x *Shapes) read(s *wpp.Snapshot, image int, named string) error {
 	return nil
 }
 
-// largest is how many bytes of code are recovered as a whole, as package recovery does where most of
-// it is selected.
+// largest is how many bytes of code are recovered as a whole, as package recovery has it where most
+// of it is selected.
 const largest = 64 << 20
 
 func codeOf(im *image.Image) (size uint64) {
