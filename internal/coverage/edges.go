@@ -218,7 +218,8 @@ func (e *edgeWatch) weigh(x *observation) error {
 		hits := n[0] + n[1]
 		cost := time.Duration(hits-e.hits[k]) * each
 		e.hits[k] = hits
-		if total += cost; x.watch.in[i] != nil {
+		if cost > 0 && x.watch.in[i] != nil { // else it is hit no more
+			total += cost
 			list = append(list, costly{i, cost})
 		}
 	}
