@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"syscall"
 
 	"wpptrace/internal/pathcount"
@@ -132,8 +133,14 @@ func (w *Tracer) recordBy(ctx context.Context, command []string, file string, t 
 	if _, err := os.Stat(file); err != nil {
 		return outcome, fmt.Errorf("record %s: %w: %s", t.Path, ErrRefused, outcome.Stderr)
 	}
+	outcome.Stderr = copiesStay.ReplaceAll(outcome.Stderr, nil)
 	return outcome, nil
 }
+
+// copiesStay is what wpptrace, and not the target, says even with -q if it looks while a process
+// lives that was forked: on a busy machine one lives for longer.
+var copiesStay = regexp.MustCompile(
+	`(?m)^wpptrace: what process \d+ \(.*\) forks is slowed down, too, until probes go out, .*\n`)
 
 // Follow runs the target under `wpptrace --follow-fork -- CMD`, and returns what came of each
 // program, of the target itself first.
