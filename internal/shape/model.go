@@ -24,22 +24,27 @@ type Question struct {
 	Limit   report.BoundsLimit
 }
 
-// Usual is that of a path profile; of a recording, a third of the greatest useful one.
+// Usual is the degree that a profile was made with; of a recording, a third of the greatest useful
+// one.
 const Usual = -2
 
-// Bounds answers a question of a recording. It fails where it is not known which path
-// followed which. Cost: that of Of and bounds.Follow, for both snapshots.
+// Bounds answers a question of a recording, or of a profile with overlapping paths. It fails where
+// it is not known which path followed which, and where files are named that nothing is read of.
+// Cost: that of Of and bounds.Follow, for each recording.
 func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
 	m, leftOut, err := model(s, q.Files)
 	if err != nil {
 		return nil, err
 	}
+	recording := m.Profile.Degree == bounds.Whole
 	var elsewhere *uint64
-	if q.Against == nil {
-		if m.Profile.Degree == bounds.Whole {
-			m.TakeTruth(m)
-		}
-	} else {
+	switch {
+	case q.Against == nil && recording:
+		m.TakeTruth(m)
+	case q.Against == nil && len(q.Files) > 0:
+		return nil, errors.New("it is a profile, which needs no file of the program: " +
+			"--binary goes with a recording, or with --against")
+	case q.Against != nil:
 		if !isOfImages(q.Against, s) {
 			return nil, fmt.Errorf("the other recording is of another program, or another build: "+
 				"--against takes one of %s", names.Printable(s.Images[0].Name))
@@ -58,7 +63,7 @@ func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
 	degree := q.Degree
 	switch {
 	case degree != Usual:
-	case m.Profile.Degree == bounds.Whole:
+	case recording:
 		degree = m.Degree() / 3
 	default:
 		degree = m.Profile.Degree
@@ -71,9 +76,12 @@ func Bounds(s *wpp.Snapshot, q *Question) (*report.BoundsJSON, error) {
 }
 
 // isOfImages reports whether one of the images that a snapshot is of is the same build as one of
-// another snapshot.
+// another snapshot, or one of them is of none.
 func isOfImages(s, other *wpp.Snapshot) bool {
-	return len(other.Images) == 0 || slices.ContainsFunc(s.Images, func(x wpp.Image) bool {
+	if len(s.Images) == 0 || len(other.Images) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.Images, func(x wpp.Image) bool {
 		return slices.ContainsFunc(other.Images, func(y wpp.Image) bool {
 			return bytes.Equal(x.BuildID, y.BuildID) && (x.BuildID != nil || x.Name == y.Name)
 		})

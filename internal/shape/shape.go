@@ -82,7 +82,7 @@ func match(s *wpp.Snapshot, files []string) (map[int]string, error) {
 			first = cmp.Or(first, err)
 		}
 		if first != nil {
-			return nil, first
+			return nil, fmt.Errorf("%w: --binary FILE names a copy of what was recorded", first)
 		}
 	}
 	return named, nil

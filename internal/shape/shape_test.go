@@ -119,6 +119,9 @@ func TestBoundsAgainstAnotherProgram(t *testing.T) {
 			t.Errorf("%+v: %v", c.other.Images, err)
 		}
 	}
+	if _, err := Bounds(&wpp.Snapshot{}, &Question{Against: of("/bin/a", 1)}); err != nil {
+		t.Errorf("of no image: %v", err)
+	}
 }
 
 // TestLacks: all of a file is recovered where a part of it does not do for what ran, as of python3
