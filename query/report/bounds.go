@@ -293,29 +293,28 @@ func number(n *uint64) string {
 }
 
 func (r *BoundsJSON) writeNotes(out *bufio.Writer) {
-	var notes []string
+	blank := "\n" // before the first one
+	note := func(front, format string, args ...any) {
+		out.WriteString(blank)
+		blank = ""
+		writeParagraph(out, front, strings.Fields(fmt.Sprintf(format, args...)))
+	}
 	for _, x := range r.Broken {
-		notes = append(notes,
-			fmt.Sprintf("no pair: %s (%s)", text.Count(x.Count, "time"), x.Reason))
+		note("no pair: ", "%s (%s)", text.Count(x.Count, "time"), x.Reason)
 	}
 	for _, x := range r.LeftOut {
-		notes = append(notes, fmt.Sprintf("left out: %s (%s)", text.Count(x.Count, "routine"),
-			names.Printable(x.Reason)))
+		note("left out: ", "%s (%s)", text.Count(x.Count, "routine"), names.Printable(x.Reason))
 	}
 	if r.Elsewhere != nil {
-		notes = append(notes, fmt.Sprintf("the other recording ran pairs of other paths %s",
-			text.Count(*r.Elsewhere, "time")))
+		note("", "the other recording ran pairs of other paths %s",
+			text.Count(*r.Elsewhere, "time"))
 	}
 	if o := r.Flows[0].Outside; o != nil && *o > 0 {
-		notes = append(notes, fmt.Sprintf("%s not within the bounds: that was another run",
-			text.Count(*o, "pair")))
+		note("", "%s not within the bounds: that was another run", text.Count(*o, "pair"))
 	}
 	if r.Flows[0].LeftOut > 0 {
-		notes = append(notes, fmt.Sprintf("left out: %s, as the %s: %s",
-			text.Count(r.Flows[0].LeftOut, "place"), r.leftOut.name(), *r.leftOut.LeftOut))
-	}
-	if len(notes) > 0 {
-		fmt.Fprintf(out, "\n%s\n", strings.Join(notes, "\n"))
+		note("left out: ", "%s, as the %s: %s", text.Count(r.Flows[0].LeftOut, "place"),
+			r.leftOut.name(), *r.leftOut.LeftOut)
 	}
 }
 
@@ -340,7 +339,7 @@ func (p *BoundsPlace) name() string {
 func (p *BoundsPlace) write(out *bufio.Writer) {
 	fmt.Fprintf(out, "\n%s\n", p.name())
 	if p.LeftOut != nil {
-		fmt.Fprintf(out, "  left out: %s\n", *p.LeftOut)
+		writeParagraph(out, "  left out: ", strings.Fields(*p.LeftOut))
 		return
 	}
 	fmt.Fprintf(out, "  %10s %10s %10s  %s\n", "LOWER", "UPPER", "TRUTH",

@@ -173,6 +173,38 @@ func TestBoundsLeftOut(t *testing.T) {
 	}
 }
 
+// TestBoundsWidth: reasons, with the names and files that are in them, go on in the next line.
+func TestBoundsWidth(t *testing.T) {
+	s, shapes := querytest.Table4(250)
+	s.Routines[0].Name = strings.Repeat("long", 40)
+	shapes[0].Loops[0].LeftOut = "the loop can be entered other than at its head"
+	p, err := bounds.Follow(s, shapes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := bounds.New(s, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leftOut := map[string]int{"open image: open /usr/" + strings.Repeat("x", 70) +
+		": no such file or directory": 2}
+	var out strings.Builder
+	if err := NewBounds(m, 0, leftOut, nil, BoundsLimit{}).WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if len(line) > TableColumns+1 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+	for _, want := range []string{"left out: 2 routines (open image: open\n          /usr/xx",
+		"the loop can\n          be entered other than at its head\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s\nwithout %q", out.String(), want)
+		}
+	}
+}
+
 // TestBoundsSummaryLeftOut: what path counts alone bound is beside the truth of the places that
 // they bound, where there are too many pairs at others.
 func TestBoundsSummaryLeftOut(t *testing.T) {
