@@ -15,9 +15,10 @@ import (
 const Whole = math.MaxInt32
 
 // Follow counts the pairs of a recording, by shapes of its routines: those that have none make
-// none. The result is a profile of degree Whole. It reads what grammars derive from beginning to
-// end, as returns are told from ends of call-backs by what is open: its time is in proportion to
-// the length of the streams, some 30 ns a symbol, and its memory to the different pairs.
+// none. The result is a profile of degree Whole, whose Extensions and Counts are in the order in
+// which the pairs first ran. It reads what grammars derive from beginning to end, for what is open
+// tells returns from ends of call-backs: its time is in proportion to the length of the streams,
+// some 30 ns a symbol, and its memory to the different pairs.
 func Follow(s *wpp.Snapshot, shapes []overlapped.Shape) (p *overlapped.Profile, err error) {
 	defer wpp.Recover(&err)
 	threads, err := query.Threads(s, nil)
@@ -27,7 +28,10 @@ func Follow(s *wpp.Snapshot, shapes []overlapped.Shape) (p *overlapped.Profile, 
 	p = &overlapped.Profile{Degree: Whole, Shapes: shapes}
 	f := follower{s: s, last: make([]*tally, len(s.Symbols)), all: map[pair]*tally{}}
 	f.pairs = overlapped.NewPairs(new(ops.Symbols),
-		func(sym uint32) overlapped.Path { return describe(s, p, sym) }, f.count)
+		func(sym uint32) overlapped.Path {
+			y := &s.Symbols[sym]
+			return overlapped.PathOf(y, p.ShapeOf(y.Routine))
+		}, f.count)
 	for _, t := range threads {
 		f.follow(t)
 	}
@@ -38,42 +42,12 @@ func Follow(s *wpp.Snapshot, shapes []overlapped.Shape) (p *overlapped.Profile, 
 		if !ok {
 			at = len(p.Extensions)
 			extensions[x.second] = at
-			p.Extensions = append(p.Extensions, whole(p, &s.Symbols[x.second]))
+			y := &s.Symbols[x.second]
+			p.Extensions = append(p.Extensions, p.ShapeOf(y.Routine).ExtensionOf(y))
 		}
 		p.Counts = append(p.Counts, overlapped.Count{Path: x.first, Extension: at, N: x.n})
 	}
 	return p, nil
-}
-
-// whole returns the extension that is all of a path, or of its part within the loop.
-func whole(p *overlapped.Profile, q *wpp.Symbol) overlapped.Extension {
-	x := overlapped.Extension{Routine: q.Routine, Loop: -1, Blocks: q.Blocks}
-	if q.Start == ops.StartLoop {
-		shape := p.ShapeOf(q.Routine)
-		x.Loop = shape.LoopAt(q.Blocks[0])
-		x.Blocks = shape.Loops[x.Loop].After(q.Blocks)
-	}
-	return x
-}
-
-// describe says what of a symbol's path it depends on with which others it makes pairs.
-func describe(s *wpp.Snapshot, profile *overlapped.Profile, sym uint32) overlapped.Path {
-	y := &s.Symbols[sym]
-	shape := profile.ShapeOf(y.Routine)
-	p := overlapped.Path{Routine: y.Routine, Start: y.Start, End: y.End, Callee: -1,
-		Whole: isWhole(y)}
-	if shape == nil {
-		p.Whole = false
-		return p
-	}
-	if p.Whole && (y.End == ops.EndCall || y.End == ops.EndTail) {
-		p.Callee = shape.Callee(y.Blocks[len(y.Blocks)-1])
-	}
-	if p.Whole && y.Start == ops.StartLoop {
-		l := shape.LoopAt(y.Blocks[0])
-		p.LeftOut = l < 0 || shape.Loops[l].LeftOut != ""
-	}
-	return p
 }
 
 type pair struct{ first, second uint32 }
@@ -115,9 +89,4 @@ func (f *follower) count(_ overlapped.Kind, first, second uint32, times uint64) 
 		f.last[second] = x
 	}
 	x.n = saturating.Add(x.n, times)
-}
-
-// isWhole reports whether a symbol is a path that is known from its start to its end.
-func isWhole(y *wpp.Symbol) bool {
-	return !y.IsMark && y.Start != ops.StartResume && y.End != ops.EndCut && len(y.Blocks) > 0
 }

@@ -59,6 +59,11 @@ type group struct {
 	truth         map[[2]int32]uint64 // by first and second
 }
 
+func newGroup(p Place) *group {
+	return &group{Place: p, counts: map[counted]uint64{}, first: list{at: map[string]int{}},
+		second: list{at: map[string]int{}}}
+}
+
 // A list has paths, or what of them is within a loop, each once.
 type list struct {
 	parts []part
@@ -145,10 +150,9 @@ func (m *Model) count(at map[Place]*group, c overlapped.Count) error {
 	}
 	g := at[place]
 	if g == nil {
-		g = &group{Place: place, counts: map[counted]uint64{},
-			first: list{at: map[string]int{}}, second: list{at: map[string]int{}}}
+		g = newGroup(place)
 		if place.Kind == overlapped.OverLoop {
-			g.loop = loopAt(m.Profile.ShapeOf(place.Routine), place.Block)
+			g.loop = m.Profile.ShapeOf(place.Routine).CountedLoop(place.Block)
 		}
 		at[place] = g
 	}
@@ -168,7 +172,7 @@ func (m *Model) placeOf(c overlapped.Count) (Place, error) {
 	kind, ok := overlapped.KindOf(p.End)
 	shape := m.Profile.ShapeOf(x.Routine)
 	switch {
-	case !ok || !isWhole(p):
+	case !ok || !overlapped.IsWhole(p):
 		return Place{}, errors.New("it does not go on")
 	case shape == nil || m.Profile.ShapeOf(p.Routine) == nil:
 		return Place{}, errors.New("its routine is not known")
@@ -176,7 +180,7 @@ func (m *Model) placeOf(c overlapped.Count) (Place, error) {
 		return Place{kind, p.Routine, p.Blocks[len(p.Blocks)-1], x.Routine}, nil
 	case kind == overlapped.Back:
 		return Place{kind, x.Routine, x.Blocks[0], p.Routine}, nil
-	case p.Routine != x.Routine || loopAt(shape, x.Blocks[0]) == nil:
+	case p.Routine != x.Routine || shape.CountedLoop(x.Blocks[0]) == nil:
 		return Place{}, errors.New("it is in no loop")
 	}
 	return Place{kind, x.Routine, x.Blocks[0], -1}, nil
@@ -197,7 +201,7 @@ func (m *Model) leaveOut(at map[Place]*group, sym uint32) {
 func (m *Model) addLeftOut(at map[Place]*group, ran *query.Frequencies) {
 	for sym := range m.Snapshot.Symbols {
 		y := &m.Snapshot.Symbols[sym]
-		if !isWhole(y) || y.Start != ops.StartLoop || ran.Symbol(uint32(sym)) == 0 {
+		if !overlapped.IsWhole(y) || y.Start != ops.StartLoop || ran.Symbol(uint32(sym)) == 0 {
 			continue
 		}
 		shape := m.Profile.ShapeOf(y.Routine)
@@ -206,9 +210,8 @@ func (m *Model) addLeftOut(at map[Place]*group, ran *query.Frequencies) {
 		}
 		if l := shape.LoopAt(y.Blocks[0]); l >= 0 && shape.Loops[l].LeftOut != "" {
 			place := Place{overlapped.OverLoop, y.Routine, y.Blocks[0], -1}
-			at[place] = &group{Place: place, loop: &shape.Loops[l],
-				leftOut: shape.Loops[l].LeftOut, first: list{at: map[string]int{}},
-				second: list{at: map[string]int{}}}
+			at[place] = newGroup(place)
+			at[place].loop, at[place].leftOut = &shape.Loops[l], shape.Loops[l].LeftOut
 		}
 	}
 }
@@ -236,7 +239,7 @@ func (m *Model) addPaths(ran *query.Frequencies) {
 	}
 	for sym := range m.Snapshot.Symbols {
 		y, n := &m.Snapshot.Symbols[sym], ran.Symbol(uint32(sym))
-		if n == 0 || !isWhole(y) {
+		if n == 0 || !overlapped.IsWhole(y) {
 			continue
 		}
 		begin, end := y.Blocks[0], y.Blocks[len(y.Blocks)-1]
@@ -288,14 +291,6 @@ func unspell(key string) (blocks []int) {
 		blocks, rest = append(blocks, int(b)), rest[n:]
 	}
 	return blocks
-}
-
-// loopAt returns the loop with that head whose paths are told apart, or nil.
-func loopAt(s *overlapped.Shape, head int) *overlapped.Loop {
-	if i := s.LoopAt(head); i >= 0 && s.Loops[i].LeftOut == "" {
-		return &s.Loops[i]
-	}
-	return nil
 }
 
 // apart returns the least degree that tells some paths that begin at one place apart. It takes time

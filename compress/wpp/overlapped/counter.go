@@ -26,7 +26,7 @@ type Counter struct {
 	program    Program
 	shapes     map[int]*Shape
 	extensions []Extension
-	known      map[string]uint32 // extensions
+	indexOf    map[string]uint32 // of extensions, by key
 	after      []uint32          // by symbol: the extension that its path begins with
 	slots      []uint32          // where an overlapping path is counted, plus one; 0: nothing is
 	shift      uint              // a slot's index is the top bits of the hash
@@ -43,7 +43,7 @@ const mostPairs = 1 << 22
 // NewCounter returns a counter of overlapping paths of degree k, at least 0, in the symbols of an
 // alphabet, which may be shared.
 func NewCounter(k int, alphabet *ops.Symbols, p Program) *Counter {
-	c := &Counter{degree: k, program: p, shapes: map[int]*Shape{}, known: map[string]uint32{},
+	c := &Counter{degree: k, program: p, shapes: map[int]*Shape{}, indexOf: map[string]uint32{},
 		slots: make([]uint32, 64), shift: 64 - 6, most: mostPairs, uncounted: map[uint32]bool{}}
 	c.Pairs = NewPairs(alphabet, c.describe, c.count)
 	return c
@@ -51,27 +51,19 @@ func NewCounter(k int, alphabet *ops.Symbols, p Program) *Counter {
 
 func (c *Counter) describe(sym uint32) Path {
 	m := c.alphabet.Meaning(sym)
-	s, err := c.program.Symbol(m.Routine, m.Path)
-	if err != nil || s.Start == ops.StartResume || s.End == ops.EndCut || len(s.Blocks) == 0 {
-		c.err = cmp.Or(c.err, err)
-		return Path{Routine: m.Routine, Start: s.Start, End: s.End, Callee: -1}
+	y, err := c.program.Symbol(m.Routine, m.Path)
+	var shape *Shape
+	if err == nil && IsWhole(&y) {
+		shape, err = c.shape(m.Routine)
 	}
-	shape, err := c.shape(m.Routine)
 	if err != nil {
-		c.err = cmp.Or(c.err, err)
-		return Path{Routine: m.Routine, Start: s.Start, End: s.End, Callee: -1}
+		c.err, shape = cmp.Or(c.err, err), nil
 	}
-	p := Path{Routine: m.Routine, Start: s.Start, End: s.End, Whole: true,
-		Callee: shape.Callee(s.Blocks[len(s.Blocks)-1])}
-	x := Extension{Routine: m.Routine, Loop: -1, Blocks: s.Blocks}
-	if s.Start == ops.StartLoop {
-		x.Loop = shape.LoopAt(s.Blocks[0])
-		if x.Loop < 0 || shape.Loops[x.Loop].LeftOut != "" {
-			p.LeftOut = true
-			return p
-		}
-		x.Blocks = shape.Loops[x.Loop].After(x.Blocks)
+	p := PathOf(&y, shape)
+	if !p.Whole || p.LeftOut {
+		return p
 	}
+	x := shape.ExtensionOf(&y)
 	x.Blocks = shape.Extend(x.Blocks, c.degree)
 	if n := int(sym) + 1 - len(c.after); n > 0 {
 		c.after = append(c.after, make([]uint32, n)...)
@@ -94,10 +86,10 @@ func (c *Counter) shape(routine int) (*Shape, error) {
 // extension returns the index of an extension.
 func (c *Counter) extension(x Extension) uint32 {
 	key := x.key()
-	i, ok := c.known[key]
+	i, ok := c.indexOf[key]
 	if !ok {
 		i = uint32(len(c.extensions))
-		c.known[key] = i
+		c.indexOf[key] = i
 		x.Blocks = slices.Clone(x.Blocks)
 		c.extensions = append(c.extensions, x)
 	}

@@ -2,6 +2,7 @@ package overlapped
 
 import (
 	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
 )
 
 // A Kind says how one path follows another.
@@ -49,6 +50,23 @@ type Path struct {
 	LeftOut bool
 }
 
+// IsWhole reports whether a symbol is a path that is known from its start to its end.
+func IsWhole(y *wpp.Symbol) bool {
+	return !y.IsMark && y.Start != ops.StartResume && y.End != ops.EndCut && len(y.Blocks) > 0
+}
+
+// PathOf returns what a symbol's path depends on, by the shape of its routine; nil: that is not
+// known, and then the path is not whole.
+func PathOf(y *wpp.Symbol, shape *Shape) Path {
+	p := Path{Routine: y.Routine, Start: y.Start, End: y.End, Callee: -1,
+		Whole: shape != nil && IsWhole(y)}
+	if p.Whole {
+		p.Callee = shape.Callee(y.Blocks[len(y.Blocks)-1])
+		p.LeftOut = y.Start == ops.StartLoop && shape.CountedLoop(y.Blocks[0]) == nil
+	}
+	return p
+}
+
 // Pairs finds which path directly follows which, in the operations of any number of threads that
 // take turns. It belongs to one goroutine.
 type Pairs struct {
@@ -91,10 +109,10 @@ type Thread struct {
 	pairs *Pairs
 	// the path that came last, if it is whole and nothing else has come since; else none
 	last uint32
-	// where activations return that are open: behind the direct call that began them, or the one
-	// that jumped to them, or that is not known
+	// of each open activation, whether it returns behind a direct call: of itself, or of the one
+	// that it was jumped to from
 	returns []bool
-	back    bool // the activation that the last path has left was one of those
+	back    bool // the activation that ended with the last path did
 	resumes bool // the next path is the first of an activation that began before
 }
 

@@ -220,8 +220,7 @@ func checkPath(sym uint32, s *wpp.Snapshot) error {
 		return fmt.Errorf("symbol %d is none of %d", sym, len(s.Symbols))
 	}
 	symbol := &s.Symbols[sym]
-	if _, ok := KindOf(symbol.End); symbol.IsMark || !ok || symbol.Start == ops.StartResume ||
-		len(symbol.Blocks) == 0 {
+	if _, ok := KindOf(symbol.End); !ok || !IsWhole(symbol) {
 		return fmt.Errorf("symbol %d is no path that goes on elsewhere", sym)
 	}
 	return nil

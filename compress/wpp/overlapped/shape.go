@@ -3,6 +3,9 @@ package overlapped
 import (
 	"cmp"
 	"slices"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
 )
 
 // A Shape is what of a routine its overlapping paths depend on. Blocks are indices in the routine's
@@ -37,6 +40,25 @@ func (s *Shape) IsPredicate(block int) bool {
 // LoopAt returns the index in Loops of the loop with that head, or -1.
 func (s *Shape) LoopAt(head int) int {
 	return search(len(s.Loops), func(i int) int { return cmp.Compare(s.Loops[i].Head, head) })
+}
+
+// CountedLoop returns the loop with that head, or nil if there is none, or it is left out.
+func (s *Shape) CountedLoop(head int) *Loop {
+	if i := s.LoopAt(head); i >= 0 && s.Loops[i].LeftOut == "" {
+		return &s.Loops[i]
+	}
+	return nil
+}
+
+// ExtensionOf returns the extension that is all of a whole path of the routine or, behind a back
+// edge, its part within that loop, which is none that is left out. Blocks are shared with the path.
+func (s *Shape) ExtensionOf(y *wpp.Symbol) Extension {
+	x := Extension{Routine: y.Routine, Loop: -1, Blocks: y.Blocks}
+	if y.Start == ops.StartLoop {
+		x.Loop = s.LoopAt(y.Blocks[0])
+		x.Blocks = s.Loops[x.Loop].After(y.Blocks)
+	}
+	return x
 }
 
 // Callee returns the routine that the block calls, or tail-jumps to, if it is a traced one and
@@ -101,18 +123,4 @@ func (s *Shape) Extend(blocks []int, k int) []int {
 		}
 	}
 	return blocks
-}
-
-// Degree returns the least degree that follows a path, or its part within a loop, to its end, which
-// counts as a predicate.
-func (s *Shape) Degree(blocks []int) (k int) {
-	for _, b := range blocks {
-		if s.IsPredicate(b) {
-			k++
-		}
-	}
-	if len(blocks) > 0 && s.IsPredicate(blocks[len(blocks)-1]) {
-		k--
-	}
-	return k
 }
