@@ -12,7 +12,7 @@ import (
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/zoo"
-	irreducible "wpptrace/loader/paths/overlap"
+	"wpptrace/loader/paths/overlap"
 	"wpptrace/query/bounds"
 )
 
@@ -82,7 +82,7 @@ func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string) {
 func flowOf(t *testing.T, m *bounds.Model, k int) (all bounds.Flow) {
 	t.Helper()
 	for a := range m.Answers(k) {
-		if a.LeftOut != "" && a.LeftOut != irreducible.Irreducible {
+		if a.LeftOut != "" && a.LeftOut != overlap.Irreducible {
 			t.Errorf("degree %d: %s", k, a.LeftOut)
 		}
 		if a.Outside > 0 {

@@ -12,8 +12,8 @@ import (
 	"wpptrace/compress/wpp/overlapped"
 )
 
-// overlap is the degree of the overlapping paths that profiles count in these tests.
-const overlap = "2"
+// overlapDegree is that of the overlapping paths that profiles count in these tests.
+const overlapDegree = "2"
 
 // overlapsAgree fails the test unless a profile has the counts of all overlapping paths that the
 // whole program path of a run that was alike has.

@@ -133,7 +133,7 @@ func countsAgree(t *testing.T, target exact.Target, aside []string) {
 	defer cancel()
 	whole, target := recordOnce(t, target)
 	profile := filepath.Join(t.TempDir(), "profile.wpp")
-	if _, err := tracer.CountTo(ctx, profile, target, "--overlap", overlap); err != nil {
+	if _, err := tracer.CountTo(ctx, profile, target, "--overlap", overlapDegree); err != nil {
 		t.Fatal(err)
 	}
 	a, b := read(t, whole), read(t, profile)

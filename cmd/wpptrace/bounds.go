@@ -55,10 +55,11 @@ that was traced as well.`,
 			if len(args) > 1 && (!summary || against != "") {
 				return usagef("several snapshots: give --summary, and no --against")
 			}
-			if all := asJSON || asCSV; all && !c.Flags().Changed("top") {
+			all := asJSON || asCSV
+			if all && !c.Flags().Changed("top") {
 				q.Limit.Places = 0
 			}
-			if all := asJSON || asCSV; all && !c.Flags().Changed("paths") {
+			if all && !c.Flags().Changed("paths") {
 				q.Limit.Paths = 0
 			}
 			if against != "" {

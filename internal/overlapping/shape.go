@@ -1,6 +1,7 @@
 package overlapping
 
 import (
+	"fmt"
 	"slices"
 
 	"wpptrace/compress/wpp/overlapped"
@@ -63,7 +64,8 @@ func calleeOf(p *cfg.Program, r *cfg.Routine, block int) *cfg.Routine {
 	return to
 }
 
-// ShapeOf returns the shape of a routine of a plan, whose numbers are those of a snapshot of it.
+// ShapeOf returns the shape of a routine of a plan, whose numbers are those of a snapshot of it. It
+// fails for a number that is none of these, and as Shape does.
 func ShapeOf(p *plan.Plan, routine int) (*overlapped.Shape, error) {
 	first := 0
 	for i := range p.Parts {
@@ -80,5 +82,5 @@ func ShapeOf(p *plan.Plan, routine int) (*overlapped.Shape, error) {
 				return -1
 			})
 	}
-	return nil, nil // there is no such routine
+	return nil, fmt.Errorf("shape of routine %d: the plan has %d", routine, first)
 }

@@ -24,7 +24,6 @@ type Answer struct {
 
 	group  *group
 	bounds []Bound
-	known  bool
 }
 
 // A Flow is how often all interesting paths of some places ran together. Sums stop at 2^64-1.
@@ -67,7 +66,7 @@ func (m *Model) Answers(k int) iter.Seq[*Answer] {
 func (m *Model) IsTruthKnown() bool { return m.known }
 
 func (m *Model) answer(g *group, k int) *Answer {
-	a := &Answer{Place: g.Place, Degree: g.degree, group: g, known: m.known,
+	a := &Answer{Place: g.Place, Degree: g.degree, group: g,
 		Pairs: saturating.Mul(uint64(len(g.first.parts)), uint64(len(g.second.parts)))}
 	if a.LeftOut = g.leftOut; a.LeftOut != "" {
 		return a
@@ -118,9 +117,6 @@ func (a *Answer) addOthers() {
 		return cmp.Or(cmp.Compare(x.First, y.First), cmp.Compare(x.Second, y.Second))
 	})
 }
-
-// Len is how many rows there are: pairs that may have run, and those that did.
-func (a *Answer) Len() int { return len(a.bounds) }
 
 // Rows iterates over the pairs that may have run, and those that did. Blocks are shared.
 func (a *Answer) Rows() iter.Seq[Row] {
@@ -190,11 +186,11 @@ func (m *Model) TakeTruth(from *Model) (elsewhere uint64) {
 	m.known = true
 	to := newMapping(from.Snapshot, m.Snapshot)
 	at := map[Place]*group{}
-	told := to.told(from)
+	ran := to.knownIn(from)
 	for _, g := range m.groups {
 		g.truth = map[[2]int32]uint64{}
 		at[g.Place] = g
-		if first, second := g.Routines(); g.leftOut == "" && !(told(first) && told(second)) {
+		if first, second := g.Routines(); g.leftOut == "" && !(ran(first) && ran(second)) {
 			g.leftOut = "the other recording does not have what ran there"
 		}
 	}
@@ -271,9 +267,9 @@ func newMapping(from, to *wpp.Snapshot) *mapping {
 	return x
 }
 
-// told returns what reports whether a model says how often paths of a routine ran, of those that
-// the mapping leads to: it does not of routines that were not traced, or have no shape.
-func (x *mapping) told(from *Model) func(routine int) bool {
+// knownIn returns what reports whether a model has how often paths of a routine ran, of those that
+// the mapping leads to: it has not of routines that were not traced, or have no shape.
+func (x *mapping) knownIn(from *Model) func(routine int) bool {
 	if x.same {
 		return func(int) bool { return true }
 	}

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// Most is the largest number of paths p!q that a group may have.
-const Most = 10_000_000
+// mostPairs is the largest number of paths p!q that a group may have.
+const mostPairs = 10_000_000
 
 // What keeps a group from being solved.
 var (
@@ -45,9 +45,9 @@ type Bound struct {
 
 // Solve returns the bounds of each pair p!q that may have run; the others have not. They are the
 // fixpoint of equations 7 and 8 for a loop, 17 and 18 for a call, 13 and 14 where there are no
-// counts of overlapping paths. Those are in the order of Counts, and of q. It takes time and
-// memory in proportion to them, which are at most Most. Counts that contradict each other are an
-// error.
+// counts of overlapping paths. They are in the order of Counts, then of q. It takes time and memory
+// in proportion to the pairs that begin as Counts say: more than 10,000,000 are ErrTooMany. A count
+// that stopped at its end is ErrSaturated, and counts that contradict each other are an error.
 func (g *Group) Solve() ([]Bound, error) {
 	if g.Alone {
 		return g.solveAlone()
@@ -61,7 +61,7 @@ func (g *Group) Solve() ([]Bound, error) {
 		if c.N == math.MaxUint64 {
 			return nil, ErrSaturated
 		}
-		if pairs += len(members[c.Extension]); pairs > Most {
+		if pairs += len(members[c.Extension]); pairs > mostPairs {
 			return nil, ErrTooMany
 		}
 	}
@@ -83,7 +83,7 @@ func (g *Group) solveAlone() ([]Bound, error) {
 	if g.Calls == math.MaxUint64 {
 		return nil, ErrSaturated
 	}
-	if len(g.First) > 0 && len(g.Second) > Most/len(g.First) {
+	if len(g.First) > 0 && len(g.Second) > mostPairs/len(g.First) {
 		return nil, ErrTooMany
 	}
 	all := make([]Bound, 0, len(g.First)*len(g.Second))
@@ -110,8 +110,10 @@ func possible(all []Bound) []Bound {
 
 // settle narrows bounds until they do not change any more, where it is known how often all of them
 // ran together: each at most as often as the lower bounds of the others leave, and at least as
-// often as the upper bounds of the others do not reach. A second round changes nothing: what the
-// first one has made of an upper bound needed all other lower ones, of which none can grow by it.
+// often as the upper bounds of the others do not reach. Lower bounds begin at 0, and upper ones at
+// the total or less: then the second round finds that nothing changes. For let d be by how much the
+// upper bounds exceed the total, all together: each lower bound becomes upper - d, or 0, so that
+// those of the others never reach more than the total less the upper bound of the one.
 func settle(bounds []Bound, total uint64) error {
 	for changed := true; changed; {
 		changed = false

@@ -39,8 +39,8 @@ func (p Place) Routines() (first, second int) {
 }
 
 // A Model is all interesting paths of a snapshot, and what is known of how often they ran. It is
-// read-only once it is made, but for what TakeTruth adds. Memory is in proportion to the paths that
-// ran and to the counts, not to the pairs that may have run.
+// read-only once it is made, but for what TakeTruth adds, and then safe for concurrent use. Memory
+// is in proportion to the paths that ran and to the counts, not to the pairs that may have run.
 type Model struct {
 	Snapshot *wpp.Snapshot
 	Profile  *overlapped.Profile

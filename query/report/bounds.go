@@ -26,7 +26,7 @@ type BoundsJSON struct {
 	SchemaVersion int `json:"schema_version"`
 	// base name of the executable
 	Program string `json:"program"`
-	// of the overlapping paths: so many predicates behind the first one they end
+	// of the overlapping paths: they end at the predicate number degree + 1
 	Degree int `json:"degree"`
 	// all paths that ran are told apart by it
 	GreatestDegree int `json:"greatest_degree"`
@@ -144,13 +144,16 @@ func NewBounds(m *bounds.Model, degree int, leftOut map[string]int, elsewhere *u
 		}
 		r.Places = append(r.Places, boundsPlace(s, called, a, m.IsTruthKnown(), limit.Paths))
 	}
-	kinds := [...]string{"all", "loop", "call", "return"}
+	const all = "all"
 	for i := range flows {
-		r.Flows[i].Kind = kinds[i]
+		r.Flows[i].Kind = all
+		if i > 0 {
+			r.Flows[i].Kind = overlapped.Kind(i - 1).String()
+		}
 		r.Flows[i].BoundsSums = sums(flows[i], m.IsTruthKnown())
 	}
 	var alone bounds.Flow
-	r.Alone.Kind = kinds[0]
+	r.Alone.Kind = all
 	for a := range m.Answers(bounds.Alone) {
 		r.Alone.add(a)
 		alone.Add(a.Flow)

@@ -10,9 +10,10 @@ import (
 	"wpptrace/internal/saturating"
 )
 
-// A Program says what symbols stand for, and the shapes of routines. Each is asked for once.
+// A Program says what symbols stand for, and the shapes of routines. Each is asked for once, by the
+// goroutine of the Counter.
 type Program interface {
-	// Symbol returns a path of a routine.
+	// Symbol returns a path of a routine, with the routine.
 	Symbol(routine int, path uint64) (wpp.Symbol, error)
 	// Shape returns the shape of a routine.
 	Shape(routine int) (*Shape, error)

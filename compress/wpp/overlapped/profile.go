@@ -165,7 +165,8 @@ func decode(section *wpp.Section, s *wpp.Snapshot) (*Profile, error) {
 	if err := proto.Unmarshal(data, m); err != nil {
 		return nil, err
 	}
-	if m.Degree > math.MaxInt32 || len(m.Broken) > Reasons {
+	// the greatest number is that of whole paths, which only a recording has
+	if m.Degree >= math.MaxInt32 || len(m.Broken) > Reasons {
 		return nil, fmt.Errorf("it is of degree %d, with %d reasons", m.Degree,
 			len(m.Broken))
 	}

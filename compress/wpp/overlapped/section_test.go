@@ -46,6 +46,7 @@ func TestSection(t *testing.T) {
 		t.Errorf("%v %s", err, diff)
 	}
 	for name, change := range map[string]func(p *Profile){
+		"a degree of whole paths":     func(p *Profile) { p.Degree = math.MaxInt32 },
 		"a shape of no routine":       func(p *Profile) { p.Shapes[0].Routine = 2 },
 		"a shape twice":               func(p *Profile) { p.Shapes = slices.Repeat(p.Shapes, 2) },
 		"a predicate of no block":     func(p *Profile) { p.Shapes[0].Predicates[1] = 4 },

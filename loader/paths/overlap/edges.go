@@ -15,9 +15,6 @@ const (
 	DefinitelyNot              // all that get to it have ended: DNI
 )
 
-// String returns the class as plan prints it.
-func (c Class) String() string { return [...]string{"DI", "PI", "DNI"}[c] }
-
 // An Edge leads between two blocks of the part of a routine in which extensions run.
 type Edge struct {
 	From, To int

@@ -112,12 +112,10 @@ func (g *Graph) LoopAt(head int) int {
 // IsPredicate reports whether a block has two or more successors.
 func (g *Graph) IsPredicate(block int) bool { return g.predicates[block] }
 
-// Reaching is how many acyclic paths get to a block from their starts: each of these, or one that
-// is as long, has a number. It stops at 2^64-1.
+// Reaching is in how many ways acyclic paths get from their starts to a block. It stops at 2^64-1.
 func (g *Graph) Reaching(block int) uint64 { return g.reaching[block] }
 
-// OverBackEdges is how many acyclic paths, up to there, end with a back edge of the loop. It stops
-// at 2^64-1.
+// OverBackEdges is how many acyclic paths end with a back edge of the loop. It stops at 2^64-1.
 func (g *Graph) OverBackEdges(loop int) (count uint64) {
 	for _, b := range g.loops[loop].Latches {
 		count = saturating.Add(count, g.reaching[b])
