@@ -49,6 +49,8 @@ that was traced as well.`,
 				return usagef("--top %d is below 0", q.Limit.Places)
 			case q.Limit.Paths < 0:
 				return usagef("--paths %d is below 0", q.Limit.Paths)
+			case asJSON && asCSV:
+				return usagef("--json and --csv are two forms: give one of them")
 			case summary && (asJSON || asCSV):
 				return usagef("--summary is a table: give neither --json nor --csv")
 			}

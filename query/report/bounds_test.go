@@ -173,6 +173,25 @@ func TestBoundsLeftOut(t *testing.T) {
 	}
 }
 
+// TestBoundsUncounted: where memory for counts was used up at a path, its places have no bounds.
+func TestBoundsUncounted(t *testing.T) {
+	s, shapes := querytest.Table4(250)
+	p, err := bounds.Follow(s, shapes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Uncounted = []uint32{0} // it ends with the back edge
+	m, err := bounds.New(s, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewBounds(m, 0, nil, nil, BoundsLimit{})
+	if len(r.Places) != 1 || r.Places[0].LeftOut == nil || r.Flows[0].LeftOut != 1 ||
+		*r.Places[0].LeftOut != "not all pairs are counted, for there are too many" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestBoundsWidth: reasons, with the names and files that are in them, go on in the next line.
 func TestBoundsWidth(t *testing.T) {
 	s, shapes := querytest.Table4(250)
