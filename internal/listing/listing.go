@@ -82,8 +82,8 @@ func Disasm(w io.Writer, s *wpp.Snapshot, q *Question) error {
 		if images[k] == nil {
 			im, path, err := original.OpenBinary(s, k, q.Binary)
 			if err != nil {
-				return fmt.Errorf("instructions of %s: %w: name a copy of the file that was "+
-					"recorded with --binary FILE", names.Printable(q.Of), err)
+				return fmt.Errorf("instructions of %s: %w: --binary FILE names a copy of what "+
+					"was recorded", names.Printable(q.Of), err)
 			}
 			defer im.Close()
 			if im.BuildID == "" {
