@@ -269,6 +269,27 @@ func (x *images) remove(list []place, by *guard.Guard) error {
 	return errors.Join(x.takeOut(list, by), x.awaitRemovals(by))
 }
 
+// takeColdOut begins to take the probes of cold groups out, when those of the others are.
+func (x *images) takeColdOut(pid int, by *guard.Guard) error {
+	list := x.cold()
+	if len(list) == 0 {
+		return nil
+	}
+	var err error
+	if !by.IsGone() { // they have gone with it else
+		x.prime(by)
+		x.goingOn = true
+		err = guard.RemoveInTurn(pid, placedIn(list)...)
+	}
+	for _, at := range list {
+		at.group.placed = nil
+	}
+	if err != nil {
+		return fmt.Errorf("take the probes out of process %d: %w", pid, err)
+	}
+	return nil
+}
+
 // awaitRemovals waits until no hit goes on of probes that are out. With the guard they have gone.
 func (x *images) awaitRemovals(by *guard.Guard) error {
 	if !x.goingOn {

@@ -288,28 +288,8 @@ func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep
 // uprobe.Mechanism.Removal, and some ms for each group of cold ones. The process runs on meanwhile,
 // and afterwards as if nothing had been.
 func (s *Session) Detach() error {
-	return errors.Join(s.takeOut(s.images.hot()), s.takeColdOut(), s.images.awaitRemovals(s.guard))
-}
-
-// takeColdOut begins to take the probes of cold groups out, when those of the others are.
-func (s *Session) takeColdOut() error {
-	list := s.images.cold()
-	if len(list) == 0 {
-		return nil
-	}
-	var err error
-	if !s.GuardDead() { // they have gone with it else
-		s.images.prime(s.guard)
-		s.images.goingOn = true
-		err = guard.RemoveInTurn(s.process.PID, placedIn(list)...)
-	}
-	for _, at := range list {
-		at.group.placed = nil
-	}
-	if err != nil {
-		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
-	}
-	return nil
+	return errors.Join(s.takeOut(s.images.hot()), s.images.takeColdOut(s.process.PID, s.guard),
+		s.images.awaitRemovals(s.guard))
 }
 
 // Pause is Detach, but that cold probes stay, and that a hit that has begun may go on: Flush waits
