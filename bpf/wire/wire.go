@@ -207,6 +207,7 @@ type Batch struct {
 	Hits     uint64 // of the thread up to here
 	Lost     uint64 // of them
 	events   []byte
+	states   []byte // nil: it is a record of events
 }
 
 // BatchHeader is the length of a record before its events, bytes.
@@ -219,19 +220,26 @@ func ParseBatch(record []byte) (Batch, error) {
 		return Batch{}, fmt.Errorf("read a batch of events: %d bytes are less than its header",
 			len(record))
 	}
-	n := int(binary.LittleEndian.Uint32(record[4:]))
+	count := binary.LittleEndian.Uint32(record[4:])
+	n := int(count &^ StatesRecord)
 	if n > (len(record)-BatchHeader)/8 {
 		return Batch{}, fmt.Errorf("read a batch of events: %d events do not fit in %d bytes", n,
 			len(record))
 	}
-	return Batch{
+	b := Batch{
 		Thread:   binary.LittleEndian.Uint32(record),
 		Started:  binary.LittleEndian.Uint64(record[8:]),
 		Sequence: binary.LittleEndian.Uint64(record[16:]),
 		Hits:     binary.LittleEndian.Uint64(record[24:]),
 		Lost:     binary.LittleEndian.Uint64(record[32:]),
-		events:   record[BatchHeader : BatchHeader+8*n],
-	}, nil
+	}
+	data := record[BatchHeader : BatchHeader+8*n]
+	if count&StatesRecord != 0 {
+		b.states = data
+	} else {
+		b.events = data
+	}
+	return b, nil
 }
 
 // Len is the number of events.

@@ -127,7 +127,8 @@ func TestParseBatchRefuses(t *testing.T) {
 		{"nothing", nil, "less than its header"},
 		{"half a header", whole[:wire.BatchHeader-1], "less than its header"},
 		{"half an event", whole[:len(whole)-1], "2 events do not fit"},
-		{"more events than bytes", record(1<<31, wire.MakeCaptured(1)), "do not fit"},
+		{"more events than bytes", record(1<<30, wire.MakeCaptured(1)), "do not fit"},
+		{"more states than bytes", record(wire.StatesRecord|2, wire.MakeCaptured(1)), "do not fit"},
 		{"as many events as can be", record(1<<32 - 1), "do not fit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
