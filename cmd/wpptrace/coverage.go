@@ -11,6 +11,7 @@ import (
 
 	"wpptrace/compress/wpp/covered"
 	"wpptrace/internal/coverage"
+	"wpptrace/internal/interrupts"
 	"wpptrace/internal/messages"
 	"wpptrace/internal/record"
 	"wpptrace/internal/statusline"
@@ -89,20 +90,20 @@ func coverageCommand() *cobra.Command {
 func (o *coverageFlags) run(argv []string, stdout, stderr io.Writer) error {
 	return o.record.observe(argv, stdout, stderr, func(by *observing) error {
 		return o.report(by, func(own coverage.Options) (*covered.Coverage, error) {
-			return coverage.Run(by.signals.end, own)
+			return coverage.Run(by.signals.End, own)
 		})
 	})
 }
 
 // runNamed observes all processes of a name.
 func (o *coverageFlags) runNamed(stdout, stderr io.Writer) error {
-	s := watchSignals()
-	defer s.stop()
+	s := interrupts.Watch()
+	defer s.Stop()
 	if err := mayRecord(); err != nil {
 		return err
 	}
-	outlivePipes()
-	s.takeINT()
+	interrupts.OutlivePipes()
+	s.TakeINT()
 	list, err := coverage.Named(o.named)
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func (o *coverageFlags) runNamed(stdout, stderr io.Writer) error {
 	by := o.record.observing(s, list[0], stdout, stderr)
 	defer by.printer.Prepared()
 	return o.report(by, func(own coverage.Options) (*covered.Coverage, error) {
-		return coverage.RunAll(s.end, list, own)
+		return coverage.RunAll(s.End, list, own)
 	})
 }
 
@@ -132,7 +133,7 @@ func (o *coverageFlags) report(by *observing,
 
 // An observing is what commands have that observe a process, and record nothing.
 type observing struct {
-	signals *signals
+	signals *interrupts.Wishes
 	process *target.Process
 	options coverage.Options
 	printer *messages.Printer
@@ -142,12 +143,12 @@ type observing struct {
 // observe has a process observed, or a command, whose output stdout is.
 func (o *recordFlags) observe(argv []string, stdout, stderr io.Writer,
 	run func(*observing) error) error {
-	s := watchSignals()
-	defer s.stop()
+	s := interrupts.Watch()
+	defer s.Stop()
 	if err := mayRecord(); err != nil {
 		return err
 	}
-	outlivePipes()
+	interrupts.OutlivePipes()
 	out := stdout
 	if len(argv) > 0 {
 		out = stderr
@@ -167,10 +168,10 @@ func (o *recordFlags) observe(argv []string, stdout, stderr io.Writer,
 	})
 }
 
-func (o *recordFlags) observing(s *signals, process *target.Process,
+func (o *recordFlags) observing(s *interrupts.Wishes, process *target.Process,
 	out, stderr io.Writer) *observing {
 	p := o.printer(process, true)
-	p.Err, p.Prepared = statusline.New(stderr, o.quiet), s.quitAtOnce(stderr)
+	p.Err, p.Prepared = statusline.New(stderr, o.quiet), s.QuitAtOnce(stderr)
 	return &observing{s, process, coverage.Options{
 		Selection: o.selection.compiled, Duration: o.limit, Confine: confine,
 		Log:    newLog(p.Err, o.verbose),

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/interrupts"
 	"wpptrace/internal/planreport"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/traced"
@@ -246,7 +247,7 @@ func TestCodeThatNeverAnswers(t *testing.T) {
 			select {
 			case <-ended:
 				return
-			case <-time.After(2 * sameWish):
+			case <-time.After(2 * interrupts.SameWish):
 			}
 		}
 	}()
@@ -291,8 +292,8 @@ func TestNoPrograms(t *testing.T) {
 
 // A library that coverage and residual leave out may have any name.
 func TestNameOfLibraryThatIsNotObserved(t *testing.T) {
-	s := watchSignals()
-	defer s.stop()
+	s := interrupts.Watch()
+	defer s.Stop()
 	p, err := target.Open(os.Getpid())
 	must(t, err)
 	defer p.Close()

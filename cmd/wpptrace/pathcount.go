@@ -60,7 +60,7 @@ func checkOverlap(c *cobra.Command, degree int, snapshot string) error {
 func (o *countFlags) run(argv []string, stdout, stderr io.Writer) error {
 	return o.record.observe(argv, stdout, stderr, func(by *observing) error {
 		own := by.options
-		r, err := pathcount.Run(by.signals.end, pathcount.Options{
+		r, err := pathcount.Run(by.signals.End, pathcount.Options{
 			Process: own.Process, Child: own.Child, Selection: own.Selection,
 			Paths: o.paths, Duration: own.Duration, Confine: own.Confine,
 			Began: func(pid, probes, stepped int) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wpptrace/internal/interrupts"
 	"wpptrace/internal/memory"
 	"wpptrace/internal/messages"
 	"wpptrace/internal/record"
@@ -255,21 +256,21 @@ func (o *recordFlags) alone() string {
 var confine = privilege.Confine
 
 // options are those of the recording that the flags ask for.
-func (o *recordFlags) options(s *signals, log *slog.Logger) record.Options {
+func (o *recordFlags) options(s *interrupts.Wishes, log *slog.Logger) record.Options {
 	return record.Options{
 		Threads: o.tids, Selection: o.selection.compiled, Output: o.output, Raw: o.rawFile,
 		Counted: o.counted, Overlap: o.overlap + 1, Tool: version(),
-		Duration: o.limit, SnapshotEvery: o.every, Snapshot: s.snapshot, MaxSlowDown: o.maxSlowDown,
+		Duration: o.limit, SnapshotEvery: o.every, Snapshot: s.Snapshot, MaxSlowDown: o.maxSlowDown,
 		Overhead: o.overhead / 100, Window: o.window, MaxStall: o.maxStall, Ring: int(o.ring),
 		StopWhenFull: o.onOverflow == overflowStop,
-		Memory:       o.memory.limits(), Abort: s.abort, Confine: confine, Log: log,
+		Memory:       o.memory.limits(), Abort: s.Abort, Confine: confine, Log: log,
 	}
 }
 
 // recordCommandLine records a process or a command, and reports.
 func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
-	s := watchSignals() // a SIGUSR2 that comes too early would kill
-	defer s.stop()
+	s := interrupts.Watch() // a SIGUSR2 that comes too early would kill
+	defer s.Stop()
 	if err := mayRecord(); err != nil {
 		return err
 	}
@@ -278,7 +279,7 @@ func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) 
 			return err
 		}
 	}
-	outlivePipes()
+	interrupts.OutlivePipes()
 	out := stdout
 	if len(argv) > 0 {
 		out = stderr
@@ -289,7 +290,7 @@ func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) 
 }
 
 // recordTarget opens the process that -p names, or starts a command, and runs a recording of it.
-func recordTarget(o *recordFlags, s *signals, argv []string, stderr io.Writer,
+func recordTarget(o *recordFlags, s *interrupts.Wishes, argv []string, stderr io.Writer,
 	run func(record.Options) error) error {
 	if len(argv) == 0 {
 		return recordProcess(o, s, run)
@@ -305,8 +306,8 @@ func mayRecord() error {
 	return requirement.CheckFiles()
 }
 
-func recordProcess(o *recordFlags, s *signals, run func(record.Options) error) error {
-	s.takeINT()
+func recordProcess(o *recordFlags, s *interrupts.Wishes, run func(record.Options) error) error {
+	s.TakeINT()
 	p, err := target.Open(o.pids[0])
 	if err != nil {
 		return err
@@ -317,14 +318,14 @@ func recordProcess(o *recordFlags, s *signals, run func(record.Options) error) e
 	return run(options)
 }
 
-func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer,
+func recordChild(o *recordFlags, s *interrupts.Wishes, argv []string, stderr io.Writer,
 	run func(record.Options) error) error {
 	c, err := target.Start(argv)
 	if err != nil {
 		return err
 	}
 	defer c.Process.Close()
-	s.takeINT()
+	s.TakeINT()
 	options := o.options(s, nil)
 	options.Child = c
 	err = run(options)
@@ -347,7 +348,8 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer,
 
 // run records and prints what happens, and the report. A second signal ends wpptrace at once while
 // the recording is prepared, and any while it is reported.
-func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Writer) error {
+func (o *recordFlags) run(s *interrupts.Wishes, options record.Options,
+	out, stderr io.Writer) error {
 	process := options.Process
 	if options.Child != nil {
 		process = options.Child.Process
@@ -356,24 +358,24 @@ func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Wri
 	options.Log = newLog(errs, o.verbose)
 	printer := o.printer(process, options.Process != nil)
 	printer.Out, printer.Err, printer.Log = out, errs, options.Log
-	printer.Prepared = s.quitAtOnce(stderr)
+	printer.Prepared = s.QuitAtOnce(stderr)
 	defer printer.Prepared()
 	defer errs.Clear()
 	if err := o.checkTarget(process); err != nil {
 		return record.KillUnstarted(options.Child, err)
 	}
 	if o.followFork {
-		result, err := follow.Run(s.end, options, printer.HandleFollowed)
+		result, err := follow.Run(s.End, options, printer.HandleFollowed)
 		if result == nil {
 			return err
 		}
 		return cmp.Or(statusOf(printer.Followed(result)), err)
 	}
-	result, err := record.Run(s.end, options, printer.Handle)
+	result, err := record.Run(s.End, options, printer.Handle)
 	if result == nil {
 		return err
 	}
-	defer s.quitReport(errs, result.Path)()
+	defer s.QuitReport(errs, result.Path)()
 	return cmp.Or(err, statusOf(printer.Result(result, process)))
 }
 
@@ -411,8 +413,8 @@ func (o *recordFlags) checkTarget(p *target.Process) error {
 }
 
 // outlast waits for the end of a command whose recording is over. A further signal ends that.
-func outlast(c *target.Child, o *recordFlags, s *signals, stderr io.Writer) error {
-	further := s.further()
+func outlast(c *target.Child, o *recordFlags, s *interrupts.Wishes, stderr io.Writer) error {
+	further := s.Further()
 	if c.Process.Alive() && !o.quiet {
 		fmt.Fprintf(stderr, "wpptrace: process %d (%s) goes on, untraced, and wpptrace waits for "+
 			"it: a further signal ends wpptrace alone\n", c.Process.PID, c.Process.Name)
@@ -422,7 +424,7 @@ func outlast(c *target.Child, o *recordFlags, s *signals, stderr io.Writer) erro
 		return nil
 	case <-further:
 	}
-	if c.Process.Wait(sameWish) { // the signal was for both, as a terminal's is
+	if c.Process.Wait(interrupts.SameWish) { // the signal was for both, as a terminal's is
 		<-c.Done()
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/interrupts"
 	"wpptrace/internal/record"
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/target"
@@ -465,31 +466,6 @@ func TestExecWhileAttaching(t *testing.T) {
 	}
 }
 
-// A signal that comes twice at once, as from timeout, is one wish; later it ends wpptrace at once.
-func TestSignalTwiceAtOnce(t *testing.T) {
-	s := watchSignals()
-	defer s.stop()
-	send := func() {
-		if err := unix.Kill(os.Getpid(), unix.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-	}
-	send()
-	send()
-	<-s.end.Done()
-	select {
-	case <-s.abort.Done():
-		t.Error("the second of two signals at once aborts")
-	case <-time.After(sameWish + sameWish/2):
-	}
-	send()
-	select {
-	case <-s.abort.Done():
-	case <-time.After(testenv.Patience):
-		t.Error("a later signal does not abort")
-	}
-}
-
 // A signal that comes before the recording has begun ends it: nothing is recorded then, and
 // nothing left.
 func TestInterruptedBeforeItBegins(t *testing.T) {
@@ -543,7 +519,7 @@ func TestOutlast(t *testing.T) {
 				&pid); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * sameWish)
+			time.Sleep(2 * interrupts.SameWish)
 			w.signal(unix.SIGTERM)
 			w.expect("interrupted: it goes on")
 			if state := stateOf(t, pid); state != 'S' {

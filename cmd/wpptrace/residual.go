@@ -79,7 +79,7 @@ func (o *residualFlags) watch(by *observing, baseline *coverage.Baseline, log io
 	var failed error
 	printed := coverage.NewWriter(by.out, o.record.json)
 	logged := coverage.NewWriter(log, true)
-	result, err := coverage.Residual(by.signals.end, coverage.ResidualOptions{
+	result, err := coverage.Residual(by.signals.End, coverage.ResidualOptions{
 		Options: options, Baseline: baseline, Most: o.Most,
 		Restarts: o.Restarts && options.Child == nil, Paths: o.Paths, Edges: o.Edges,
 		Overhead: o.Overhead / 100,

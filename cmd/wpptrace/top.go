@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wpptrace/internal/interrupts"
 	"wpptrace/internal/statusline"
 	"wpptrace/internal/top"
 	"wpptrace/loader/target"
@@ -80,13 +81,13 @@ const shortestInterval = 100 * time.Millisecond
 
 // run records a process and has the recording shown.
 func (o *topFlags) run(stdout, stderr io.Writer) error {
-	s := watchSignals()
-	defer s.stop()
+	s := interrupts.Watch()
+	defer s.Stop()
 	if err := mayRecord(); err != nil {
 		return err
 	}
-	outlivePipes()
-	s.takeINT()
+	interrupts.OutlivePipes()
+	s.TakeINT()
 	p, err := target.Open(o.record.pids[0])
 	if err != nil {
 		return err
@@ -104,12 +105,12 @@ func (o *topFlags) run(stdout, stderr io.Writer) error {
 		return err
 	}
 	printer.Err, printer.Prepared = statusline.New(viewer.Messages(stderr), true),
-		s.quitAtOnce(stderr)
+		s.QuitAtOnce(stderr)
 	defer printer.Prepared()
 	options := o.record.options(s, newLog(printer.Err, o.record.verbose))
 	printer.Log, options.Process, options.Unwritten = options.Log, p, options.Output == ""
-	result, err := viewer.Record(s.end, options, printer.Handle)
-	err = cmp.Or(err, viewer.End(result, s.further(), stderr))
+	result, err := viewer.Record(s.End, options, printer.Handle)
+	err = cmp.Or(err, viewer.End(result, s.Further(), stderr))
 	if result == nil {
 		return err
 	}

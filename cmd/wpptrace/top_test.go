@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/interrupts"
 	"wpptrace/internal/testenv"
 	"wpptrace/internal/text"
 	"wpptrace/query/report"
@@ -267,7 +268,7 @@ func TestTopViewerIsStopped(t *testing.T) {
 	must(t, unix.Kill(w.viewer(), unix.SIGSTOP))
 	must(t, w.cmd.Process.Signal(unix.SIGINT))
 	s.BecomesClean()
-	time.Sleep(2 * sameWish)
+	time.Sleep(2 * interrupts.SameWish)
 	must(t, w.cmd.Process.Signal(unix.SIGINT))
 	w.ends()
 }
