@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"wpptrace/decoder"
+	"wpptrace/internal/record/rawtrace"
 	"wpptrace/internal/record/source"
 	"wpptrace/internal/remedy"
 	"wpptrace/internal/traced"
@@ -21,7 +22,7 @@ type images struct {
 	exe       *os.File
 	session   *attach.Session
 	decoder   *decoder.Decoder
-	raw       *rawTrace // nil: there is none
+	raw       *rawtrace.Trace // nil: there is none
 	threads   *threads
 	troubles  *source.Troubles
 	libraries *libraries
@@ -87,7 +88,7 @@ func (m *images) addLibrary(made *traced.Program) error {
 	if err := m.identify(m.libraries.last()); err != nil {
 		return err
 	}
-	m.raw.define(made.Plan)
+	m.raw.Define(made.Plan)
 	return m.session.Add(m.libraries.last())
 }
 

@@ -22,6 +22,7 @@ import (
 	"wpptrace/decoder"
 	"wpptrace/internal/record/division"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/record/rawtrace"
 	"wpptrace/internal/record/source"
 	"wpptrace/internal/remedy"
 	"wpptrace/internal/traced"
@@ -51,7 +52,7 @@ type Recorder struct {
 	usage     *usage
 	sampling  *sampling // nil: the process is not sampled
 	windows   *windows  // nil: there is no budget
-	raw       *rawTrace
+	raw       *rawtrace.Trace
 	forks     *forks // nil: what the process starts is recorded, too
 
 	began, ended time.Time
@@ -193,7 +194,7 @@ func (r *Recorder) giveWay() (end func()) {
 // abandon closes the files that the recording has opened since begin, and drops the temporary ones.
 func (r *Recorder) abandon() error {
 	r.libraries.close()
-	return errors.Join(r.streams.Abandon(), r.raw.abandon())
+	return errors.Join(r.streams.Abandon(), r.raw.Abandon())
 }
 
 // begin makes what decodes and compresses the events of the session.
@@ -205,7 +206,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		return err
 	}
 	if o.Raw != "" {
-		if r.raw, err = createRawTrace(o.Raw, r.program.Plan, r.decoder); err != nil {
+		if r.raw, err = rawtrace.Create(o.Raw, r.program.Plan, r.decoder); err != nil {
 			return err
 		}
 	}
@@ -372,7 +373,7 @@ func (r *Recorder) Begin(fromStart bool) error {
 	if err := r.session.Enable(fromStart); err != nil {
 		return err
 	}
-	return r.raw.place()
+	return r.raw.Place()
 }
 
 // confine gives up what the recording does not take once it has begun: of the process that puts
@@ -432,7 +433,7 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 	if _, err := r.images.settle(); err != nil {
 		return nil, err
 	}
-	rawErr := r.raw.end()
+	rawErr := r.raw.End()
 	if err := b.wait(); err != nil {
 		r.warn(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
+	"wpptrace/compress/raw"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
@@ -17,6 +18,7 @@ import (
 	"wpptrace/decoder"
 	"wpptrace/internal/overlapping"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/record/rawtrace"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -33,7 +35,7 @@ type threads struct {
 	alphabet *ops.Symbols
 	counter  *pathprofile.Counter // of a path profile; nil: streams keep the order
 	overlaps *overlapped.Counter  // of overlapping paths besides; nil: they are not counted
-	raw      *rawTrace            // nil: none is written
+	raw      *rawtrace.Trace      // nil: none is written
 	controls *overhead.Controls   // that count hits; nil: none do
 	recorded []uint64             // hits by site; shorter: none of the rest
 	only     map[uint32]bool      // thread ids; nil: all
@@ -168,7 +170,7 @@ func (s *threads) begin(id uint32, started uint64) *thread {
 		sink = ops.NewRecorder(s.alphabet, t.stream.Append)
 	}
 	if s.raw != nil {
-		sink = s.raw.besides(sink, t)
+		sink = s.raw.Besides(sink, raw.Thread{TID: int(id), Start: started, Name: t.name})
 	}
 	t.decoder = s.decoder.Thread(sink, int(id) == s.process.PID)
 	if last := s.byID[id]; last == nil || last.started < started {

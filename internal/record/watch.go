@@ -57,7 +57,7 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 			b.request()
 		default:
 		}
-		if err := r.raw.failure(); err != nil {
+		if err := r.raw.Failure(); err != nil {
 			r.warn(err)
 		}
 		if pacing.isSnapshotDue(r.options.SnapshotEvery) {

@@ -1,4 +1,6 @@
-package record
+// Package rawtrace writes the raw trace of a recording besides its snapshot: to a file that is in
+// its place when the recording has begun, or to a pipe or a device that somebody reads.
+package rawtrace
 
 import (
 	"cmp"
@@ -20,8 +22,9 @@ import (
 	"wpptrace/loader/privilege"
 )
 
-// A rawTrace is the raw trace that a recording writes besides its snapshot.
-type rawTrace struct {
+// A Trace is the raw trace that a recording writes besides its snapshot. It belongs to one
+// goroutine. A nil one is none, and none of its methods but Besides does anything.
+type Trace struct {
 	path string
 	file *os.File
 	// the name of a file until the recording begins, so that what it replaces is there if that
@@ -31,10 +34,10 @@ type rawTrace struct {
 	failed bool // which has been said
 }
 
-// createRawTrace begins a trace with all routines of a plan: others are
-// known by their names from those that never run.
-func createRawTrace(path string, p *plan.Plan, d *decoder.Decoder) (*rawTrace, error) {
-	t, err := openRawTrace(path)
+// Create begins a trace with all routines of a plan: others are known by their names from those
+// that never run. d knows their paths. What path names is opened as the user that asked for it.
+func Create(path string, p *plan.Plan, d *decoder.Decoder) (*Trace, error) {
+	t, err := open(path)
 	if err != nil {
 		return nil, rawError(path, err)
 	}
@@ -42,29 +45,29 @@ func createRawTrace(path string, p *plan.Plan, d *decoder.Decoder) (*rawTrace, e
 		p, err := d.Path(routine, path)
 		return p.Start, p.End, err
 	})
-	t.define(p)
+	t.Define(p)
 	return t, nil
 }
 
-// openRawTrace opens what a trace is written to.
-func openRawTrace(path string) (t *rawTrace, err error) {
+// open opens what a trace is written to.
+func open(path string) (t *Trace, err error) {
 	var f *os.File
 	err = privilege.AsUser(func() error {
-		f, err = openRaw(path)
+		f, err = openFile(path)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	t = &rawTrace{path: path, file: f}
+	t = &Trace{path: path, file: f}
 	if f.Name() != path {
 		t.hidden = f.Name()
 	}
 	return t, nil
 }
 
-// define adds the routines of a plan. There may be no trace.
-func (t *rawTrace) define(p *plan.Plan) {
+// Define adds the routines of a plan.
+func (t *Trace) Define(p *plan.Plan) {
 	if t == nil {
 		return
 	}
@@ -74,9 +77,9 @@ func (t *rawTrace) define(p *plan.Plan) {
 	}
 }
 
-// openRaw opens a pipe, or a device; else it makes a file that place puts there. A link may lead to
-// a pipe, as /dev/fd/63 does, but not to a file.
-func openRaw(path string) (*os.File, error) {
+// openFile opens a pipe, or a device; else it makes a file that Place puts there. A link may lead
+// to a pipe, as /dev/fd/63 does, but not to a file.
+func openFile(path string) (*os.File, error) {
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist), err == nil && info.Mode().IsRegular():
 		return createHidden(path)
@@ -112,9 +115,9 @@ func createHidden(path string) (*os.File, error) {
 	return f, nil
 }
 
-// place puts the file in its place. One that is there becomes path.old: that one may be another's
-// to read, or have another name. There may be no trace.
-func (t *rawTrace) place() error {
+// Place puts the file in its place. One that is there becomes path.old: that one may be another's
+// to read, or have another name.
+func (t *Trace) Place() error {
 	if t == nil || t.hidden == "" {
 		return nil
 	}
@@ -150,9 +153,8 @@ func openPipe(path string) (*os.File, error) {
 	}
 }
 
-// failure is why no more of the trace is written, once; nil: it is, or that has been said. There
-// may be no trace.
-func (t *rawTrace) failure() error {
+// Failure is why no more of the trace is written, once; nil: it is, or that has been said.
+func (t *Trace) Failure() error {
 	if t == nil || t.failed || t.writer.Err() == nil {
 		return nil
 	}
@@ -160,8 +162,8 @@ func (t *rawTrace) failure() error {
 	return rawError(t.path, t.writer.Err())
 }
 
-// end writes what is left. There may be no trace.
-func (t *rawTrace) end() error {
+// End writes what is left.
+func (t *Trace) End() error {
 	if t == nil {
 		return nil
 	}
@@ -175,9 +177,9 @@ func (t *rawTrace) end() error {
 	return nil
 }
 
-// abandon leaves the trace as it is, cut off unless it has ended; if the recording has not begun,
-// there is none.
-func (t *rawTrace) abandon() error {
+// Abandon leaves the trace as it is, cut off unless it has ended; if it has not been put in its
+// place, there is none.
+func (t *Trace) Abandon() error {
 	switch {
 	case t == nil:
 		return nil
@@ -205,24 +207,24 @@ func rawError(path string, err error) error {
 	return remedy.Errorf(remedy.OtherRaw, "write raw trace %s: %w", path, err)
 }
 
-// besides returns a sink that hands a thread's operations to another, and writes them.
-func (t *rawTrace) besides(sink ops.Sink, th *thread) ops.Sink {
-	return rawSink{sink, t.writer.Thread(raw.Thread{TID: int(th.id), Start: th.started,
-		Name: th.name})}
+// Besides returns a sink that hands a thread's operations to another, and writes them. There has to
+// be a trace.
+func (t *Trace) Besides(sink ops.Sink, th raw.Thread) ops.Sink {
+	return besides{sink, t.writer.Thread(th)}
 }
 
-// A rawSink writes what goes to another sink. What is entered and left follows.
-type rawSink struct {
+// A besides writes what goes to another sink. What is entered and left follows.
+type besides struct {
 	ops.Sink
 	out *raw.ThreadWriter
 }
 
-func (s rawSink) NewPath(routine int, path, times uint64) {
+func (s besides) NewPath(routine int, path, times uint64) {
 	s.Sink.NewPath(routine, path, times)
 	s.out.NewPath(routine, path, times)
 }
 
-func (s rawSink) Mark(m ops.Mark, n uint64) {
+func (s besides) Mark(m ops.Mark, n uint64) {
 	s.Sink.Mark(m, n)
 	s.out.Mark(m, n)
 }
