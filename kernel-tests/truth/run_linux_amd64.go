@@ -35,6 +35,11 @@ type Options struct {
 	// Libraries are the base names of shared libraries that are recorded as well, by their
 	// addresses as Placed makes them.
 	Libraries []string
+	// Values records registers and memory operands at each step, in Thread.Values. It needs objdump,
+	// and costs 3 us a step. Instructions of Libraries have none.
+	Values bool
+	// Within are the routines whose steps have values: those that are Traced. nil: all.
+	Within Routines
 }
 
 // ErrLimit is the error of a run that was longer than Options.Limit.
@@ -91,6 +96,9 @@ func run(ctx context.Context, opt Options) (*Trace, error) {
 	}
 	s := &stepper{pid: pid, limit: opt.Limit, stepAll: opt.StepAll, libs: opt.Libraries,
 		trace: &Trace{Exit: -1}}
+	if opt.Values {
+		s.valuer = &valuer{within: opt.Within}
+	}
 	stop := killWhenDone(ctx, pid)
 	err = s.run()
 	stop()

@@ -18,6 +18,7 @@ type stepper struct {
 	atlas   *atlas
 	libs    []string
 	curtain *curtain
+	valuer  *valuer // nil: no values
 
 	live    map[int]*tracee
 	unborn  map[int]bool // children that stopped before the event that says what they are
@@ -28,6 +29,7 @@ type stepper struct {
 type tracee struct {
 	*Thread
 	pc       uint64 // the instruction that runs when the thread is resumed
+	values   values
 	outside  int    // steps in a row outside of the image
 	free     bool   // running behind the curtain, not stepped
 	newborn  bool   // the SIGSTOP that every new thread begins with has not come
@@ -89,6 +91,12 @@ func (s *stepper) loaded() (err error) {
 	}
 	if err = s.img.locate(s.pid); err != nil {
 		return err
+	}
+	if s.valuer != nil {
+		s.trace.Bias = s.img.bias
+		if err := s.valuer.open(s.pid, s.img); err != nil {
+			return err
+		}
 	}
 	s.atlas = &atlas{pid: s.pid, exe: s.img, libraries: s.libs}
 	s.curtain, err = newCurtain(s.atlas, s.pid)
@@ -281,9 +289,9 @@ func (s *stepper) trapped(t *tracee) error {
 			return s.enterHandler(t, sig)
 		}
 	}
-	pc, err := peekUser(t.TID, userRIP)
+	pc, err := s.look(t)
 	if err != nil {
-		return fmt.Errorf("read program counter: %w", err)
+		return err
 	}
 	s.trace.Steps++
 	img, err := s.atlas.at(t.pc)
@@ -319,6 +327,7 @@ func (s *stepper) record(img *image, t *tracee, next uint64) (deliver bool, err 
 	switch img.opcodeAt(t.pc) {
 	case repString:
 		if next == t.pc {
+			s.valuer.iterated(t)
 			return false, nil // an iteration, not the end
 		}
 	case int3:
@@ -329,6 +338,7 @@ func (s *stepper) record(img *image, t *tracee, next uint64) (deliver bool, err 
 	if t.restarts != 0 && s.restarted(t, next) {
 		return false, nil
 	}
+	s.valuer.executed(t)
 	t.Insns = append(t.Insns, img.place(t.pc))
 	for pc := t.pc; img.opcodeAt(pc) == cpuid && next != pc+cpuidLength; {
 		pc += cpuidLength
@@ -339,9 +349,9 @@ func (s *stepper) record(img *image, t *tracee, next uint64) (deliver bool, err 
 
 // arrived opens the curtain before the image's first instruction that was reached.
 func (s *stepper) arrived(t *tracee) error {
-	pc, err := peekUser(t.TID, userRIP)
+	pc, err := s.look(t)
 	if err != nil {
-		return fmt.Errorf("read program counter: %w", err)
+		return err
 	}
 	if img, err := s.atlas.at(pc - 1); err != nil || img == nil {
 		if err != nil {
@@ -361,10 +371,21 @@ func (s *stepper) arrived(t *tracee) error {
 
 // resumeAt resumes a thread whose program counter is not known.
 func (s *stepper) resumeAt(t *tracee, sig int) (err error) {
-	if t.pc, err = peekUser(t.TID, userRIP); err != nil {
-		return fmt.Errorf("read program counter: %w", err)
+	if t.pc, err = s.look(t); err != nil {
+		return err
 	}
 	return s.resume(t, sig)
+}
+
+// look reads the program counter of a thread that has stopped and, for values, all registers.
+func (s *stepper) look(t *tracee) (pc uint64, err error) {
+	if s.valuer != nil {
+		return t.values.look(t.TID)
+	}
+	if pc, err = peekUser(t.TID, userRIP); err != nil {
+		return 0, fmt.Errorf("read program counter: %w", err)
+	}
+	return pc, nil
 }
 
 // resume runs the thread's next instruction, or lets it run until it is back in the image.
@@ -378,6 +399,9 @@ func (s *stepper) resume(t *tracee, sig int) error {
 		if request = unix.PTRACE_CONT; len(s.libs) > 0 {
 			request = unix.PTRACE_SYSCALL
 		}
+	}
+	if !t.free {
+		s.valuer.before(t)
 	}
 	t.injected = sig
 	if err := ptrace(request, t.TID, 0, uintptr(sig)); err != nil {

@@ -10,6 +10,9 @@ type Trace struct {
 	Exit    int // exit status; -1 when a signal ended the program
 	Signal  int // the signal that ended the program, or 0
 	Steps   int // single steps made, those outside of the main executable included: the run's cost
+	// Bias is run-time minus link-time addresses of the main executable. It is 0 in a run without
+	// values.
+	Bias uint64
 }
 
 // Equal reports whether another run executed the same, thread by thread.
@@ -32,6 +35,8 @@ type Thread struct {
 	TID    int
 	Insns  []uint64 // link-time addresses in order of execution
 	Events []Event  // in order of Index
+	// Values are what the instructions among Insns did, in order, where Options.Values asks for it.
+	Values []Step
 }
 
 // An Event says that a signal handler began or ended before Insns[Index] ran.
