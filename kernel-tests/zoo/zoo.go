@@ -156,6 +156,7 @@ func Programs() []Program {
 		{File: "unseen_faults.c", Tags: Signals | Fault},
 		{File: "unseen_handlers.c", Tags: Threads | Signals | Jumps | Fault | NoStatic},
 		{File: "unwinding_exit.cc", Exit: 3, Tags: Exceptions},
+		{File: "values_one.c"},
 		{File: "variants.cc", Exit: 6, Tags: Exceptions},
 		{File: "vfork.c", Tags: Forks},
 		{File: "virtuals.cc", Tags: Exceptions},
