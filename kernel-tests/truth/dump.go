@@ -53,6 +53,7 @@ type insnParser struct {
 	byTID     map[int]*Stream
 	last      *Stream
 	pending   []string // kinds of the marks since the last instruction
+	insns     int      // of all streams
 }
 
 func (p *insnParser) line(line string) error {
@@ -89,6 +90,7 @@ func (p *insnParser) line(line string) error {
 	p.settle(s)
 	s.Insns = append(s.Insns, Placed(p.libraries, fields[1], pc))
 	p.last = s
+	p.insns++
 	return nil
 }
 

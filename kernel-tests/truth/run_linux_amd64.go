@@ -35,8 +35,8 @@ type Options struct {
 	// Libraries are the base names of shared libraries that are recorded as well, by their
 	// addresses as Placed makes them.
 	Libraries []string
-	// Values records registers and memory operands at each step, in Thread.Values. It needs objdump,
-	// and costs 3 us a step. Instructions of Libraries have none.
+	// Values records registers and memory operands at each step, in Thread.Values. It needs
+	// objdump, and costs 3 us a step. Instructions of Libraries have none.
 	Values bool
 	// Within are the routines whose steps have values: those that are Traced. nil: all.
 	Within Routines

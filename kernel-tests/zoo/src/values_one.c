@@ -1,5 +1,5 @@
-// Values: integers of all sizes in registers and memory, structures, a list, a table that is sorted,
-// bits, and routines that call each other. What begins with one_ calls no library.
+// Values: integers of all sizes in registers and memory, structures, a list, a table that is
+// sorted, bits, and routines that call each other. What begins with one_ calls no library.
 #include <stdint.h>
 
 #include "checksum.h"

@@ -4,7 +4,10 @@
 // executable that ran: the thread's number, from 0, and the link-time address in hex. It is for
 // those who look for the cause of a difference.
 //
-//	go run ./kernel-tests/truth/cmd/steptrace -- PROG [ARG...] <INPUT
+//	go run ./kernel-tests/truth/cmd/steptrace [-values] -- PROG [ARG...] <INPUT
+//
+// With -values each line has what the instruction has written and accessed, as `wpptrace dump --as
+// values` prints it, and addresses are not randomised.
 //
 // The program reads standard input, if that is not a terminal; its output goes to standard error.
 package main
@@ -17,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 
 	"wpptrace/kernel-tests/truth"
 )
@@ -31,11 +35,15 @@ func main() {
 }
 
 func steptrace(ctx context.Context, stdin *os.File, stdout, stderr io.Writer, args []string) error {
+	values := len(args) > 0 && args[0] == "-values"
+	if values {
+		args = args[1:]
+	}
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return errors.New("usage: steptrace -- PROG [ARG...]")
+		return errors.New("usage: steptrace [-values] -- PROG [ARG...]")
 	}
 	var input []byte
 	if info, err := stdin.Stat(); err == nil && info.Mode()&os.ModeCharDevice == 0 {
@@ -43,7 +51,8 @@ func steptrace(ctx context.Context, stdin *os.File, stdout, stderr io.Writer, ar
 			return fmt.Errorf("read standard input: %w", err)
 		}
 	}
-	trace, err := truth.Run(ctx, truth.Options{Path: args[0], Args: args[1:], Stdin: input})
+	trace, err := truth.Run(ctx, truth.Options{Path: args[0], Args: args[1:], Stdin: input,
+		Values: values, FixedAddresses: values})
 	if err != nil {
 		return err
 	}
@@ -52,6 +61,13 @@ func steptrace(ctx context.Context, stdin *os.File, stdout, stderr io.Writer, ar
 	}
 	w := bufio.NewWriter(stdout)
 	for i, t := range trace.Threads {
+		if values {
+			t.TID = i
+			if err := truth.WriteValues(w, t, filepath.Base(args[0])); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, pc := range t.Insns {
 			fmt.Fprintf(w, "%d %x\n", i, pc)
 		}
