@@ -106,6 +106,10 @@ func addLegacyPrefix(in *Inst, c byte) {
 		in.prefix |= lockPrefix
 	case 0xf2, 0xf3:
 		in.Rep = c
+	case 0x64:
+		in.prefix |= segmentPrefix | fsPrefix
+	case 0x65:
+		in.prefix |= segmentPrefix | gsPrefix
 	default:
 		in.prefix |= segmentPrefix
 	}

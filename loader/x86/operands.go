@@ -129,6 +129,33 @@ func twoByteWidth(in *Inst) uint8 {
 // or addresses have 32 bits.
 func (in *Inst) Elsewhere() bool { return in.prefix&(segmentPrefix|addressPrefix) != 0 }
 
+// A Segment is what is added to the address of a memory operand.
+type Segment uint8
+
+// The segments: all others begin at 0.
+const (
+	NoSegment Segment = iota
+	FS
+	GS
+)
+
+// Segment returns the segment that the prefixes give to memory operands. ok is false where they
+// give several: processors differ.
+func (in *Inst) Segment() (s Segment, ok bool) {
+	switch in.prefix & (fsPrefix | gsPrefix) {
+	case 0:
+		return NoSegment, true
+	case fsPrefix:
+		return FS, true
+	case gsPrefix:
+		return GS, true
+	}
+	return NoSegment, false
+}
+
+// Short reports whether addresses have 32 bits.
+func (in *Inst) Short() bool { return in.prefix&addressPrefix != 0 }
+
 // Third returns the general register that the instruction names besides its ModRM operands; -1:
 // none.
 func (in *Inst) Third() int8 {

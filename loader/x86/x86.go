@@ -55,6 +55,8 @@ const (
 	lockPrefix prefix = 1 << iota
 	segmentPrefix
 	addressPrefix
+	fsPrefix // with segmentPrefix
+	gsPrefix
 )
 
 // An Operand is where an instruction finds a value: a register, or memory at Base + Index*Scale +
