@@ -382,10 +382,6 @@ func (e *Effects) Written() Set {
 		if e.Repeat != 0 {
 			s |= 1 << RCX
 		}
-	case JumpRCX:
-		if e.in.Op == 0xe3 { // jrcxz
-			s &^= 1 << RCX
-		}
 	case X87:
 		if e.in.Op == 0xdf && e.in.ModRM == 0xe0 || e.in.Op == 0x9b { // fnstsw ax
 			s |= 1 << RAX
@@ -463,10 +459,6 @@ func (e *Effects) FlagsRead() Flags {
 	switch e.Operation {
 	case JumpIf, MovIf, SetIf:
 		return conditionFlags[e.Condition>>1]
-	case JumpRCX:
-		if e.in.Op < 0xe2 { // loope, loopne
-			return ZF
-		}
 	}
 	return natures[e.Operation].uses
 }

@@ -147,7 +147,7 @@ func TestEffects(t *testing.T) {
 		{"dd 07", "fldl (%rdi)", X87, "- [7+-1*1+0]/0; read {7} written {} surely {}; flags 00 00"},
 		{"df e0", "fnstsw %ax", X87, "- -; read {} written {0} surely {}; flags 00 3f"},
 		{"75 00", "jne", JumpIf, "- -; read {} written {} surely {}; flags 08 00"},
-		{"e2 00", "loop", JumpRCX, "- -; read {1} written {1} surely {}; flags 00 00"},
+		{"e2 00", "loop", LoopRCX, "- -; read {1} written {1} surely {}; flags 00 00"},
 		{"ff 24 c5 00 10 40 00", "jmp *0x401000(,%rax,8)", Jump,
 			"- [-1+0*8+4198400]/8; read {0} written {} surely {}; flags 00 00"},
 		{"0f 05", "syscall", SystemCall, "- -; read {0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15} " +

@@ -137,11 +137,17 @@ func oneByteMeaningMap() (t meanings) {
 	t.set(Leave, formN, 0xc9)
 	t.set(Stop, formN, 0xcc, 0xf4)
 	t.setRange(X87, formM, 0xd8, 0xdf)
-	t.setRange(JumpRCX, formN, 0xe0, 0xe3)
+	t.set(LoopUnequal, formN, 0xe0)
+	t.set(LoopEqual, formN, 0xe1)
+	t.set(LoopRCX, formN, 0xe2)
+	t.set(JumpRCX, formN, 0xe3)
 	t.set(CallTo, formN, 0xe8)
 	t.set(Jump, formN, 0xe9, 0xeb)
-	t.set(SetFlag, formN, 0xf5, 0xf8, 0xf9)
-	t.set(SetDirection, formN, 0xfc, 0xfd)
+	t.set(FlipCarry, formN, 0xf5)
+	t.set(ClearCarry, formN, 0xf8)
+	t.set(SetCarry, formN, 0xf9)
+	t.set(ClearDirection, formN, 0xfc)
+	t.set(SetDirection, formN, 0xfd)
 	return t
 }
 

@@ -57,59 +57,65 @@ const (
 	BSwap // Dst
 	// CF = bit of Dst that Src or the immediate names; far from Dst in memory by Src
 	Bt
-	Bts          //
-	Btr          //
-	Btc          //
-	Bsf          // Dst, of Src; keeps Dst for 0
-	Bsr          //
-	PopCnt       // Dst, of Src
-	TzCnt        //
-	LzCnt        //
-	CmpXchg      // Dst, with RAX and Src
-	XAdd         // Dst, Src
-	CmpXchgPair  // cmpxchg8b, cmpxchg16b: Dst, with RDX:RAX and RCX:RBX
-	Crc32        // Dst, of Src
-	AdcX         // Dst += Src + CF
-	AdoX         // Dst += Src + OF
-	AndN         // Dst = ^Third & Src
-	BExtr        // Dst, of Src by Third
-	Blsi         // Dst, of Src
-	BlsMsk       //
-	Blsr         //
-	Bzhi         // Dst, of Src by Third
-	PDep         // Dst, of Third by Src
-	PExt         //
-	MulX         // Dst, Third = high, low half of RDX * Src
-	Rorx         // Dst, of Src by the immediate
-	Sarx         // Dst, of Src by Third
-	Shlx         //
-	Shrx         //
-	Movs         // string instructions, with or without a repeat prefix
-	Cmps         //
-	Stos         //
-	Lods         //
-	Scas         //
-	Enter        //
-	Leave        //
-	PushF        //
-	PopF         //
-	LahF         //
-	SahF         //
-	SetFlag      // clc, stc, cmc
-	SetDirection // cld, std
-	CpuID        //
-	RdTSC        //
-	Random       // rdrand, rdseed: Dst
-	JumpIf       // by Condition
-	JumpRCX      // loop, loope, loopne, jrcxz
-	Jump         // relative, or to Src
-	CallTo       // relative, or of Src
-	Return       //
-	SystemCall   //
-	Stop         // ud2, int3, hlt: does not go on
-	XBegin       // a transaction: goes on, or at its target with a status in RAX
-	XEnd         //
-	XAbort       //
+	Bts            //
+	Btr            //
+	Btc            //
+	Bsf            // Dst, of Src; keeps Dst for 0
+	Bsr            //
+	PopCnt         // Dst, of Src
+	TzCnt          //
+	LzCnt          //
+	CmpXchg        // Dst, with RAX and Src
+	XAdd           // Dst, Src
+	CmpXchgPair    // cmpxchg8b, cmpxchg16b: Dst, with RDX:RAX and RCX:RBX
+	Crc32          // Dst, of Src
+	AdcX           // Dst += Src + CF
+	AdoX           // Dst += Src + OF
+	AndN           // Dst = ^Third & Src
+	BExtr          // Dst, of Src by Third
+	Blsi           // Dst, of Src
+	BlsMsk         //
+	Blsr           //
+	Bzhi           // Dst, of Src by Third
+	PDep           // Dst, of Third by Src
+	PExt           //
+	MulX           // Dst, Third = high, low half of RDX * Src
+	Rorx           // Dst, of Src by the immediate
+	Sarx           // Dst, of Src by Third
+	Shlx           //
+	Shrx           //
+	Movs           // string instructions, with or without a repeat prefix
+	Cmps           //
+	Stos           //
+	Lods           //
+	Scas           //
+	Enter          //
+	Leave          //
+	PushF          //
+	PopF           //
+	LahF           //
+	SahF           //
+	ClearCarry     // clc
+	SetCarry       // stc
+	FlipCarry      // cmc
+	ClearDirection // cld
+	SetDirection   // std
+	CpuID          //
+	RdTSC          //
+	Random         // rdrand, rdseed: Dst
+	JumpIf         // by Condition
+	JumpRCX        // jrcxz: if RCX is 0
+	LoopRCX        // loop: RCX--, and jumps unless it is 0
+	LoopEqual      // loope: and if ZF is set
+	LoopUnequal    // loopne: and if it is not
+	Jump           // relative, or to Src
+	CallTo         // relative, or of Src
+	Return         //
+	SystemCall     //
+	Stop           // ud2, int3, hlt: does not go on
+	XBegin         // a transaction: goes on, or at its target with a status in RAX
+	XEnd           //
+	XAbort         //
 
 	operations
 )
@@ -212,25 +218,31 @@ var natures = [operations]nature{
 	Movs:   {read: 1<<RSI | 1<<RDI, written: 1<<RSI | 1<<RDI, uses: DF},
 	Cmps: {read: 1<<RSI | 1<<RDI, written: 1<<RSI | 1<<RDI, uses: DF,
 		sets: arithmeticFlags},
-	Stos:         {read: 1<<RAX | 1<<RDI, written: 1 << RDI, uses: DF},
-	Lods:         {read: 1<<RAX | 1<<RSI, written: 1<<RAX | 1<<RSI, uses: DF},
-	Scas:         {read: 1<<RAX | 1<<RDI, written: 1 << RDI, uses: DF, sets: arithmeticFlags},
-	Enter:        {read: 1<<RSP | 1<<RBP, written: 1 << RBP},
-	Leave:        {read: 1 << RBP, written: 1 << RBP},
-	PushF:        {read: 1 << RSP, uses: 0x7f},
-	PopF:         {read: 1 << RSP, sets: 0x7f},
-	LahF:         {read: 1 << RAX, written: 1 << RAX, uses: arithmeticFlags &^ OF},
-	SahF:         {read: 1 << RAX, sets: arithmeticFlags &^ OF},
-	SetFlag:      {uses: CF, sets: CF},
-	SetDirection: {sets: DF},
-	CpuID:        {read: 1<<RAX | 1<<RCX, written: 1<<RAX | 1<<RCX | 1<<RDX | 1<<RBX},
-	RdTSC:        {written: 1<<RAX | 1<<RDX},
-	Random:       {dst: writes, sets: arithmeticFlags},
-	JumpRCX:      {read: 1 << RCX, written: 1 << RCX},
-	Jump:         {src: reads},
-	CallTo:       {src: reads, read: 1 << RSP},
-	Return:       {read: 1 << RSP},
-	SystemCall:   {read: AllRegisters, written: 1<<RAX | 1<<RCX | 1<<R11},
-	XBegin:       {written: 1 << RAX},
-	XAbort:       {},
+	Stos:           {read: 1<<RAX | 1<<RDI, written: 1 << RDI, uses: DF},
+	Lods:           {read: 1<<RAX | 1<<RSI, written: 1<<RAX | 1<<RSI, uses: DF},
+	Scas:           {read: 1<<RAX | 1<<RDI, written: 1 << RDI, uses: DF, sets: arithmeticFlags},
+	Enter:          {read: 1<<RSP | 1<<RBP, written: 1 << RBP},
+	Leave:          {read: 1 << RBP, written: 1 << RBP},
+	PushF:          {read: 1 << RSP, uses: 0x7f},
+	PopF:           {read: 1 << RSP, sets: 0x7f},
+	LahF:           {read: 1 << RAX, written: 1 << RAX, uses: arithmeticFlags &^ OF},
+	SahF:           {read: 1 << RAX, sets: arithmeticFlags &^ OF},
+	ClearCarry:     {sets: CF},
+	SetCarry:       {sets: CF},
+	FlipCarry:      {uses: CF, sets: CF},
+	ClearDirection: {sets: DF},
+	SetDirection:   {sets: DF},
+	CpuID:          {read: 1<<RAX | 1<<RCX, written: 1<<RAX | 1<<RCX | 1<<RDX | 1<<RBX},
+	RdTSC:          {written: 1<<RAX | 1<<RDX},
+	Random:         {dst: writes, sets: arithmeticFlags},
+	JumpRCX:        {read: 1 << RCX},
+	LoopRCX:        {read: 1 << RCX, written: 1 << RCX},
+	LoopEqual:      {read: 1 << RCX, written: 1 << RCX, uses: ZF},
+	LoopUnequal:    {read: 1 << RCX, written: 1 << RCX, uses: ZF},
+	Jump:           {src: reads},
+	CallTo:         {src: reads, read: 1 << RSP},
+	Return:         {read: 1 << RSP},
+	SystemCall:     {read: AllRegisters, written: 1<<RAX | 1<<RCX | 1<<R11},
+	XBegin:         {written: 1 << RAX},
+	XAbort:         {},
 }

@@ -83,7 +83,6 @@ const (
 	Stos       //
 	Lods       //
 	Scas       //
-	Enter      // with Imm bytes
 	Leave      //
 	PushF      //
 	PopF       //

@@ -555,7 +555,7 @@ func (m *Machine) exchangePair(in *Insn, mem Memory) {
 
 // mostRounds is how many rounds of a string instruction are run at most: where it has more, what it
 // leaves is unknown.
-const mostRounds = 1 << 16
+const mostRounds = 1 << 20
 
 // strings is for the string instructions.
 func (m *Machine) strings(in *Insn, mem Memory) Outcome {
@@ -615,6 +615,7 @@ func (m *Machine) round(in *Insn, step uint64, mem Memory) (differ bool, k Knowl
 	case Movs, Cmps, Lods:
 		m.at, m.atKnown = m.address(&in.Src)
 		a, ka = m.load(size, mem)
+		m.joinAccess()
 		m.advance(RSI, step)
 	default:
 		a, ka = m.register(RAX, size)
@@ -626,13 +627,31 @@ func (m *Machine) round(in *Insn, step uint64, mem Memory) (differ bool, k Knowl
 	m.at, m.atKnown = m.general[RDI], m.known[RDI].whole()
 	if in.Op == Movs || in.Op == Stos {
 		m.store(a, size, ka, mem)
+		m.joinAccess()
 		m.advance(RDI, step)
 		return false, Confirmed
 	}
 	b, kb = m.load(size, mem)
+	m.joinAccess()
 	m.advance(RDI, step)
 	m.flags.set(Arithmetic, 0, subtracted(a, b, (a-b)&maskOf(size), size), ka&kb)
 	return a != b, ka & kb
+}
+
+// joinAccess makes the last access a part of the one before it of its kind, where they touch.
+func (m *Machine) joinAccess() {
+	last := len(m.accesses) - 1
+	a := &m.accesses[last]
+	for i := max(last-2, 0); i < last; i++ {
+		b := &m.accesses[i]
+		if b.Write == a.Write && b.At == a.At && b.Addr+uint64(b.Size) == a.Addr {
+			copy(b.Bytes[min(b.Size, len(b.Bytes)):], a.Bytes[:a.Size])
+			b.Size += a.Size
+			b.Known &= a.Known
+			m.accesses = m.accesses[:last]
+			return
+		}
+	}
 }
 
 func (m *Machine) advance(n uint8, step uint64) {

@@ -30,7 +30,7 @@ type Access struct {
 	Write bool
 	At    Knowledge // of Addr
 	Known Knowledge // of what was read or written; Unknown, too, if the address is not known
-	Bytes [64]byte  // the first Size of them
+	Bytes [64]byte  // those that Size says; the first, where it is more
 }
 
 // A Way is how control goes on behind an instruction.
@@ -79,7 +79,7 @@ func New() *Machine {
 type parts uint8
 
 func whole(k Knowledge) parts    { return parts(k) * 0x15 }
-func (p parts) whole() Knowledge { return Knowledge(p & p >> 2 & p >> 4 & 3) }
+func (p parts) whole() Knowledge { return Knowledge(p & (p >> 2) & (p >> 4) & 3) }
 
 // General returns what a general register holds, or FS.
 func (m *Machine) General(n int) (uint64, Knowledge) {
@@ -226,7 +226,7 @@ func (m *Machine) register(n, size uint8) (uint64, Knowledge) {
 	case 4:
 		return uint64(uint32(v)), p.whole()
 	case 2:
-		return uint64(uint16(v)), Knowledge(p & p >> 2 & 3)
+		return uint64(uint16(v)), Knowledge(p & (p >> 2) & 3)
 	}
 	return uint64(uint8(v)), Knowledge(p & 3)
 }

@@ -220,7 +220,7 @@ func (m *Machine) seldom(in *Insn, mem Memory) Outcome {
 		m.exchange(in, mem)
 	case Movs, Cmps, Stos, Lods, Scas:
 		return m.strings(in, mem)
-	case Enter, Leave, PushF, PopF, LahF, SahF, ClC, StC, CmC, ClD, StD:
+	case Leave, PushF, PopF, LahF, SahF, ClC, StC, CmC, ClD, StD:
 		m.frameOrFlags(in, mem)
 	case JumpCX, Loop, LoopEqual, LoopUneven:
 		return m.loop(in)
@@ -289,11 +289,6 @@ func (m *Machine) loop(in *Insn) Outcome {
 // frameOrFlags is for what has operands that are implied.
 func (m *Machine) frameOrFlags(in *Insn, mem Memory) {
 	switch in.Op {
-	case Enter:
-		v, k := m.register(RBP, 8)
-		m.push(v, 8, k, mem)
-		m.setRegister(RBP, m.general[RSP], 8, m.known[RSP].whole())
-		m.general[RSP] -= uint64(in.Imm)
 	case Leave:
 		m.setRegister(RSP, m.general[RBP], 8, m.known[RBP].whole())
 		v, k := m.pop(8, mem)
@@ -304,7 +299,7 @@ func (m *Machine) frameOrFlags(in *Insn, mem Memory) {
 		m.flags.read |= AllFlags
 	case PopF:
 		v, k := m.pop(in.Size, mem)
-		m.flags.set(AllFlags, 0, ownFlags(uint16(v)), k)
+		m.flags.set(AllFlags, 0, OwnFlags(uint16(v)), k)
 	case LahF:
 		k := m.flags.of(Arithmetic &^ OF)
 		a := Operand{Class: High, Reg: RAX, Size: 1}
@@ -312,7 +307,7 @@ func (m *Machine) frameOrFlags(in *Insn, mem Memory) {
 	case SahF:
 		a := Operand{Class: High, Reg: RAX, Size: 1}
 		v, k := m.value(&a, in, mem)
-		m.flags.set(Arithmetic&^OF, 0, ownFlags(uint16(v)), k)
+		m.flags.set(Arithmetic&^OF, 0, OwnFlags(uint16(v)), k)
 	case ClC:
 		m.flags.set(CF, 0, 0, Confirmed)
 	case StC:
@@ -338,8 +333,8 @@ func architectural(own uint8) uint16 {
 	return f
 }
 
-// ownFlags is the reverse.
-func ownFlags(f uint16) (own uint8) {
+// OwnFlags returns the flags of a word that the processor has them in.
+func OwnFlags(f uint16) (own uint8) {
 	for i, at := range architecturalBits {
 		own |= uint8(f>>at&1) << i
 	}
