@@ -260,7 +260,7 @@ func (t *translator) opaque(cause machine.Cause) machine.Insn {
 	}
 	var dst machine.Operand
 	if to, bytes, ok := t.Stores(); ok {
-		if dst = t.operand(&to); bytes <= 64 && !t.StoresFar() {
+		if dst = t.operand(&to); bytes <= 128 && !t.StoresFar() {
 			dst.Size = uint8(bytes)
 		} else {
 			dst, s.Memory = machine.Operand{}, true

@@ -141,7 +141,12 @@ func take[T any](r *reader, v T, n int) T {
 
 func (r *reader) operand(o *Operand) {
 	o.Class, o.Size, o.Reg = Class(r.byte()), r.byte(), r.byte()
-	if o.Class != Mem {
+	switch o.Class {
+	case None:
+		*o = Operand{}
+		return
+	case Mem:
+	default:
 		return
 	}
 	o.Index, o.Segment = r.byte(), r.byte()
@@ -173,7 +178,7 @@ func (in *Insn) check() error {
 func (op Op) allows(size uint8) bool {
 	most := uint8(8)
 	if op == Opaque || op == NoOp {
-		return size <= 64
+		return size <= 128
 	}
 	return size > 0 && size <= most && size&(size-1) == 0
 }

@@ -251,8 +251,8 @@ func (m *Machine) opaque(in *Insn, mem Memory) {
 func (m *Machine) storeUnknown(size int, mem Memory) {
 	a := m.access(size)
 	a.Write = true
-	if m.atKnown != Unknown && size > 0 {
-		mem.Store(m.at, m.buffer[:size], Unknown)
+	for at := 0; m.atKnown != Unknown && at < size; at += len(m.buffer) {
+		mem.Store(m.at+uint64(at), m.buffer[:min(size-at, len(m.buffer))], Unknown)
 	}
 }
 

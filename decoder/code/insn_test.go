@@ -1,0 +1,105 @@
+package code
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"wpptrace/compress/wet/machine"
+	"wpptrace/loader/x86"
+)
+
+func decode(t *testing.T, text string) machine.Insn {
+	t.Helper()
+	raw, err := hex.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, ok := x86.Decode(raw)
+	if !ok || int(in.Len) != len(raw) {
+		t.Fatalf("%s is no instruction", text)
+	}
+	return Insn(&in, raw)
+}
+
+func general(n, size uint8) machine.Operand {
+	return machine.Operand{Class: machine.General, Size: size, Reg: n}
+}
+
+func memory(base, size uint8, disp int64) machine.Operand {
+	return machine.Operand{Class: machine.Mem, Size: size, Reg: base, Index: machine.Zero,
+		Segment: machine.Zero, Disp: disp}
+}
+
+var immediate4 = machine.Operand{Class: machine.Immediate, Size: 4}
+
+func TestInsn(t *testing.T) {
+	fs := memory(machine.Zero, 8, 0x28)
+	fs.Segment = machine.FS
+	short := memory(machine.RAX, 4, 0)
+	short.Short = true
+	for _, test := range []struct {
+		asm, code string
+		want      machine.Insn
+	}{
+		{"mov %fs:0x28,%rax", "64488b042528000000",
+			machine.Insn{Op: machine.Mov, Size: 8, Dst: general(0, 8), Src: fs}},
+		{"mov 0x10(%rip),%eax", "8b0510000000", machine.Insn{Op: machine.Mov, Size: 4,
+			Dst: general(0, 4), Src: memory(machine.Next, 4, 0x10)}},
+		{"mov (%eax),%ecx", "678b08",
+			machine.Insn{Op: machine.Mov, Size: 4, Dst: general(1, 4), Src: short}},
+		{"movzbl %ah,%eax", "0fb6c4", machine.Insn{Op: machine.Mov, Size: 4, Dst: general(0, 4),
+			Src: machine.Operand{Class: machine.High, Size: 1}}},
+		{"add $-1,%ecx", "83c1ff", machine.Insn{Op: machine.Add, Size: 4, Dst: general(1, 4),
+			Src: immediate4, Imm: -1}},
+		{"imul $3,(%rdi),%eax", "6b0703", machine.Insn{Op: machine.IMul, Size: 4,
+			Dst: general(0, 4), Src: memory(machine.RDI, 4, 0), Third: immediate4, Imm: 3}},
+		{"lock xadd %eax,(%rdi)", "f00fc107", machine.Insn{Op: machine.XAdd, Size: 4, Locked: true,
+			Dst: memory(machine.RDI, 4, 0), Src: general(0, 4)}},
+		{"xchg %eax,(%rdi)", "8707", machine.Insn{Op: machine.Xchg, Size: 4, Locked: true,
+			Dst: memory(machine.RDI, 4, 0), Src: general(0, 4)}},
+		{"repz cmpsb", "f3a6", machine.Insn{Op: machine.Cmps, Size: 1,
+			Repeat: machine.RepeatEqual, Src: memory(machine.RSI, 1, 0)}},
+		{"jne +4", "7504", machine.Insn{Op: machine.JumpIf, Size: 8, Condition: 5, Imm: 4}},
+		{"call +4", "e804000000", machine.Insn{Op: machine.Call, Size: 8, Imm: 4,
+			Src: machine.Operand{Class: machine.Immediate, Size: 8}}},
+		{"notrack jmp *%rax", "3effe0", machine.Insn{Op: machine.Jump, Size: 8,
+			Src: general(0, 8)}},
+		{"ret $8", "c20800", machine.Insn{Op: machine.Return, Size: 8, Imm: 8}},
+		{"endbr64", "f30f1efa", machine.Insn{Op: machine.NoOp}},
+	} {
+		test.want.Len = uint8(len(test.code) / 2)
+		if got := decode(t, test.code); got != test.want {
+			t.Errorf("%s:\n%+v, want\n%+v", test.asm, got, test.want)
+		}
+	}
+}
+
+func TestOpaque(t *testing.T) {
+	all := machine.Set{General: 0xffef, Memory: true, Flags: machine.AllFlags, Vectors: 0xffff}
+	for _, test := range []struct {
+		asm, code string
+		cause     machine.Cause
+		want      machine.Set
+		dst       machine.Class
+	}{
+		{"cpuid", "0fa2", machine.Identity, machine.Set{General: 0xf}, machine.None},
+		{"rdtsc", "0f31", machine.Clock, machine.Set{General: 5}, machine.None},
+		{"syscall", "0f05", machine.System, machine.Set{General: 0x803, Memory: true},
+			machine.None},
+		{"mov %fs,%eax", "8ce0", machine.Segments, machine.Set{General: 1}, machine.None},
+		{"push %fs", "0fa0", machine.Segments, machine.Set{General: 0x10, Memory: true},
+			machine.None},
+		{"fstpl (%rdi)", "dd1f", machine.X87, machine.Set{}, machine.Mem},
+		{"lods with 32-bit addresses", "67ac", machine.Addresses, machine.Set{General: 0x41},
+			machine.None},
+		{"bswap %ax", "660fc8", machine.NotKnown, machine.Set{General: 1}, machine.None},
+		{"in (%dx),%al", "ec", machine.NotKnown, all, machine.None},
+	} {
+		in := decode(t, test.code)
+		got := in.Opaque()
+		if in.Op != machine.Opaque || in.Cause != test.cause || got != test.want ||
+			in.Dst.Class != test.dst {
+			t.Errorf("%s: %+v writes %+v, want %v %+v", test.asm, in, got, test.cause, test.want)
+		}
+	}
+}
