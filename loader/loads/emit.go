@@ -1,0 +1,252 @@
+package loads
+
+import (
+	"wpptrace/loader/x86"
+)
+
+// An emitter makes the program of the ways of a hit.
+type emitter struct {
+	ns    *nodes
+	steps []Step
+	cases []uint32 // indices in steps
+	cost  Cost
+	mixed bool // some ways leave traced code, and the program knows whether it is one of these
+
+	// on the way
+	share   float64 // of the hits that come here
+	known   []*group
+	cells   map[value]uint8 // those with results
+	results []value         // by cell, from FirstResult on
+	full    bool            // a cell was missing
+}
+
+// A Cost is what a program does in the mean of its ways.
+type Cost struct {
+	Reads, Steps float64
+	Words        float64 // of 8 bytes, that were read
+}
+
+// program makes the program of all ways that begin with one. leaves says whether traced code may be
+// left whatever it finds. No steps: nothing is read.
+func (e *emitter) program(w *way) (leaves bool) {
+	e.steps, e.cases, e.cost, e.share = e.steps[:0], e.cases[:0], Cost{}, 1
+	e.known, e.full = e.known[:0], false
+	if e.cells == nil {
+		e.cells = map[value]uint8{}
+	}
+	e.forget(0)
+	some, all := w.leaving()
+	e.mixed = some && !all && w.hasChoices()
+	e.way(w)
+	if len(e.steps) > 0 {
+		e.step(Step{Op: End})
+	}
+	return some && !e.mixed
+}
+
+// leaving reports whether some, and whether all ways leave traced code.
+func (w *way) leaving() (some, all bool) {
+	some, all = w.leaves, w.leaves || len(w.next) > 0
+	for _, n := range w.next {
+		s, a := n.leaving()
+		some, all = some || s, all && (w.leaves || a)
+	}
+	return some, all
+}
+
+// hasChoices reports whether a program knows anywhere which way is taken.
+func (w *way) hasChoices() bool {
+	for _, n := range w.next {
+		if w.chooses || n.hasChoices() {
+			return true
+		}
+	}
+	return false
+}
+
+// way makes the steps of a way and of all behind it; the program goes on behind them.
+func (e *emitter) way(w *way) {
+	for _, g := range w.groups {
+		e.fetch(g)
+	}
+	if w.leaves && e.mixed {
+		e.step(Step{Op: Leave})
+	}
+	if w.chooses {
+		e.choice(w)
+		return
+	}
+	for _, n := range w.next {
+		e.way(n)
+	}
+}
+
+// choice makes the step that goes on at one of the ways behind one, and these.
+func (e *emitter) choice(w *way) {
+	s := Step{Op: Switch, Size: 8}
+	if w.ends == condition {
+		var x, y value
+		s, x, y, _ = w.flags.branch(w.code)
+		s.A = e.cell(x)
+		s.B, s.Imm = e.second(y)
+	} else {
+		s.A = e.cell(w.index)
+	}
+	at := len(e.steps)
+	e.step(s)
+	known, results, share, full := len(e.known), len(e.results), e.share, e.full
+	var starts []uint32
+	var ends []int // what jumps behind all of them
+	if w.ends == table {
+		ends = append(ends, e.jump()) // where the index is too great
+	}
+	for i, n := range w.next {
+		e.share = share / float64(len(w.next))
+		starts = append(starts, uint32(len(e.steps)))
+		e.way(n)
+		e.known, e.full = e.known[:known], full
+		e.forget(results)
+		if i < len(w.next)-1 {
+			ends = append(ends, e.jump())
+		}
+	}
+	e.share = share
+	for _, end := range ends {
+		e.steps[end].Jump = uint32(len(e.steps) - end - 1)
+	}
+	if w.ends == condition {
+		e.steps[at].Jump = starts[1] - starts[0]
+		return
+	}
+	e.steps[at].Jump = uint32(len(e.cases))
+	e.cases = append(e.cases, uint32(len(w.cases)))
+	for _, n := range w.cases {
+		e.cases = append(e.cases, starts[n])
+	}
+}
+
+func (e *emitter) step(s Step) {
+	e.steps = append(e.steps, s)
+	e.cost.Steps += e.share
+}
+
+// jump makes a branch that is always taken, and returns where it is.
+func (e *emitter) jump() (at int) {
+	e.step(Step{Op: Branch, A: NoCell, B: NoCell, Size: 8, Condition: x86.Equal})
+	return len(e.steps) - 1
+}
+
+// forget takes the results for not known that have been made since there were so many.
+func (e *emitter) forget(results int) {
+	for _, v := range e.results[results:] {
+		delete(e.cells, v)
+	}
+	e.results = e.results[:results]
+}
+
+// fetch makes the read of a group, unless its address takes more cells than there are.
+func (e *emitter) fetch(g *group) {
+	s := Step{Op: Fetch, Dst: uint8(len(e.known)), B: NoCell, Size: uint8(g.hi - g.lo),
+		Imm: int32(g.lo)}
+	base := value{node: g.base}
+	_, made := e.cells[base]
+	if n := &e.ns.list[g.base]; g.base >= fixed && !made && n.op == Sum && n.size == 8 {
+		s.A, s.B, s.Scale = e.cell(n.a), e.cell(n.b), n.scale
+	} else {
+		s.A = e.cell(base)
+	}
+	if e.full {
+		return
+	}
+	e.step(s)
+	e.known = append(e.known, g)
+	e.cost.Reads += e.share
+	e.cost.Words += e.share * float64((s.Size+7)/8)
+}
+
+// cell makes the steps that have a value in a cell, unless it is in one.
+func (e *emitter) cell(v value) uint8 {
+	switch {
+	case v == constant(0):
+		return NoCell
+	case v.add == 0 && v.node >= firstReg && v.node < fixed:
+		return uint8(v.node - firstReg)
+	}
+	if c, ok := e.cells[v]; ok {
+		return c
+	}
+	var s Step
+	switch {
+	case v.isConstant():
+		s = e.constant(v.add)
+	case v.add != 0 && int64(int32(v.add)) == v.add:
+		s = Step{Op: Sum, Size: 8, A: e.cell(value{node: v.node}), B: NoCell, Imm: int32(v.add)}
+	case v.add != 0:
+		s = Step{Op: Sum, Size: 8, A: e.cell(value{node: v.node}), B: e.cell(constant(v.add))}
+	default:
+		s = e.make(&e.ns.list[v.node])
+	}
+	c := FirstResult + len(e.results)
+	if c >= NoCell {
+		e.full = true
+	}
+	if e.full {
+		return NoCell
+	}
+	s.Dst = uint8(c)
+	e.step(s)
+	e.cells[v] = s.Dst
+	e.results = append(e.results, v)
+	return s.Dst
+}
+
+// constant is the last step that makes a number that is not 0.
+func (e *emitter) constant(c int64) Step {
+	low := int64(int32(c))
+	if low == c {
+		return Step{Op: Sum, Size: 8, A: NoCell, B: NoCell, Imm: int32(c)}
+	}
+	high := e.cell(constant((c - low) >> 32))
+	shifted := e.ns.of(node{op: ShiftLeft, size: 8, a: constant((c - low) >> 32), b: constant(32)})
+	if low == 0 {
+		return Step{Op: ShiftLeft, Size: 8, A: high, B: NoCell, Imm: 32}
+	}
+	return Step{Op: Sum, Size: 8, A: e.cell(shifted), B: NoCell, Imm: int32(low)}
+}
+
+// second is a value as the second operand of a step: a cell and a number.
+func (e *emitter) second(v value) (cell uint8, imm int32) {
+	if int64(int32(v.add)) != v.add {
+		return e.cell(v), 0
+	}
+	return e.cell(value{node: v.node}), int32(v.add)
+}
+
+// make is the step that makes a node.
+func (e *emitter) make(n *node) (s Step) {
+	s = Step{Op: n.op, Size: n.size, Sign: n.sign, Scale: n.scale, B: NoCell}
+	switch n.op {
+	case Fetch:
+		s.Op = Pick
+		for i, g := range e.known {
+			if g.holds(n.a, n.size) {
+				s.A, s.Imm = uint8(i), int32(n.a.add-g.lo)
+				return s
+			}
+		}
+		e.full = true // the read was left out for the same
+	case Sum:
+		if int64(int32(n.a.add)) != n.a.add {
+			s.A = e.cell(n.a)
+		} else {
+			s.A, s.Imm = e.cell(value{node: n.a.node}), int32(n.a.add)
+		}
+		s.B = e.cell(n.b)
+	case Extend:
+		s.A = e.cell(n.a)
+	default:
+		s.A = e.cell(n.a)
+		s.B, s.Imm = e.second(n.b)
+	}
+	return s
+}

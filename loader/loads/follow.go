@@ -1,0 +1,286 @@
+package loads
+
+import (
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
+)
+
+// What is followed at most for one program: beyond that nothing is read.
+const (
+	mostInsns = 2000
+	mostDepth = 60 // blocks that part, one behind the other
+)
+
+// A place is a block of a routine of the plan.
+type place struct {
+	routine, block int32
+}
+
+// A need is a load that no program has to make, or why one makes it.
+type need uint8
+
+const (
+	toRead        need = iota
+	forwarded          // the route itself has stored what is loaded
+	private            // in a frame of which nobody else knows the address, or what a return takes
+	readOnly           // of the image's file
+	notComputable      // the address depends on what is not known at the hit
+	needs
+)
+
+// A load is one of a way.
+type load struct {
+	at   value
+	size uint8
+	need need
+}
+
+// A way is a piece of what may run between a hit and the next: what follows it is in next.
+type way struct {
+	loads  []load
+	ends   ending
+	leaves bool     // external code may run
+	cut    bool     // it goes on, and was followed no further
+	flags  compared // of a fork by condition
+	code   uint8    // condition code
+	index  value    // of a fork by a table: which of Targets
+	next   []*way   // of a condition: not taken, taken
+	cases  []int    // of a table: which of next, by index
+
+	groups  []*group // that are read on it
+	chooses bool     // the program finds out which of next it is
+}
+
+// An ending says what follows a way.
+type ending uint8
+
+const (
+	ended     ending = iota // the next probe, or external code
+	fork                    // one of next
+	condition               // the same, and flags and code say which
+	table                   // the same, and index and cases
+)
+
+// A follower finds the ways of one hit after the other.
+type follower struct {
+	plan  *plan.Plan
+	facts []facts // by Routine.ID
+	ns    nodes
+
+	insns    int // that may still be followed
+	accesses []x86.Access
+}
+
+// facts are what is found once of a routine.
+type facts struct {
+	hidesFrame bool
+	checks     map[int][]*cfg.JumpTable // by the blocks that check their bounds
+}
+
+func factsOf(r *plan.Routine) (x facts) {
+	if !r.Traced() {
+		return x
+	}
+	x.hidesFrame = cfg.HidesFrame(r.Blocks, r.CFA, r.Code)
+	for b := range r.Blocks {
+		if t := r.Blocks[b].Table; t != nil && t.Targets != nil && t.Check >= 0 {
+			if x.checks == nil {
+				x.checks = map[int][]*cfg.JumpTable{}
+			}
+			x.checks[t.Check] = append(x.checks[t.Check], t)
+		}
+	}
+	return x
+}
+
+// from follows the code from an instruction on, which is executed even if it carries a probe;
+// outcome is that of its jump, if it is conditional.
+func (f *follower) from(s *plan.Site, outcome int) *way {
+	f.ns.reset()
+	f.insns = mostInsns
+	var st state
+	st.reset()
+	w := &way{}
+	r := f.plan.Routines[s.Routine]
+	at := place{int32(s.Routine), int32(s.Block)}
+	if s.Condition == plan.NoCondition {
+		f.follow(w, &st, at, s.Insn, true, 0)
+		return w
+	}
+	f.noteCase(&st, at)
+	f.goOn(w, &st, at, r.Blocks[s.Block].Succ[1-outcome], 0)
+	return w
+}
+
+// goOn follows the code behind a block from the next one on; cfg.Exit stands for a jump that leaves
+// the routine.
+func (f *follower) goOn(w *way, st *state, from place, block, depth int) {
+	to, ok := place{from.routine, int32(block)}, true
+	if block == cfg.Exit {
+		to, ok = f.jump(w, from)
+	}
+	if ok {
+		f.follow(w, st, to, 0, false, depth)
+	}
+}
+
+// jump is where a jump out of its routine leads that ends a block.
+func (f *follower) jump(w *way, from place) (to place, ok bool) {
+	kind, callee := f.plan.Routines[from.routine].Callee(int(from.block))
+	if kind != plan.Known {
+		w.leaves = true
+		return to, false
+	}
+	return place{int32(callee.ID), int32(callee.Entry)}, true
+}
+
+// follow follows the code from one instruction on up to the next probe. isHit: it is the one that is
+// hit.
+func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, depth int) {
+	for ; ; insn, isHit = 0, false {
+		r := f.plan.Routines[at.routine]
+		b := &r.Blocks[at.block]
+		end := len(b.Insns)
+		site := r.Site(int(at.block))
+		isNext := site != nil && !isHit
+		if isNext {
+			end = site.Insn
+		}
+		if f.insns -= max(end-insn, 1); f.insns < 0 {
+			w.cut = true
+			return
+		}
+		last := end - 1
+		for i := insn; i < end; i++ {
+			if i == last && b.End == cfg.Jcc && !isNext {
+				f.noteCase(st, at)
+			}
+			f.execute(w, st, r, &b.Insns[i])
+		}
+		if isNext {
+			return
+		}
+		var ok bool
+		if at, ok = f.next(w, st, r, at, depth); !ok {
+			return
+		}
+	}
+}
+
+// next is where control goes behind a block if there is one place alone; ok is false if there is
+// none, or the ways have been followed.
+func (f *follower) next(w *way, st *state, r *plan.Routine, at place, depth int,
+) (to place, ok bool) {
+	b := &r.Blocks[at.block]
+	switch b.End {
+	case cfg.Fall, cfg.Jmp:
+		return place{at.routine, int32(b.Succ[0])}, true
+	case cfg.Jcc:
+		return f.part(w, st, r, at, depth)
+	case cfg.Table:
+		return f.choose(w, st, r, at, depth)
+	case cfg.Call:
+		if kind, callee := r.Callee(int(at.block)); kind == plan.Known {
+			st.calls = append(st.calls, place{at.routine, int32(b.Succ[0])})
+			return place{int32(callee.ID), int32(callee.Entry)}, true
+		}
+	case cfg.Tail:
+		return f.jump(w, at)
+	case cfg.Ret:
+		if n := len(st.calls); n > 0 {
+			to, st.calls = st.calls[n-1], st.calls[:n-1]
+			return to, true
+		}
+	case cfg.Trap:
+		return to, false
+	}
+	w.leaves = true
+	return to, false
+}
+
+// part follows both ways of a conditional jump.
+func (f *follower) part(w *way, st *state, r *plan.Routine, at place, depth int,
+) (to place, ok bool) {
+	b := &r.Blocks[at.block]
+	code := b.Insns[len(b.Insns)-1].Condition()
+	taken, known := st.flags.decide(code)
+	if b.Succ[0] == b.Succ[1] {
+		taken, known = true, true
+	}
+	if known {
+		s := b.Succ[1]
+		if taken {
+			s = b.Succ[0]
+		}
+		if s == cfg.Exit {
+			return f.jump(w, at)
+		}
+		return place{at.routine, int32(s)}, true
+	}
+	if depth >= mostDepth {
+		w.cut = true
+		return to, false
+	}
+	w.ends, w.next = fork, []*way{{}, {}}
+	if _, _, _, ok := st.flags.branch(code); ok {
+		w.ends, w.flags, w.code = condition, st.flags, code
+	}
+	f.goOn(w.next[0], st.copy(), at, b.Succ[1], depth+1)
+	f.goOn(w.next[1], st, at, b.Succ[0], depth+1)
+	return to, false
+}
+
+// mostWays is how many ways a jump by a table may have whose index is not known.
+const mostWays = 4
+
+// choose follows the ways of a jump by a table.
+func (f *follower) choose(w *way, st *state, r *plan.Routine, at place, depth int,
+) (to place, ok bool) {
+	b := &r.Blocks[at.block]
+	if len(b.Succ) == 1 {
+		return place{at.routine, int32(b.Succ[0])}, true
+	}
+	t := b.Table
+	index := value{node: unknown}
+	for _, c := range st.cases {
+		if t.Targets != nil && c.routine == r.ID && c.check == t.Check {
+			index = f.ns.low(c.index.plus(t.Bias), t.Index.Size)
+		}
+	}
+	if depth >= mostDepth || !index.isKnown() && len(b.Succ) > mostWays {
+		w.cut = true
+		return to, false
+	}
+	w.ends, w.next = fork, make([]*way, len(b.Succ))
+	place := map[int]int{}
+	for i, s := range b.Succ {
+		place[s] = i
+		w.next[i] = &way{}
+		f.goOn(w.next[i], st.copy(), at, s, depth+1)
+	}
+	if index.isKnown() {
+		w.ends, w.index = table, index
+		w.cases = make([]int, len(t.Targets))
+		for i, s := range t.Targets {
+			w.cases[i] = place[s]
+		}
+	}
+	return to, false
+}
+
+// noteCase keeps where the index of a switch is, at the end of the block that checks its bound.
+func (f *follower) noteCase(st *state, at place) {
+	r := f.plan.Routines[at.routine]
+	for _, t := range f.facts[r.ID].checks[int(at.block)] {
+		o := &t.Index
+		v := value{node: unknown}
+		switch {
+		case !o.Mem:
+			v = f.ns.register(st, o)
+		default:
+			v, _ = f.content(st, f.ns.address(st, o), o.Size)
+		}
+		st.cases = append(st.cases, choice{r.ID, int(at.block), v})
+	}
+}

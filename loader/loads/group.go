@@ -1,0 +1,127 @@
+package loads
+
+// A group is one read for several loads that lie within MostBytes of each other.
+type group struct {
+	base   int32 // node
+	lo, hi int64 // what is read, beyond base
+}
+
+func (g *group) holds(at value, size uint8) bool {
+	return g.base == at.node && g.lo <= at.add && at.add+int64(size) <= g.hi
+}
+
+// grow makes room for a load, if that is possible.
+func (g *group) grow(at value, size uint8) bool {
+	lo, hi := min(g.lo, at.add), max(g.hi, at.add+int64(size))
+	if g.base != at.node || hi-lo > MostBytes {
+		return false
+	}
+	g.lo, g.hi = lo, hi
+	return true
+}
+
+// A grouper finds the groups of the ways of a hit.
+type grouper struct {
+	ns    *nodes
+	o     *Options
+	known []*group // on the way, in the order of their reads
+	most  int      // reads of any way
+	// loads that are left out, for there are too many
+	beyond int
+}
+
+// group finds those of a way and of all behind it.
+func (g *grouper) group(w *way) {
+	for i := range w.loads {
+		if l := &w.loads[i]; l.need == toRead && !g.add(w, l.at, l.size) {
+			g.beyond++
+		}
+	}
+	if len(w.next) == 0 {
+		return
+	}
+	if w.chooses = g.chooses(w); !w.chooses {
+		for _, n := range w.next { // one after the other
+			g.group(n)
+		}
+		return
+	}
+	before := len(g.known)
+	for _, n := range w.next {
+		g.group(n)
+		g.known = g.known[:before]
+	}
+}
+
+// chooses reports whether the program can know which of the ways behind this one is taken, and has
+// something of it, and adds what it has to read for that.
+func (g *grouper) chooses(w *way) bool {
+	has := false
+	for _, n := range w.next {
+		has = has || n.hasReads()
+	}
+	switch {
+	case !has:
+		return false
+	case w.ends == condition:
+		_, x, y, _ := w.flags.branch(w.code)
+		return g.o.Branches && g.needs(w, x.node) && g.needs(w, y.node)
+	case w.ends == table:
+		return g.needs(w, w.index.node)
+	}
+	return false
+}
+
+// hasReads reports whether anything has to be read on a way or behind it.
+func (w *way) hasReads() bool {
+	for i := range w.loads {
+		if w.loads[i].need == toRead {
+			return true
+		}
+	}
+	for _, n := range w.next {
+		if n.hasReads() {
+			return true
+		}
+	}
+	return false
+}
+
+// add has a load made on a way, and before it those that its address depends on; it reports whether
+// there is room for them.
+func (g *grouper) add(w *way, at value, size uint8) bool {
+	for _, k := range g.known {
+		if k.holds(at, size) {
+			return true
+		}
+	}
+	if int64(int32(at.add)) != at.add || int64(int32(at.add+int64(size))) != at.add+int64(size) ||
+		!g.needs(w, at.node) {
+		return false
+	}
+	for _, k := range g.known {
+		if k.grow(at, size) {
+			return true
+		}
+	}
+	if len(g.known) >= g.o.MostReads || size > MostBytes {
+		return false
+	}
+	n := &group{at.node, at.add, at.add + int64(size)}
+	g.known = append(g.known, n)
+	w.groups = append(w.groups, n)
+	g.most = max(g.most, len(g.known))
+	return true
+}
+
+// needs has the loads made that a node depends on.
+func (g *grouper) needs(w *way, id int32) bool {
+	if id < fixed {
+		return id != unknown
+	}
+	n := g.ns.list[id]
+	if n.op == Fetch {
+		return g.add(w, n.a, n.size)
+	}
+	return g.needs(w, n.a.node) && g.needs(w, n.b.node)
+}
