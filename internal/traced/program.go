@@ -10,6 +10,7 @@ import (
 	"wpptrace/loader/attach"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/loads"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/target"
@@ -20,6 +21,7 @@ import (
 type Program struct {
 	Image *image.Image // read from the file as it is needed: that stays open
 	Plan  *plan.Plan   // with the libraries that a recording has added
+	Loads *loads.Plan  // of Plan, where values are recorded: to be added to by it alone; else nil
 
 	selects   func(r *cfg.Routine) bool // what was selected; nil: all
 	obstacles []attach.Obstacle         // in the process that it was planned for
@@ -182,7 +184,13 @@ func readProgram(
 	if err != nil {
 		return nil, err
 	}
-	return &Program{c.Image, p, o.Select, inTheWay}, nil
+	var l *loads.Plan
+	if sel.Values {
+		if l, err = loads.Make(p, loads.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	return &Program{c.Image, p, l, o.Select, inTheWay}, nil
 }
 
 // read reads a file, recovers its routines and says which of them are selected.

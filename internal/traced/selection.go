@@ -38,6 +38,8 @@ type Selection struct {
 	Libraries []string
 	// Windows says that the recording begins and ends again and again: loops have a probe each.
 	Windows bool
+	// Values says that values are recorded: loops have a probe each, and Program.Loads is made.
+	Values bool
 	// Others says that other programs are recorded too: an expression may be meant for one of them.
 	Others bool
 
@@ -64,7 +66,7 @@ type Chooser interface {
 // options applies the selection to a program.
 func (s Selection) options(f *os.File, c *cfg.Program, name string) (planner.Options, error) {
 	o := planner.Options{Complete: s.Complete, Distrust: len(s.Libraries) > 0,
-		EveryRound: s.Windows}
+		EveryRound: s.Windows || s.Values}
 	var err error
 	if o.Weights, err = readWeights(s.Weights, c.Image, s.mayMiss()); err != nil {
 		return planner.Options{}, err

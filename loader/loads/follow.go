@@ -135,8 +135,8 @@ func (f *follower) jump(w *way, from place) (to place, ok bool) {
 	return place{int32(callee.ID), int32(callee.Entry)}, true
 }
 
-// follow follows the code from one instruction on up to the next probe. isHit: it is the one that is
-// hit.
+// follow follows the code from one instruction on up to the next probe. isHit: it is the one that
+// is hit.
 func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, depth int) {
 	for ; ; insn, isHit = 0, false {
 		r := f.plan.Routines[at.routine]

@@ -65,7 +65,7 @@ func (g *grouper) chooses(w *way) bool {
 		return false
 	case w.ends == condition:
 		_, x, y, _ := w.flags.branch(w.code)
-		return g.o.Branches && g.needs(w, x.node) && g.needs(w, y.node)
+		return g.needs(w, x.node) && g.needs(w, y.node)
 	case w.ends == table:
 		return g.needs(w, w.index.node)
 	}

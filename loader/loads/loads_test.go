@@ -38,9 +38,9 @@ func TestMostReads(t *testing.T) {
 			continue
 		}
 		p := planned(t, path)
-		for _, branches := range []bool{false, true} {
+		{
 			began := time.Now()
-			l, err := loads.Make(p, loads.Options{Branches: branches})
+			l, err := loads.Make(p, loads.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,9 +71,9 @@ func TestMostReads(t *testing.T) {
 					leaves++
 				}
 			}
-			t.Logf("%s branches %v: %d sites, %d steps, %d cases, %v; reads %.2f/%.2f/%.2f/%d steps "+
+			t.Logf("%s: %d sites, %d steps, %d cases, %v; reads %.2f/%.2f/%.2f/%d steps "+
 				"%.1f/%.1f/%.1f words %.2f ways %.1f/%.0f; loads %+v; cut %d; leave %d", path,
-				branches, len(p.Sites), len(l.Steps), len(l.Cases), took, figures.Mean(reads),
+				len(p.Sites), len(l.Steps), len(l.Cases), took, figures.Mean(reads),
 				figures.Share(0.5, reads), figures.Share(0.99, reads), most, figures.Mean(steps),
 				figures.Share(0.5, steps), figures.Share(0.99, steps), figures.Mean(words),
 				figures.Mean(ways), figures.Share(0.99, ways), sum, cut, leaves)

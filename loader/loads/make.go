@@ -15,9 +15,6 @@ var errExtra = errors.New("append a plan of loads: one of them has probes for va
 type Options struct {
 	// MostReads is how many reads a hit makes at most; 0: the greatest number there is, MostReads.
 	MostReads int
-	// Branches has programs find out by steps of their own which way is taken, where they can, so
-	// that they read on that alone.
-	Branches bool
 }
 
 // Make makes the plan of loads for the plan of one image, on all CPUs. Cost: 0.3 s for a program of

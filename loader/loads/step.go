@@ -25,8 +25,8 @@ const (
 	// Branch goes on Jump steps further if Condition, a condition code of the processor that asks
 	// for no parity, holds of x compared with y in Size bytes; if Sign is set, of x & y.
 	Branch
-	// Switch takes the low Size bytes of x + Imm as an index. At Cases[Jump] stands how many steps
-	// there are; behind it each step, one of which it goes on at; with a greater index, at the next.
+	// Switch takes the low Size bytes of x + y as an index. At Cases[Jump] stands how many steps
+	// there are to choose from, behind it these; with a greater index it goes on at the next step.
 	Switch
 	Return // goes on at After[x]; if nothing is there, traced code is left, and the program ends
 	Leave  // traced code may be left on this way: the program goes on
