@@ -22,7 +22,7 @@ enum first_cookie {
 	FIRST_ALWAYS = 16, /* or this, */
 	/* this and the next say of each outcome that its first passage is not reported. */
 	FIRST_QUIET = 40,
-	FIRST_DEAR = 42,     /* this is set where a passage takes long */
+	FIRST_DEAR = 42,    /* this is set where a passage takes long */
 	FIRST_OUTCOMES = 2, /* counters of a site: not jumped, jumped */
 };
 
@@ -81,8 +81,11 @@ const struct {
 
 static __always_inline void fill(struct first_hit *h, __u64 id, __u32 site, __u32 outcome, __u64 n)
 {
-	*h = (struct first_hit){.time = bpf_ktime_get_ns(), .site = site, .outcome = outcome,
-		.passages = n, .tid = (__u32)id};
+	*h = (struct first_hit){.time = bpf_ktime_get_ns(),
+		.site = site,
+		.outcome = outcome,
+		.passages = n,
+		.tid = (__u32)id};
 }
 
 /* report_often reports a passage of what is passed often. */
@@ -100,8 +103,8 @@ static __always_inline void report_often(__u64 id, __u32 site, __u32 outcome, __
 
 /* report_first reports a first passage, with the top of the stack: the rest of its first page, and
  * the next one, if there is one. */
-static __always_inline void report_first(struct registers *regs, __u64 id, __u32 site,
-	__u32 outcome)
+static __always_inline void report_first(
+	struct registers *regs, __u64 id, __u32 site, __u32 outcome)
 {
 	struct first_trace *t = bpf_ringbuf_reserve(&reports, sizeof(*t), 0);
 	__u64 sp = regs->REG_SP;

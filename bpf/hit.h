@@ -4,7 +4,7 @@
 #ifndef WPPTRACE_HIT_H
 #define WPPTRACE_HIT_H
 
-#include "thread.h"
+#include "states.h"
 
 /* put_registers reports what registers held where the thread was interrupted, in the order of a
  * signal frame. */
@@ -91,6 +91,7 @@ static __always_inline void take_signal(
 	take_registers(t, regs, pc);
 	t->taken_signal = signal;
 	t->unseen_signal = 0;
+	t->handlers++;
 	t->next_cfa = 0;
 	put_repeats(t);
 	t->last = 0;
@@ -166,6 +167,7 @@ static __always_inline void note_handler(
 	struct thread *t, struct registers *regs, __u32 signal, __u64 blocked)
 {
 	t->next_cfa = 0;
+	t->handlers++;
 	if (runs_handler(t->taken_signal, blocked))
 		return;
 	note_return(t, register_value(regs, NUMBER_SP));
@@ -270,7 +272,7 @@ static __always_inline long read_return(struct thread *t, __u64 *ra, __u64 cfa)
  * others. */
 static __always_inline __u64 only_caller(const struct site *s)
 {
-	return s->caller ? CALLING_RETURN(s->caller) + bias_of(s) : 0;
+	return s->caller ? CALLING_RETURN(s->caller) + bias_of(s->library) : 0;
 }
 
 /* find_chain collects the return address of the activation, which is only if that is not 0, and
@@ -407,7 +409,7 @@ static __always_inline int put_known_caller(struct thread *t, const struct site 
 	__u64 ra;
 
 	if (CALLING_AFTER_EVENT(s->caller))
-		ra = CALLING_RETURN(s->caller) + bias_of(s);
+		ra = CALLING_RETURN(s->caller) + bias_of(s->library);
 	else if (cfa == t->next_cfa)
 		ra = t->next_return;
 	else
@@ -435,7 +437,7 @@ static __always_inline void note_next(struct thread *t, const struct site *s, __
 
 	t->stays = s->stays >> out & 1;
 	t->next_cfa = next ? cfa - CALLING_DEPTH(next) : 0;
-	t->next_return = CALLING_RETURN(next) + bias_of(s);
+	t->next_return = CALLING_RETURN(next) + bias_of(s->library);
 }
 
 /* capture_size is the size of what a site captures, bytes. */
@@ -457,7 +459,7 @@ static __noinline long read_captured(struct registers *regs, const struct site *
 	size = capture_size(s);
 	address = (__s64)s->capture_disp;
 	if (s->flags & SITE_CAPTURE_RIP)
-		address += bias_of(s);
+		address += bias_of(s->library);
 	if (s->capture_reg < NO_REG)
 		address += register_value(regs, s->capture_reg);
 	if (s->capture_index < NO_REG)
@@ -479,7 +481,7 @@ static __always_inline __u64 captured_value(struct registers *regs, const struct
 	}
 	value &= ~0ULL >> (64 - 8 * capture_size(s));
 	if (s->flags & SITE_CAPTURE_TARGET)
-		value -= bias_of(s);
+		value -= bias_of(s->library);
 	return EVENT_LOW(60, value);
 }
 
@@ -520,8 +522,7 @@ static __always_inline int put_hit(struct registers *regs, struct thread *t, con
 {
 	__u64 captured = 0;
 
-	if (t->resync || (s->flags & SITE_FIRST && !is_last(t, s, cfa) &&
-		!put_known_caller(t, s, cfa)))
+	if (t->resync || (s->flags & SITE_FIRST && !is_last(t, s, cfa) && !put_known_caller(t, s, cfa)))
 		put_callers(t, s, cfa);
 	if (t->resync)
 		return 0;

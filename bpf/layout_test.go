@@ -18,12 +18,15 @@ import (
 
 // bindings are the Go structures that bpf2go made of the C ones.
 var bindings = map[string]reflect.Type{
-	"site":   reflect.TypeFor[bpf.TracerSite](),
-	"call":   reflect.TypeFor[bpf.TracerCall](),
-	"life":   reflect.TypeFor[bpf.TracerLife](),
-	"batch":  reflect.TypeFor[bpf.TracerBatch](),
-	"loss":   reflect.TypeFor[bpf.TracerLoss](),
-	"thread": reflect.TypeFor[bpf.TracerThread](),
+	"site":      reflect.TypeFor[bpf.TracerSite](),
+	"call":      reflect.TypeFor[bpf.TracerCall](),
+	"life":      reflect.TypeFor[bpf.TracerLife](),
+	"batch":     reflect.TypeFor[bpf.TracerBatch](),
+	"loss":      reflect.TypeFor[bpf.TracerLoss](),
+	"thread":    reflect.TypeFor[bpf.TracerThread](),
+	"look":      reflect.TypeFor[bpf.TracerLook](),
+	"load_step": reflect.TypeFor[bpf.TracerLoadStep](),
+	"states":    reflect.TypeFor[bpf.TracerStates](),
 }
 
 func TestStructuresHaveOneLayout(t *testing.T) {

@@ -8,8 +8,15 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	for _, load := range []func() (*ebpf.CollectionSpec, error){LoadTracer, LoadSample,
-		LoadCount, LoadFirst} {
+	takingValues := func() (*ebpf.CollectionSpec, error) {
+		spec, err := LoadTracer()
+		if err == nil {
+			err = spec.Variables["values"].Set(uint32(1))
+		}
+		return spec, err
+	}
+	for _, load := range []func() (*ebpf.CollectionSpec, error){LoadTracer, takingValues,
+		LoadSample, LoadCount, LoadFirst} {
 		spec, err := load()
 		if err != nil {
 			t.Fatal(err)

@@ -46,6 +46,10 @@ struct task_struct {
 	struct {
 		unsigned long sig[1];
 	} blocked;
+	struct {
+		/* As the kernel has set it, on x86-64. */
+		unsigned long fsbase;
+	} thread;
 } __attribute__((preserve_access_index));
 
 /*

@@ -31,6 +31,10 @@ struct thread {
 
 	/* Hits in batches that were handed over or lost. */
 	__u64 sent;
+	/* Records that were handed over or lost. */
+	__u64 records;
+	/* Handlers of signals that came. */
+	__u64 handlers;
 	/* Hits until one is timed; not set by init_thread. */
 	__u64 untimed;
 	struct batch batch;
@@ -89,31 +93,41 @@ static __always_inline void init_thread(struct thread *t, __u32 tid, __u64 start
 	t->batch.tid = tid;
 	t->batch.started = started;
 	t->batch.count = t->batch.sequence = t->batch.hits = t->batch.lost = 0;
-	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = t->killed_at = t->unseen_signal =
-		0;
+	t->sent = t->records = t->handlers = t->repeats = t->stays = t->restorer = t->chain_len =
+		t->killed_at = t->unseen_signal = 0;
 	t->faulted = NOWHERE;
 	reset_thread(t);
 	t->resync = resync;
 }
 
-/* hand_over_rest sends what is left of a thread, which nobody can stop until there is room in the
- * ring buffer. Where there is none it goes to the overflow ring, and so does what comes next until
- * that has been read: it may be the same thread's. */
-static __always_inline long hand_over_rest(struct thread *t, __u64 n)
+/* send_record sends a record of the thread. What is left of a thread nobody can stop until there is
+ * room in the ring buffer: where there is none it goes to the overflow ring, and so does what comes
+ * next until that has been read: it may be the same thread's. */
+static __always_inline long send_record(struct thread *t, void *record, __u64 n, __u64 most)
 {
-	if (!overflows() && !output(&t->batch, n))
+	t->records++;
+	if (!t->sending)
+		return output(record, n, most);
+	if (!overflows() && !output(record, n, most))
 		return 0;
-	return output_overflow(&t->batch, n);
+	return output_overflow(record, n, most);
 }
 
-/* hand_over sends the batch. After a loss nothing is remembered. */
+/* hand_over_states sends what the thread's hits have seen, if values are taken. */
+static void hand_over_states(struct thread *t);
+
+/* hand_over sends the batch, behind the states of its hits. After a loss nothing is remembered. */
 __noinline int hand_over(struct thread *t)
 {
 	__u64 n;
 
-	if (!t || !(n = t->batch.count))
+	if (!t)
 		return 0;
-	if (t->sending ? hand_over_rest(t, n) : output(&t->batch, n)) {
+	hand_over_states(t);
+	n = t->batch.count;
+	if (!n)
+		return 0;
+	if (send_record(t, &t->batch, n, BATCH_EVENTS)) {
 		count(METRIC_LOST_BATCHES);
 		t->batch.lost += t->batch.hits - t->sent;
 		note_loss(&t->batch, t->batch.hits - t->sent);

@@ -52,6 +52,15 @@ const (
 	TracerCallingCALLING_SHIFT TracerCalling = 47
 )
 
+type TracerCell uint32
+
+const (
+	TracerCellCELL_BIAS    TracerCell = 16
+	TracerCellCELL_FS_BASE TracerCell = 17
+	TracerCellNO_CELL      TracerCell = 63
+	TracerCellCELLS        TracerCell = 64
+)
+
 type TracerEndingFlag uint32
 
 const (
@@ -78,6 +87,85 @@ type TracerLife struct {
 	Tid     uint64
 }
 
+type TracerLoadLimit uint32
+
+const (
+	TracerLoadLimitLOAD_STEPS   TracerLoadLimit = 256
+	TracerLoadLimitLOAD_FETCHES TracerLoadLimit = 16
+	TracerLoadLimitLOAD_BYTES   TracerLoadLimit = 64
+)
+
+type TracerLoadOp uint32
+
+const (
+	TracerLoadOpLOAD_END                TracerLoadOp = 0
+	TracerLoadOpLOAD_SUM                TracerLoadOp = 1
+	TracerLoadOpLOAD_SUBTRACT           TracerLoadOp = 2
+	TracerLoadOpLOAD_AND                TracerLoadOp = 3
+	TracerLoadOpLOAD_OR                 TracerLoadOp = 4
+	TracerLoadOpLOAD_XOR                TracerLoadOp = 5
+	TracerLoadOpLOAD_SHIFT_LEFT         TracerLoadOp = 6
+	TracerLoadOpLOAD_SHIFT_RIGHT        TracerLoadOp = 7
+	TracerLoadOpLOAD_SHIFT_RIGHT_SIGNED TracerLoadOp = 8
+	TracerLoadOpLOAD_MULTIPLY           TracerLoadOp = 9
+	TracerLoadOpLOAD_EXTEND             TracerLoadOp = 10
+	TracerLoadOpLOAD_FETCH              TracerLoadOp = 11
+	TracerLoadOpLOAD_PICK               TracerLoadOp = 12
+	TracerLoadOpLOAD_BRANCH             TracerLoadOp = 13
+	TracerLoadOpLOAD_SWITCH             TracerLoadOp = 14
+	TracerLoadOpLOAD_RETURN             TracerLoadOp = 15
+	TracerLoadOpLOAD_LEAVE              TracerLoadOp = 16
+)
+
+type TracerLoadStep struct {
+	_         structs.HostLayout
+	Op        uint8
+	Dst       uint8
+	A         uint8
+	B         uint8
+	Scale     uint8
+	Size      uint8
+	Sign      uint8
+	Condition uint8
+	Imm       int32
+	Jump      uint32
+}
+
+type TracerLook struct {
+	_         structs.HostLayout
+	First     [2]uint32
+	Behind    uint32
+	Flags     uint8
+	Condition uint8
+	Library   uint8
+	Unused    uint8
+}
+
+type TracerLookFlag uint32
+
+const (
+	TracerLookFlagLOOK_LEAVES       TracerLookFlag = 1
+	TracerLookFlagLOOK_LEAVES_TAKEN TracerLookFlag = 2
+)
+
+type TracerLooking struct {
+	_        structs.HostLayout
+	Lost     uint64
+	Handlers uint64
+	Sent     uint64
+	Left     uint64
+	Next     uint32
+	Then     uint32
+	Fetches  uint64
+	Failed   uint64
+	Places   [16]uint64
+	Cells    [64]uint64
+	Count    uint64
+	Words    uint64
+	States   TracerStates
+	Beyond   [17]uint64
+}
+
 type TracerLoss struct {
 	_    structs.HostLayout
 	Hits uint64
@@ -97,9 +185,12 @@ const (
 	TracerMetricMETRIC_LONG_CHAIN   TracerMetric = 7
 	TracerMetricMETRIC_HIGH_ADDRESS TracerMetric = 8
 	TracerMetricMETRIC_UNREPORTED   TracerMetric = 9
-	TracerMetricMETRIC_TIMED        TracerMetric = 10
-	TracerMetricMETRIC_TIMED_NS     TracerMetric = 11
-	TracerMetricMETRICS             TracerMetric = 12
+	TracerMetricMETRIC_NO_STATES    TracerMetric = 10
+	TracerMetricMETRIC_LOST_STATES  TracerMetric = 11
+	TracerMetricMETRIC_VALUE_HITS   TracerMetric = 12
+	TracerMetricMETRIC_TIMED        TracerMetric = 13
+	TracerMetricMETRIC_TIMED_NS     TracerMetric = 14
+	TracerMetricMETRICS             TracerMetric = 15
 )
 
 type TracerOrigin uint32
@@ -165,6 +256,17 @@ const (
 	TracerSiteNoneNO_REG         TracerSiteNone = 16
 )
 
+type TracerStates struct {
+	_        structs.HostLayout
+	Tid      uint32
+	Count    uint32
+	Started  uint64
+	Sequence uint64
+	Hits     uint64
+	Lost     uint64
+	Words    [512]uint64
+}
+
 type TracerStop struct {
 	_      structs.HostLayout
 	Ours   uint32
@@ -187,6 +289,8 @@ type TracerThread struct {
 	NextCfa       uint64
 	NextReturn    uint64
 	Sent          uint64
+	Records       uint64
+	Handlers      uint64
 	Untimed       uint64
 	Batch         TracerBatch
 	ChainCfa      uint64
@@ -213,13 +317,18 @@ type TracerThread struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	TracerMapAfter             = "after"
 	TracerMapCalls             = "calls"
+	TracerMapLoadCases         = "load_cases"
+	TracerMapLoadSteps         = "load_steps"
+	TracerMapLooks             = "looks"
 	TracerMapLosses            = "losses"
 	TracerMapOverflowRing      = "overflow_ring"
 	TracerMapRing              = "ring"
 	TracerMapSiteHits          = "site_hits"
 	TracerMapSites             = "sites"
 	TracerMapSlots             = "slots"
+	TracerMapStateSlots        = "state_slots"
 	TracerMapStops             = "stops"
 	TracerMapThreads           = "threads"
 	TracerProgDrain            = "drain"
@@ -241,6 +350,7 @@ const (
 	TracerVarEnded             = "ended"
 	TracerVarEndsEarly         = "ends_early"
 	TracerVarEscaped           = "escaped"
+	TracerVarExtraLooks        = "extra_looks"
 	TracerVarForked            = "forked"
 	TracerVarGuard             = "guard"
 	TracerVarHeadless          = "headless"
@@ -261,6 +371,7 @@ const (
 	TracerVarStopWatermark     = "stop_watermark"
 	TracerVarTarget            = "target"
 	TracerVarUnsent            = "unsent"
+	TracerVarValues            = "values"
 	TracerVarWakeWatermark     = "wake_watermark"
 )
 
@@ -321,13 +432,18 @@ type TracerProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerMapSpecs struct {
+	After        *ebpf.MapSpec `ebpf:"after"`
 	Calls        *ebpf.MapSpec `ebpf:"calls"`
+	LoadCases    *ebpf.MapSpec `ebpf:"load_cases"`
+	LoadSteps    *ebpf.MapSpec `ebpf:"load_steps"`
+	Looks        *ebpf.MapSpec `ebpf:"looks"`
 	Losses       *ebpf.MapSpec `ebpf:"losses"`
 	OverflowRing *ebpf.MapSpec `ebpf:"overflow_ring"`
 	Ring         *ebpf.MapSpec `ebpf:"ring"`
 	SiteHits     *ebpf.MapSpec `ebpf:"site_hits"`
 	Sites        *ebpf.MapSpec `ebpf:"sites"`
 	Slots        *ebpf.MapSpec `ebpf:"slots"`
+	StateSlots   *ebpf.MapSpec `ebpf:"state_slots"`
 	Stops        *ebpf.MapSpec `ebpf:"stops"`
 	Threads      *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -346,6 +462,7 @@ type TracerVariableSpecs struct {
 	Ended             *ebpf.VariableSpec `ebpf:"ended"`
 	EndsEarly         *ebpf.VariableSpec `ebpf:"ends_early"`
 	Escaped           *ebpf.VariableSpec `ebpf:"escaped"`
+	ExtraLooks        *ebpf.VariableSpec `ebpf:"extra_looks"`
 	Forked            *ebpf.VariableSpec `ebpf:"forked"`
 	Guard             *ebpf.VariableSpec `ebpf:"guard"`
 	Headless          *ebpf.VariableSpec `ebpf:"headless"`
@@ -366,6 +483,7 @@ type TracerVariableSpecs struct {
 	StopWatermark     *ebpf.VariableSpec `ebpf:"stop_watermark"`
 	Target            *ebpf.VariableSpec `ebpf:"target"`
 	Unsent            *ebpf.VariableSpec `ebpf:"unsent"`
+	Values            *ebpf.VariableSpec `ebpf:"values"`
 	WakeWatermark     *ebpf.VariableSpec `ebpf:"wake_watermark"`
 }
 
@@ -389,26 +507,36 @@ func (o *TracerObjects) Close() error {
 //
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerMaps struct {
+	After        *ebpf.Map `ebpf:"after"`
 	Calls        *ebpf.Map `ebpf:"calls"`
+	LoadCases    *ebpf.Map `ebpf:"load_cases"`
+	LoadSteps    *ebpf.Map `ebpf:"load_steps"`
+	Looks        *ebpf.Map `ebpf:"looks"`
 	Losses       *ebpf.Map `ebpf:"losses"`
 	OverflowRing *ebpf.Map `ebpf:"overflow_ring"`
 	Ring         *ebpf.Map `ebpf:"ring"`
 	SiteHits     *ebpf.Map `ebpf:"site_hits"`
 	Sites        *ebpf.Map `ebpf:"sites"`
 	Slots        *ebpf.Map `ebpf:"slots"`
+	StateSlots   *ebpf.Map `ebpf:"state_slots"`
 	Stops        *ebpf.Map `ebpf:"stops"`
 	Threads      *ebpf.Map `ebpf:"threads"`
 }
 
 func (m *TracerMaps) Close() error {
 	return _TracerClose(
+		m.After,
 		m.Calls,
+		m.LoadCases,
+		m.LoadSteps,
+		m.Looks,
 		m.Losses,
 		m.OverflowRing,
 		m.Ring,
 		m.SiteHits,
 		m.Sites,
 		m.Slots,
+		m.StateSlots,
 		m.Stops,
 		m.Threads,
 	)
@@ -428,6 +556,7 @@ type TracerVariables struct {
 	Ended             *ebpf.Variable `ebpf:"ended"`
 	EndsEarly         *ebpf.Variable `ebpf:"ends_early"`
 	Escaped           *ebpf.Variable `ebpf:"escaped"`
+	ExtraLooks        *ebpf.Variable `ebpf:"extra_looks"`
 	Forked            *ebpf.Variable `ebpf:"forked"`
 	Guard             *ebpf.Variable `ebpf:"guard"`
 	Headless          *ebpf.Variable `ebpf:"headless"`
@@ -448,6 +577,7 @@ type TracerVariables struct {
 	StopWatermark     *ebpf.Variable `ebpf:"stop_watermark"`
 	Target            *ebpf.Variable `ebpf:"target"`
 	Unsent            *ebpf.Variable `ebpf:"unsent"`
+	Values            *ebpf.Variable `ebpf:"values"`
 	WakeWatermark     *ebpf.Variable `ebpf:"wake_watermark"`
 }
 

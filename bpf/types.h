@@ -143,6 +143,116 @@ struct batch {
 };
 _Static_assert((BATCH_EVENTS & (BATCH_EVENTS - 1)) == 0, "an index is bounded by a mask");
 
+/* Bytes of a record before its events, or its states. */
+#define RECORD_HEADER (sizeof(struct batch) - sizeof(((struct batch *)0)->events))
+
+/* In the count of a record: it holds states. */
+#define STATES (1U << 31)
+/* A power of two. */
+#define STATE_WORDS 512
+
+/* What hits have seen of a thread: count words of states, each of which is, as package wire has it,
+ * a header of two words, the registers if it is whole, what its load program has read, and a mask
+ * of the reads that failed, if any did. */
+struct states {
+	__u32 tid;
+	/* STATES, too. */
+	__u32 count;
+	__u64 started;
+	/* From 0 for each thread; lost records count. */
+	__u64 sequence;
+	/* States of the thread so far, those of this record included. */
+	__u64 hits;
+	/* Of them, lost so far. */
+	__u64 lost;
+	__u64 words[STATE_WORDS];
+};
+_Static_assert((STATE_WORDS & (STATE_WORDS - 1)) == 0, "an index is bounded by a mask");
+
+/* Probes for values alone, which make no event, have cookies from here on. */
+#define EXTRA_COOKIES (MAX_SITES >> 1)
+
+/* An entry of the looks array: what is read at a hit. Those of sites have the sites' indices, those
+ * of probes for values alone follow. Steps are given by their indices; 0: none. */
+struct look {
+	/* By outcome. */
+	__u32 first[2];
+	/* What runs before that, on what external code may have changed before the hit. */
+	__u32 behind;
+	/* LOOK_*. */
+	__u8 flags;
+	/* As of a site. */
+	__u8 condition;
+	__u8 library;
+	__u8 unused;
+};
+/* By outcome: traced code may be left before the next hit. */
+enum look_flag { LOOK_LEAVES = 1, LOOK_LEAVES_TAKEN = 2 };
+
+/* What a step of a load program does: x is its cell a, y its cell b, shifted left by scale, plus
+ * imm. The arithmetic ones have the low size bytes of their result in the cell dst, zeroes above.
+ * Package loader/loads has the same in Go. */
+enum load_op {
+	LOAD_END,
+	LOAD_SUM,
+	LOAD_SUBTRACT,
+	LOAD_AND,
+	LOAD_OR,
+	LOAD_XOR,
+	/* By the low 5 bits of y, 6 if size is 8. */
+	LOAD_SHIFT_LEFT,
+	LOAD_SHIFT_RIGHT,
+	LOAD_SHIFT_RIGHT_SIGNED,
+	LOAD_MULTIPLY,
+	/* The low size bytes of x, with their sign above if sign is set. */
+	LOAD_EXTEND,
+	/* Reads size bytes at x + y into the place dst. */
+	LOAD_FETCH,
+	/* size bytes of the place a, from byte imm on, as by LOAD_EXTEND. */
+	LOAD_PICK,
+	/* Goes on jump steps further if the condition holds of x compared with y in size bytes; if sign
+	 * is set, of x & y. */
+	LOAD_BRANCH,
+	/* The low size bytes of x + y are an index of the cases behind the one with the index jump,
+	 * which is how many they are: goes on at that step, or at the next if there is none. */
+	LOAD_SWITCH,
+	/* Goes on behind the call that returns to x; if it is not known, traced code is left. */
+	LOAD_RETURN,
+	/* Traced code may be left. */
+	LOAD_LEAVE
+};
+
+/* An entry of the load_steps array. */
+struct load_step {
+	/* enum load_op. */
+	__u8 op;
+	__u8 dst, a, b;
+	__u8 scale;
+	/* Bytes. */
+	__u8 size;
+	__u8 sign;
+	/* A condition code, but none of parity. */
+	__u8 condition;
+	__s32 imm;
+	__u32 jump;
+};
+
+/* Cells: first registers by their hardware numbers. */
+enum cell {
+	CELL_BIAS = 16, /* of the image that the probe is in */
+	CELL_FS_BASE = 17,
+	NO_CELL = 63, /* holds 0 */
+	CELLS
+};
+enum load_limit {
+	/* Of a hit: its programs end instead of one more. */
+	LOAD_STEPS = 256,
+	/* The same, and as many are the places. */
+	LOAD_FETCHES = 16,
+	/* Of a fetch. */
+	LOAD_BYTES = 64
+};
+
 /* A thread, as distinct from a later one with its number. */
 struct life {
 	/* As in its batches. */
@@ -197,6 +307,12 @@ enum metric {
 	METRIC_HIGH_ADDRESS,
 	/* Hits while probes were put in and out, or counted alone: no failure, but they took time. */
 	METRIC_UNREPORTED,
+	/* Hits of threads of which no states are kept, while values are taken. */
+	METRIC_NO_STATES,
+	/* The ring buffer was full: states that were lost. */
+	METRIC_LOST_STATES,
+	/* Hits of probes for values alone. */
+	METRIC_VALUE_HITS,
 	/* Hits that were timed. */
 	METRIC_TIMED,
 	/* What their reports took. */

@@ -54,6 +54,34 @@ struct {
 	__type(value, struct loss);
 } losses SEC(".maps");
 
+/* What is read at hits, where values are taken; as sites, and behind those the probes for values
+ * alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set when the plan is known, as of the next three */
+	__type(key, __u32);
+	__type(value, struct look);
+} looks SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct load_step);
+} load_steps SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} load_cases SEC(".maps");
+/* By the entries of calls: the step at which load programs go on behind a call; 0: not known. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} after SEC(".maps");
+
 /* Thread group. */
 volatile const __u32 target;
 /* Of the executable: load address minus link-time address. */
@@ -74,6 +102,10 @@ volatile const __u64 overflow_watermark;
 /* enum part: what a hit does last, where its parts are measured; else 0. The verifier takes out
  * what asks for it. */
 volatile const __u32 last_part;
+/* Hits take states. Where not, the verifier takes out what does. */
+volatile const __u32 values;
+/* The index in looks of the first probe for values alone. */
+volatile const __u32 extra_looks;
 /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning. */
 __u64 enabled_at;
 __u32 enabled;
@@ -122,6 +154,13 @@ const struct {
 	enum part p;
 	enum calling c;
 	enum call_bits b;
+	enum look_flag k;
+	enum load_op d;
+	enum cell e;
+	enum load_limit h;
+	struct look look;
+	struct load_step step;
+	struct states states;
 } *keep_for_btf __attribute__((unused));
 
 static __always_inline void add(enum metric m, __u64 n)
@@ -157,23 +196,31 @@ static __always_inline __u64 place(__u64 address)
 		return address - image_base;
 	return shared ? place_in_library(address) : NOWHERE;
 }
-static __always_inline __u64 bias_of(const struct site *s)
+static __always_inline __u64 bias_of(__u32 library)
 {
-	if (shared && s->library)
-		return libraries[(s->library - 1) & (LIBRARIES_MAX - 1)].bias;
+	if (shared && library)
+		return libraries[(library - 1) & (LIBRARIES_MAX - 1)].bias;
 	return image_base;
 }
-/* find_call looks in the entries from slot on. */
-__noinline __u64 find_call(__u64 key, __u32 slot)
+/* find_entry is the index of a call in the table, looked for from slot on. */
+__noinline __u64 find_entry(__u64 key, __u32 slot)
 {
-	for (int i = 1; i < CALL_PROBES; i++, slot++) {
+	for (int i = 0; i < CALL_PROBES; i++, slot++) {
 		struct call *c = bpf_map_lookup_elem(&calls, &slot);
 		if (!c || !c->address)
-			return 0;
+			break;
 		if (c->address == key)
-			return call_info(c);
+			return slot;
 	}
-	return 0;
+	return NOWHERE;
+}
+__noinline __u64 find_call(__u64 key, __u32 slot)
+{
+	__u64 found = find_entry(key, slot);
+	__u32 entry = found;
+	struct call *c = found == NOWHERE ? 0 : bpf_map_lookup_elem(&calls, &entry);
+
+	return c ? call_info(c) : 0;
 }
 static __always_inline __u64 call_at(__u64 key)
 {
@@ -188,32 +235,32 @@ static __always_inline __u64 waiting_in(void *buffer)
 {
 	return bpf_ringbuf_query(buffer, BPF_RB_AVAIL_DATA);
 }
-static __always_inline long output_to(void *buffer, struct batch *b, __u64 n, __u64 wake)
+static __always_inline long output_to(void *buffer, void *record, __u64 n, __u64 most, __u64 wake)
 {
 	/* In 64 bits from here on: Linux 6.1 does not see that the bound of a copy in 32 bits is that
 	 * of what it copies. */
 	asm volatile("" : "+r"(n));
-	if (n > BATCH_EVENTS)
+	if (n > most)
 		return 0;
-	return bpf_ringbuf_output(buffer, b, sizeof(*b) - sizeof(b->events) + n * 8, wake);
+	return bpf_ringbuf_output(buffer, record, RECORD_HEADER + n * 8, wake);
 }
-static __always_inline long output(struct batch *b, __u64 n)
+static __always_inline long output(void *record, __u64 n, __u64 most)
 {
 	__u64 waiting = waiting_in(&ring);
 	/* Where it is twice as much, the consumer has been woken long since and is not done. To wake it
 	 * for each batch would cost several times what the batch does. */
-	int full = waiting + sizeof(*b) > wake_watermark && waiting < 2 * wake_watermark;
+	int full = waiting + RECORD_HEADER + most * 8 > wake_watermark && waiting < 2 * wake_watermark;
 
-	return output_to(&ring, b, n, full ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	return output_to(&ring, record, n, most, full ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 static __always_inline int overflows(void)
 {
 	return waiting_in(&overflow_ring) || waiting_in(&ring) > overflow_watermark;
 }
-static __always_inline long output_overflow(struct batch *b, __u64 n)
+static __always_inline long output_overflow(void *record, __u64 n, __u64 most)
 {
 	/* Who reads the ring looks here, too. */
-	return output_to(&overflow_ring, b, n, BPF_RB_NO_WAKEUP);
+	return output_to(&overflow_ring, record, n, most, BPF_RB_NO_WAKEUP);
 }
 static __always_inline void note_loss(struct batch *b, __u64 hits)
 {
@@ -237,8 +284,8 @@ static __always_inline __u64 load_register(struct registers *regs, __u32 number)
 #define LOAD_REGISTER(n, name)                                                                     \
 	case n:                                                                                        \
 		asm volatile("%0 = *(u64 *)(%1 + %2)"                                                      \
-					 : "=r"(v)                                                                     \
-					 : "r"(regs), "i"(__builtin_offsetof(struct registers, name)));                \
+			: "=r"(v)                                                                              \
+			: "r"(regs), "i"(__builtin_offsetof(struct registers, name)));                         \
 		break;
 		EACH_REGISTER(LOAD_REGISTER)
 	}
@@ -247,6 +294,38 @@ static __always_inline __u64 load_register(struct registers *regs, __u32 number)
 static __noinline __u64 register_value(struct registers *regs, __u32 number)
 {
 	return load_register(regs, number);
+}
+
+static __always_inline int takes_values(void)
+{
+	return values;
+}
+static __always_inline __u64 fs_base(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	return task->thread.fsbase;
+}
+static __always_inline const struct load_step *step_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&load_steps, &index);
+}
+static __always_inline __u32 number_at(__u32 *found)
+{
+	return found ? *found : 0;
+}
+static __always_inline __u32 case_at(__u32 index)
+{
+	return number_at(bpf_map_lookup_elem(&load_cases, &index));
+}
+static __always_inline __u32 continuation(__u64 key)
+{
+	__u32 entry;
+
+	if (key == NOWHERE)
+		return 0;
+	entry = find_entry(key, call_slot(key, call_shift)); /* no index, if it is NOWHERE */
+	return number_at(bpf_map_lookup_elem(&after, &entry));
 }
 
 #include "hit.h"
@@ -301,6 +380,13 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+/* The states of threads that have slots. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* SLOTS, where values are taken */
+	__type(key, __u32);
+	__type(value, struct looking);
+} state_slots SEC(".maps");
 
 static __always_inline struct thread *slot_of(__u32 tid)
 {
@@ -311,6 +397,16 @@ static __always_inline struct thread *slot_of(__u32 tid)
 static __always_inline int is_of(const struct thread *slot, const struct task_struct *task)
 {
 	return slot->batch.tid == task->pid && slot->batch.started == task->start_boottime;
+}
+
+static __always_inline struct looking *looking_slot(const struct thread *t)
+{
+	__u32 slot = t->batch.tid & (SLOTS - 1);
+	const struct thread *owner = bpf_map_lookup_elem(&slots, &slot);
+
+	if (!owner || owner->batch.tid != t->batch.tid || owner->batch.started != t->batch.started)
+		return 0; /* it is in task storage */
+	return bpf_map_lookup_elem(&state_slots, &slot);
 }
 
 /* begin_thread gives a thread that has no slot one, or task storage. */
@@ -354,13 +450,30 @@ static __always_inline int stop_if_full(void)
 
 /* stop_after is for a thread that has been hit. It stops before the next hit, but not at once, and
  * many others may run meanwhile: while the ring is about to be full each keeps its own events. */
-static __always_inline void stop_after(struct thread *t, __u64 sequence)
+static __always_inline void stop_after(struct thread *t, __u64 records)
 {
 	/* Repeats count as hits, and are not in the batch. */
 	int nearly = t->batch.count >= NEARLY_FULL && !t->repeats;
 
-	if ((nearly || t->batch.sequence != sequence) && !stop_if_full() && nearly)
+	if ((nearly || t->records != records) && !stop_if_full() && nearly)
 		hand_over(t);
+}
+
+/* take_values makes a state of a hit, before its event: what is handed over has the states of all
+ * events. */
+static __always_inline void take_values(
+	struct registers *regs, struct thread *t, __u32 cookie, int extra)
+{
+	__u32 index = extra ? cookie - EXTRA_COOKIES + extra_looks : cookie;
+	struct look *l = bpf_map_lookup_elem(&looks, &index);
+
+	if (!l) {
+		count(METRIC_NO_SITE);
+		return;
+	}
+	if (extra)
+		count(METRIC_VALUE_HITS);
+	look(regs, t, l, cookie, t->batch.hits + !extra);
 }
 
 SEC("uprobe.multi")
@@ -382,19 +495,23 @@ int hit(struct registers *regs)
 	if (ends_behind(PART_THREAD))
 		return 0;
 	__u32 cookie = bpf_get_attach_cookie(regs);
+	int extra = values && cookie >= EXTRA_COOKIES;
 	struct site *s = bpf_map_lookup_elem(&sites, &cookie);
-	if (!s) {
+	if (!s && !extra) {
 		count(METRIC_NO_SITE);
 		return 0;
 	}
 	if (ends_behind(PART_SITE))
 		return 0;
-	__u64 sequence = t->batch.sequence, began = 0;
+	__u64 records = t->records, began = 0;
 	if (!t->untimed--) {
 		t->untimed = UNTIMED;
 		began = bpf_ktime_get_ns();
 	}
-	report(regs, t, s, cookie);
+	if (values)
+		take_values(regs, t, cookie, extra);
+	if (s && !extra)
+		report(regs, t, s, cookie);
 	if (began) {
 		__u64 took = bpf_ktime_get_ns() - began;
 		if (took < UNDISTURBED) {
@@ -403,7 +520,7 @@ int hit(struct registers *regs)
 		}
 	}
 	if (stop_watermark)
-		stop_after(t, sequence);
+		stop_after(t, records);
 	return 0;
 }
 

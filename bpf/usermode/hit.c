@@ -18,9 +18,13 @@
 static _Thread_local uintptr_t machine;
 static _Thread_local __u64 image_base, image_size;
 
+static void add(enum metric m, __u64 n)
+{
+	countMetric(machine, m, n);
+}
 static void count(enum metric m)
 {
-	countMetric(machine, m);
+	add(m, 1);
 }
 static int ends_behind(enum part p)
 {
@@ -44,7 +48,7 @@ static __u64 place(__u64 address)
 {
 	return address - image_base < image_size ? address - image_base : NOWHERE;
 }
-static __u64 bias_of(const struct site *s)
+static __u64 bias_of(__u32 library)
 {
 	return image_base;
 }
@@ -54,21 +58,45 @@ static __u64 call_at(__u64 key)
 
 	return key != NOWHERE && findCall(machine, key, &found) ? call_info(&found) : 0;
 }
-static long output(struct batch *b, __u64 n)
+static long output(void *record, __u64 n, __u64 most)
 {
-	return sendBatch(machine, b, offsetof(struct batch, events) + n * sizeof(b->events[0]));
+	assert(n <= most);
+	return sendRecord(machine, record, RECORD_HEADER + n * sizeof(__u64));
 }
 static int overflows(void)
 {
 	return keepsRests(machine);
 }
-static long output_overflow(struct batch *b, __u64 n)
+static long output_overflow(void *record, __u64 n, __u64 most)
 {
-	return keepBatch(machine, b, offsetof(struct batch, events) + n * sizeof(b->events[0]));
+	assert(n <= most);
+	return keepRecord(machine, record, RECORD_HEADER + n * sizeof(__u64));
 }
 static void note_loss(struct batch *b, __u64 hits)
 {
 	loseHits(machine, b->tid, b->hits, b->lost, hits);
+}
+static int takes_values(void)
+{
+	return takesValues(machine);
+}
+static __u64 fs_base(void)
+{
+	return fsBase(machine);
+}
+static const struct load_step *step_at(__u32 index)
+{
+	static _Thread_local struct load_step step;
+
+	return loadStep(machine, index, &step) ? &step : 0;
+}
+static __u32 case_at(__u32 index)
+{
+	return loadCase(machine, index);
+}
+static __u32 continuation(__u64 key)
+{
+	return key == NOWHERE ? 0 : continuationOf(machine, key);
 }
 static __u64 load_register(struct registers *regs, __u32 number)
 {
@@ -86,6 +114,17 @@ static __u64 register_value(struct registers *regs, __u32 number)
 
 #include "../hit.h"
 
+/* What is remembered of a thread, in one piece. */
+struct remembered {
+	struct thread thread;
+	struct looking looking;
+};
+
+static struct looking *looking_slot(const struct thread *t)
+{
+	return &((struct remembered *)t)->looking;
+}
+
 static void enter(struct machine m)
 {
 	machine = m.handle;
@@ -95,14 +134,14 @@ static void enter(struct machine m)
 
 struct thread *usermode_thread(__u32 tid, __u64 started, int resync)
 {
-	struct thread *t = malloc(sizeof(*t));
+	struct remembered *r = malloc(sizeof(*r));
 
-	if (!t)
+	if (!r)
 		abort();
-	memset(t, 0xa5, sizeof(*t)); /* what another thread has left */
-	t->sending = 0;
-	init_thread(t, tid, started, resync);
-	return t;
+	memset(r, 0xa5, sizeof(*r)); /* what another thread has left */
+	r->thread.sending = 0;
+	init_thread(&r->thread, tid, started, resync);
+	return &r->thread;
 }
 
 void usermode_hit(
@@ -110,6 +149,13 @@ void usermode_hit(
 {
 	enter(m);
 	report(regs, t, s, id);
+}
+
+void usermode_look(struct machine m, struct thread *t, struct registers *regs, const struct look *l,
+	__u32 cookie, int extra)
+{
+	enter(m);
+	look(regs, t, l, cookie, t->batch.hits + !extra);
 }
 
 /* As drain, on_signal_deliver and on_exit of wpptrace.bpf.c. */
@@ -207,6 +253,8 @@ static const struct field fields[] = {
 	FIELD(thread, next_cfa),
 	FIELD(thread, next_return),
 	FIELD(thread, sent),
+	FIELD(thread, records),
+	FIELD(thread, handlers),
 	FIELD(thread, sending),
 	FIELD(thread, restorer),
 	FIELD(thread, near_at),
@@ -227,6 +275,32 @@ static const struct field fields[] = {
 	FIELD(thread, unseen_signal),
 	FIELD(thread, untimed),
 	FIELD(thread, batch),
+	WHOLE(look),
+	FIELD(look, first),
+	FIELD(look, behind),
+	FIELD(look, flags),
+	FIELD(look, condition),
+	FIELD(look, library),
+	FIELD(look, unused),
+	WHOLE(load_step),
+	FIELD(load_step, op),
+	FIELD(load_step, dst),
+	FIELD(load_step, a),
+	FIELD(load_step, b),
+	FIELD(load_step, scale),
+	FIELD(load_step, size),
+	FIELD(load_step, sign),
+	FIELD(load_step, condition),
+	FIELD(load_step, imm),
+	FIELD(load_step, jump),
+	WHOLE(states),
+	FIELD(states, tid),
+	FIELD(states, count),
+	FIELD(states, started),
+	FIELD(states, sequence),
+	FIELD(states, hits),
+	FIELD(states, lost),
+	FIELD(states, words),
 };
 
 const struct field *usermode_fields(size_t *count)

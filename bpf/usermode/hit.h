@@ -18,6 +18,8 @@ struct machine {
 struct thread *usermode_thread(__u32 tid, __u64 started, int resync);
 void usermode_hit(
 	struct machine m, struct thread *t, struct registers *regs, const struct site *s, __u32 id);
+void usermode_look(struct machine m, struct thread *t, struct registers *regs, const struct look *l,
+	__u32 cookie, int extra);
 void usermode_drain(struct machine m, struct thread *t);
 void usermode_signal(
 	struct machine m, struct thread *t, struct registers *regs, __u32 signal, __u64 blocked);

@@ -37,6 +37,8 @@ const (
 	ChainMax    = C.CHAIN_MAX
 	ResyncMax   = C.RESYNC_MAX
 	CallProbes  = C.CALL_PROBES
+	// Cookies of probes for values alone begin here.
+	ExtraCookies = C.EXTRA_COOKIES
 )
 
 // Flags of a site, and its numbers for what it has not.

@@ -60,6 +60,15 @@ type Machine struct {
 	Losses  map[uint32]bpf.TracerLoss       // by thread
 	Metrics [bpf.TracerMetricMETRICS]uint64 // by kind of failure
 
+	// Looks, by cookies as of sites and behind them of probes for values alone, has hits take
+	// states; nil: they do not. The next three are of its load programs; After is by link-time
+	// return addresses.
+	Looks  []bpf.TracerLook
+	Steps  []bpf.TracerLoadStep
+	Cases  []uint32
+	After  map[uint64]uint32
+	FSBase uint64
+
 	sites      []bpf.TracerSite
 	calls      map[uint64]bpf.TracerCall
 	base, size uint64
@@ -94,8 +103,24 @@ func (t *Thread) Free() {
 	t.c = nil
 }
 
-// Hit runs the program for a hit of the site with the cookie.
+// Hit runs the program for a hit of the site with the cookie, or of a probe for values alone.
 func (m *Machine) Hit(t *Thread, cookie uint32, r *Registers) {
+	if m.Looks != nil {
+		index, extra := uint64(cookie), C.int(0)
+		if cookie >= C.EXTRA_COOKIES {
+			index, extra = index-C.EXTRA_COOKIES+uint64(len(m.sites)), 1
+		}
+		if index < uint64(len(m.Looks)) {
+			regs, l := r.inC(), (*C.struct_look)(unsafe.Pointer(&m.Looks[index]))
+			m.run(func(c C.struct_machine) {
+				C.usermode_look(c, t.c, &regs, l, C.__u32(cookie), extra)
+			})
+		}
+		if extra != 0 {
+			m.Metrics[bpf.TracerMetricMETRIC_VALUE_HITS]++
+			return
+		}
+	}
 	if uint64(cookie) >= uint64(len(m.sites)) {
 		m.Metrics[bpf.TracerMetricMETRIC_NO_SITE]++
 		return
@@ -180,10 +205,10 @@ func findCall(h C.uintptr_t, address C.__u64, to *C.struct_call) C.int {
 	return 1
 }
 
-//export sendBatch
-func sendBatch(h C.uintptr_t, b *C.struct_batch, size C.size_t) C.long {
+//export sendRecord
+func sendRecord(h C.uintptr_t, record unsafe.Pointer, size C.size_t) C.long {
 	m := machineOf(h)
-	return m.take(m.Output, C.GoBytes(unsafe.Pointer(b), C.int(size)))
+	return m.take(m.Output, C.GoBytes(record, C.int(size)))
 }
 
 //export keepsRests
@@ -194,10 +219,45 @@ func keepsRests(h C.uintptr_t) C.int {
 	return 0
 }
 
-//export keepBatch
-func keepBatch(h C.uintptr_t, b *C.struct_batch, size C.size_t) C.long {
+//export keepRecord
+func keepRecord(h C.uintptr_t, record unsafe.Pointer, size C.size_t) C.long {
 	m := machineOf(h)
-	return m.take(m.Keep, C.GoBytes(unsafe.Pointer(b), C.int(size)))
+	return m.take(m.Keep, C.GoBytes(record, C.int(size)))
+}
+
+//export takesValues
+func takesValues(h C.uintptr_t) C.int {
+	if machineOf(h).Looks == nil {
+		return 0
+	}
+	return 1
+}
+
+//export fsBase
+func fsBase(h C.uintptr_t) C.__u64 { return C.__u64(machineOf(h).FSBase) }
+
+//export loadStep
+func loadStep(h C.uintptr_t, index C.__u32, to *C.struct_load_step) C.int {
+	steps := machineOf(h).Steps
+	if uint64(index) >= uint64(len(steps)) {
+		return 0
+	}
+	*to = *(*C.struct_load_step)(unsafe.Pointer(&steps[index]))
+	return 1
+}
+
+//export loadCase
+func loadCase(h C.uintptr_t, index C.__u32) C.__u32 {
+	cases := machineOf(h).Cases
+	if uint64(index) >= uint64(len(cases)) {
+		return 0
+	}
+	return C.__u32(cases[index])
+}
+
+//export continuationOf
+func continuationOf(h C.uintptr_t, place C.__u64) C.__u32 {
+	return C.__u32(machineOf(h).After[uint64(place)])
 }
 
 func (m *Machine) take(into func([]byte) bool, record []byte) C.long {
@@ -217,4 +277,6 @@ func loseHits(h C.uintptr_t, tid C.__u32, hits, lost, batch C.__u64) {
 }
 
 //export countMetric
-func countMetric(h C.uintptr_t, metric C.uint) { machineOf(h).Metrics[metric]++ }
+func countMetric(h C.uintptr_t, metric C.uint, n C.__u64) {
+	machineOf(h).Metrics[metric] += uint64(n)
+}

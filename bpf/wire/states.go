@@ -20,7 +20,7 @@ type State struct {
 	// values alone has that of the hit before it.
 	Ordinal uint64
 	Whole   bool // Registers are there
-	Left    bool // the load program could not go on: it has met what it does not know
+	Left    bool // traced code may be left before the next hit, which is whole then
 	// FailedReads has a bit for each read of the load program, in their order, that failed.
 	FailedReads uint16
 	Registers   []uint64 // rax, rcx ... r15 in the order of their hardware numbers, and fs base
@@ -98,13 +98,6 @@ func parseState(data []byte) (s State, words int, err error) {
 		}
 		words += GeneralRegisters
 	}
-	if head&stateFailed != 0 {
-		if have < words+1 {
-			return bad()
-		}
-		s.FailedReads = uint16(at(words))
-		words++
-	}
 	n := int(head >> stateWordsShift & stateMostWords)
 	if have < words+n {
 		return bad()
@@ -115,7 +108,15 @@ func parseState(data []byte) (s State, words int, err error) {
 			s.Words[i] = at(words + i)
 		}
 	}
-	return s, words + n, nil
+	words += n
+	if head&stateFailed != 0 {
+		if have < words+1 {
+			return bad()
+		}
+		s.FailedReads = uint16(at(words))
+		words++
+	}
+	return s, words, nil
 }
 
 // AppendState appends a state as a record has it.
@@ -138,11 +139,25 @@ func AppendState(data []byte, s *State) []byte {
 			data = binary.LittleEndian.AppendUint64(data, v)
 		}
 	}
-	if s.FailedReads != 0 {
-		data = binary.LittleEndian.AppendUint64(data, uint64(s.FailedReads))
-	}
 	for _, v := range s.Words {
 		data = binary.LittleEndian.AppendUint64(data, v)
 	}
+	if s.FailedReads != 0 {
+		data = binary.LittleEndian.AppendUint64(data, uint64(s.FailedReads))
+	}
 	return data
+}
+
+// HashRegisters is the hash of the 16 general registers, by their hardware numbers, that a state
+// has.
+func HashRegisters(registers *[16]uint64) uint32 {
+	var even, odd uint64
+	for i := 0; i < len(registers); i += 2 {
+		even = (even ^ registers[i]) * 0x9e3779b97f4a7c15
+		even ^= even >> 29
+		odd = (odd ^ registers[i+1]) * 0xc2b2ae3d27d4eb4f
+		odd ^= odd >> 31
+	}
+	even ^= odd
+	return uint32(even ^ even>>32)
 }
