@@ -10,7 +10,10 @@ type emitter struct {
 	steps []Step
 	cases []uint32 // indices in steps
 	cost  Cost
-	mixed bool // some ways leave traced code, and the program knows whether it is one of these
+	// some ways leave traced code, and the program knows whether it is one of these
+	mixed bool
+	// nobody but the program says whether traced code is left
+	alone bool
 
 	// on the way
 	share   float64 // of the hits that come here
@@ -36,7 +39,7 @@ func (e *emitter) program(w *way) (leaves bool) {
 	}
 	e.forget(0)
 	some, all := w.leaving()
-	e.mixed = some && !all && w.hasChoices()
+	e.mixed = some && (e.alone || !all && w.hasChoices())
 	e.way(w)
 	if len(e.steps) > 0 {
 		e.step(Step{Op: End})
@@ -72,13 +75,54 @@ func (e *emitter) way(w *way) {
 	if w.leaves && e.mixed {
 		e.step(Step{Op: Leave})
 	}
-	if w.chooses {
+	switch {
+	case w.ends == returned:
+		e.goBack(w)
+	case w.chooses:
 		e.choice(w)
+	default:
+		for _, n := range w.next {
+			e.way(n)
+		}
+	}
+}
+
+// noAddress is where nothing can be read, what a register is taken for that is not known.
+const noAddress = -1 << 31
+
+// goBack has the program go on behind a return, with the registers of there.
+func (e *emitter) goBack(w *way) {
+	at := e.apart(w.address)
+	var from [16]uint8
+	for reg := range int8(16) {
+		if v := w.back[reg]; w.behind.Has(reg) && v.isKnown() && v != held(int(reg)) {
+			from[reg] = e.apart(v)
+		}
+	}
+	if e.full {
+		e.step(Step{Op: Leave})
 		return
 	}
-	for _, n := range w.next {
-		e.way(n)
+	for reg := range int8(16) {
+		s := Step{Op: Sum, Size: 8, Dst: uint8(reg), A: from[reg], B: NoCell}
+		switch v := w.back[reg]; {
+		case !w.behind.Has(reg) || v == held(int(reg)):
+			continue
+		case !v.isKnown():
+			s.A, s.Imm = NoCell, noAddress
+		}
+		e.step(s)
 	}
+	e.step(Step{Op: Return, A: at, B: NoCell})
+}
+
+// apart has a value in a cell that is no register's.
+func (e *emitter) apart(v value) uint8 {
+	c := e.cell(v)
+	if c >= FirstResult {
+		return c
+	}
+	return e.result(v, Step{Op: Sum, Size: 8, A: c, B: NoCell})
 }
 
 // choice makes the step that goes on at one of the ways behind one, and these.
@@ -186,6 +230,11 @@ func (e *emitter) cell(v value) uint8 {
 	default:
 		s = e.make(&e.ns.list[v.node])
 	}
+	return e.result(v, s)
+}
+
+// result makes the step that has a value in a cell of its own.
+func (e *emitter) result(v value, s Step) uint8 {
 	c := FirstResult + len(e.results)
 	if c >= NoCell {
 		e.full = true

@@ -48,6 +48,10 @@ type way struct {
 	next   []*way   // of a condition: not taken, taken
 	cases  []int    // of a table: which of next, by index
 
+	back    *[16]value // of a return: registers
+	address value      // the return address
+	behind  x86.Set    // the registers that code behind it is known by
+
 	groups  []*group // that are read on it
 	chooses bool     // the program finds out which of next it is
 }
@@ -60,6 +64,7 @@ const (
 	fork                    // one of next
 	condition               // the same, and flags and code say which
 	table                   // the same, and index and cases
+	returned                // to a caller that is not known
 )
 
 // A follower finds the ways of one hit after the other.
@@ -75,7 +80,10 @@ type follower struct {
 // facts are what is found once of a routine.
 type facts struct {
 	hidesFrame bool
+	jumps      bool                     // to other routines
 	checks     map[int][]*cfg.JumpTable // by the blocks that check their bounds
+	// the registers that code behind a return is known by; none: programs end there
+	behind x86.Set
 }
 
 func factsOf(r *plan.Routine) (x facts) {
@@ -84,6 +92,12 @@ func factsOf(r *plan.Routine) (x facts) {
 	}
 	x.hidesFrame = cfg.HidesFrame(r.Blocks, r.CFA, r.Code)
 	for b := range r.Blocks {
+		switch end := r.Blocks[b].End; end {
+		case cfg.Tail, cfg.TailInd:
+			x.jumps = true
+		case cfg.Jcc:
+			x.jumps = x.jumps || r.Blocks[b].Succ[0] == cfg.Exit
+		}
 		if t := r.Blocks[b].Table; t != nil && t.Targets != nil && t.Check >= 0 {
 			if x.checks == nil {
 				x.checks = map[int][]*cfg.JumpTable{}
@@ -97,20 +111,31 @@ func factsOf(r *plan.Routine) (x facts) {
 // from follows the code from an instruction on, which is executed even if it carries a probe;
 // outcome is that of its jump, if it is conditional.
 func (f *follower) from(s *plan.Site, outcome int) *way {
-	f.ns.reset()
-	f.insns = mostInsns
-	var st state
-	st.reset()
-	w := &way{}
+	st, w := f.begin(), &way{}
 	r := f.plan.Routines[s.Routine]
 	at := place{int32(s.Routine), int32(s.Block)}
 	if s.Condition == plan.NoCondition {
-		f.follow(w, &st, at, s.Insn, true, 0)
+		f.follow(w, st, at, s.Insn, true, 0)
 		return w
 	}
-	f.noteCase(&st, at)
-	f.goOn(w, &st, at, r.Blocks[s.Block].Succ[1-outcome], 0)
+	f.noteCase(st, at)
+	f.goOn(w, st, at, r.Blocks[s.Block].Succ[1-outcome], 0)
 	return w
+}
+
+// behind follows the code from a block on, in terms of what there is then.
+func (f *follower) behind(at place) *way {
+	st, w := f.begin(), &way{}
+	f.follow(w, st, at, 0, false, 0)
+	return w
+}
+
+func (f *follower) begin() *state {
+	f.ns.reset()
+	f.insns = mostInsns
+	st := &state{}
+	st.reset()
+	return st
 }
 
 // goOn follows the code behind a block from the next one on; cfg.Exit stands for a jump that leaves
@@ -192,6 +217,10 @@ func (f *follower) next(w *way, st *state, r *plan.Routine, at place, depth int,
 			to, st.calls = st.calls[n-1], st.calls[:n-1]
 			return to, true
 		}
+		w.ends, w.address, w.behind = returned, st.returns, f.facts[r.ID].behind
+		regs := st.regs
+		w.back = &regs
+		return to, false
 	case cfg.Trap:
 		return to, false
 	}

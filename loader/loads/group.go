@@ -30,25 +30,36 @@ type grouper struct {
 	beyond int
 }
 
-// group finds those of a way and of all behind it.
-func (g *grouper) group(w *way) {
+// group finds those of a way and of all behind it. last: it is no way of which the program makes
+// the reads of another one after it.
+func (g *grouper) group(w *way, last bool) {
 	for i := range w.loads {
 		if l := &w.loads[i]; l.need == toRead && !g.add(w, l.at, l.size) {
 			g.beyond++
+		}
+	}
+	if w.ends == returned && (!last || w.behind == 0 || !g.needs(w, w.address.node)) {
+		w.ends, w.leaves = ended, true
+	}
+	if w.ends == returned {
+		for reg := range int8(16) {
+			if w.behind.Has(reg) && !g.needs(w, w.back[reg].node) {
+				w.back[reg] = value{node: unknown}
+			}
 		}
 	}
 	if len(w.next) == 0 {
 		return
 	}
 	if w.chooses = g.chooses(w); !w.chooses {
-		for _, n := range w.next { // one after the other
-			g.group(n)
+		for i, n := range w.next { // one after the other
+			g.group(n, last && i == len(w.next)-1)
 		}
 		return
 	}
 	before := len(g.known)
 	for _, n := range w.next {
-		g.group(n)
+		g.group(n, last)
 		g.known = g.known[:before]
 	}
 }
@@ -84,7 +95,7 @@ func (w *way) hasReads() bool {
 			return true
 		}
 	}
-	return false
+	return w.ends == returned && w.behind != 0
 }
 
 // add has a load made on a way, and before it those that its address depends on; it reports whether

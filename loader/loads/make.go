@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
 )
 
 var errExtra = errors.New("append a plan of loads: one of them has probes for values alone")
@@ -28,41 +29,62 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 	}
 	known := make([]facts, len(p.Routines))
 	parallel.Each(len(known), func(i int) { known[i] = factsOf(p.Routines[i]) })
-	pieces := (len(p.Sites) + sitesAtOnce - 1) / sitesAtOnce
-	made := make([]*maker, pieces)
-	parallel.Each(pieces, func(i int) {
-		m := &maker{o: o, follow: follower{plan: p, facts: known}}
-		m.emit.ns = &m.follow.ns
-		for at := i * sitesAtOnce; at < min((i+1)*sitesAtOnce, len(p.Sites)); at++ {
-			m.site(&p.Sites[at])
-		}
-		made[i] = m
-	})
-	l := &Plan{Base: p, Steps: make([]Step, 1), After: map[uint64]uint32{}}
-	programs := assembler{plan: l, same: map[string]uint32{}}
-	for _, m := range made {
+	list := continuations(p)
+	inPieces(len(list), func(m *maker, i int) { m.examine(&list[i]) }, p, known, &o)
+	f := finder{plan: p, facts: known}
+	f.find(list)
+	behind := inPieces(len(list), func(m *maker, i int) { m.behind(list[i].from) }, p, known, &o)
+	sites := inPieces(len(p.Sites), func(m *maker, i int) { m.site(&p.Sites[i]) }, p, known, &o)
+
+	a := assembler{plan: &Plan{Base: p, After: map[uint64]uint32{}}, same: map[string]uint32{}}
+	a.plan.Steps = []Step{{Op: End}, {Op: End}}
+	for _, m := range sites {
 		for i := range m.figures {
-			m.figures[i].Look += len(l.Looks)
+			m.figures[i].Look += len(a.plan.Looks)
 		}
-		l.figures = append(l.figures, m.figures...)
-		for i := range m.looks {
-			a, b := &m.looks[i][0], &m.looks[i][1]
-			l.Looks = append(l.Looks, Look{First: [2]uint32{programs.add(a), programs.add(b)},
-				Leaves: [2]bool{a.leaves, b.leaves}})
+		a.plan.figures = append(a.plan.figures, m.figures...)
+		for i := range m.made {
+			x, y := &m.made[i][0], &m.made[i][1]
+			a.plan.Looks = append(a.plan.Looks, Look{First: [2]uint32{a.add(x), a.add(y)},
+				Leaves: [2]bool{x.leaves, y.leaves}})
 		}
 	}
-	return l, nil
+	for _, m := range behind {
+		for i := range m.made {
+			a.plan.After[list[0].address] = max(a.add(&m.made[i][0]), nothingBehind)
+			list = list[1:]
+		}
+	}
+	return a.plan, nil
 }
 
-// sitesAtOnce is how many sites one CPU takes at a time.
-const sitesAtOnce = 256
+// nothingBehind is the step of a program that is known to read nothing.
+const nothingBehind = 1
 
-// A maker makes the programs of some sites.
+// inPieces has makers take numbers up to n on all CPUs, each some in their order.
+func inPieces(n int, turn func(m *maker, i int), p *plan.Plan, known []facts, o *Options,
+) (list []*maker) {
+	list = make([]*maker, (n+atOnce-1)/atOnce)
+	parallel.Each(len(list), func(k int) {
+		m := &maker{o: o, follow: follower{plan: p, facts: known}}
+		m.emit.ns = &m.follow.ns
+		for i := k * atOnce; i < min((k+1)*atOnce, n); i++ {
+			turn(m, i)
+		}
+		list[k] = m
+	})
+	return list
+}
+
+// atOnce is how many programs one CPU makes at a time.
+const atOnce = 256
+
+// A maker makes some programs.
 type maker struct {
-	o       Options
+	o       *Options
 	follow  follower
 	emit    emitter
-	looks   [][2]program
+	made    [][2]program
 	figures Figures // with looks from its first site on
 }
 
@@ -82,16 +104,50 @@ func (m *maker) site(s *plan.Site) {
 	}
 	for outcome := range outcomes {
 		w := m.follow.from(s, outcome)
-		g := grouper{ns: m.emit.ns, o: &m.o}
-		g.group(w)
-		p := &list[outcome]
-		p.leaves = m.emit.program(w)
-		p.steps, p.cases = slices.Clone(m.emit.steps), slices.Clone(m.emit.cases)
-		x := m.figure(w, &g, s.Expected/float64(outcomes))
-		x.Look, x.Outcome = len(m.looks), outcome
+		g := m.program(w, &list[outcome])
+		x := m.figure(w, g, s.Expected/float64(outcomes))
+		x.Look, x.Outcome = len(m.made), outcome
 		m.figures = append(m.figures, x)
 	}
-	m.looks = append(m.looks, list)
+	m.made = append(m.made, list)
+}
+
+// behind makes the program for the code behind a call.
+func (m *maker) behind(at place) {
+	var list [2]program
+	m.emit.alone = true
+	m.program(m.follow.behind(at), &list[0])
+	m.made = append(m.made, list)
+}
+
+func (m *maker) program(w *way, p *program) *grouper {
+	g := &grouper{ns: m.emit.ns, o: m.o}
+	g.group(w, true)
+	p.leaves = m.emit.program(w)
+	p.steps, p.cases = slices.Clone(m.emit.steps), slices.Clone(m.emit.cases)
+	return g
+}
+
+// examine finds out what programs behind a call do.
+func (m *maker) examine(c *continuation) {
+	w := m.follow.behind(c.from)
+	c.reads, c.returns = w.hasReads(), w.mayReturn()
+	m.program(w, &program{})
+	for _, s := range m.emit.steps {
+		if s.Op == End || s.Op == Leave || s.Op == Pick {
+			continue
+		}
+		for _, cell := range [...]uint8{s.A, s.B} {
+			if cell < ImageBias {
+				c.uses |= x86.SetOf(int8(cell))
+			}
+		}
+	}
+}
+
+func (w *way) mayReturn() bool {
+	return w.ends == returned ||
+		slices.ContainsFunc(w.next, func(n *way) bool { return n.mayReturn() })
 }
 
 // An assembler adds programs to a plan.

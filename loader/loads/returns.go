@@ -1,0 +1,109 @@
+package loads
+
+import (
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
+)
+
+// A continuation is where a call returns to.
+type continuation struct {
+	address    uint64        // link-time
+	call, from place         // the block with the call, and the one behind it
+	callee     *plan.Routine // nil: any
+	// what programs for the code up to the next probe do, those behind further returns apart
+	reads, returns bool
+	uses           x86.Set
+}
+
+// kept are the registers that the code behind a call uses: those that calls keep, and results.
+const kept = x86.CalleeSaved | 1<<x86.RSP | 1<<x86.RAX | 1<<x86.RDX
+
+// continuations are those of all calls that traced routines make and that may be of such.
+func continuations(p *plan.Plan) (list []continuation) {
+	for id, r := range p.Routines {
+		if !r.Traced() {
+			continue
+		}
+		for b := range r.Blocks {
+			block := &r.Blocks[b]
+			if _, isKey := p.Calls[block.Hi]; !isKey || !block.CallReturns() {
+				continue
+			}
+			if kind, callee := r.Callee(b); kind == plan.Known || kind == plan.Unknown {
+				list = append(list, continuation{
+					address: block.Hi, call: place{int32(id), int32(b)},
+					from: place{int32(id), int32(block.Succ[0])}, callee: callee,
+				})
+			}
+		}
+	}
+	return list
+}
+
+// A finder finds out for each routine whether programs go on behind its return, and what registers
+// that takes: where any of those who call it loads anything then.
+type finder struct {
+	plan    *plan.Plan
+	facts   []facts
+	changed bool
+}
+
+// needs has a routine's programs go on behind its return, with these registers.
+func (f *finder) needs(routine int, regs x86.Set) {
+	x := &f.facts[routine]
+	if regs |= x.behind; regs != x.behind {
+		x.behind, f.changed = regs, true
+	}
+}
+
+// find looks at calls and at jumps to other routines until nothing changes any more.
+func (f *finder) find(list []continuation) {
+	var anybody x86.Set // where a routine is called, or jumped to, of which nobody knows who it is
+	for f.changed = true; f.changed; {
+		f.changed = false
+		for i := range list {
+			c := &list[i]
+			regs := c.uses & kept
+			if c.returns {
+				regs |= f.facts[c.from.routine].behind
+			}
+			if !c.reads && (!c.returns || regs == c.uses&kept) {
+				continue
+			}
+			regs |= 1 << x86.RSP
+			if c.callee != nil {
+				f.needs(c.callee.ID, regs)
+			} else if anybody|regs != anybody {
+				anybody, f.changed = anybody|regs, true
+			}
+		}
+		for id, r := range f.plan.Routines {
+			if !r.Traced() {
+				continue
+			}
+			if f.plan.Program.AddressTaken(r.Addr) {
+				f.needs(id, anybody)
+			}
+			if regs := f.facts[id].behind; regs != 0 && f.facts[id].jumps {
+				anybody |= f.jumps(r, regs)
+			}
+		}
+	}
+}
+
+// jumps is for the routines that one jumps to: they return where it would. It returns the registers
+// that others may need that it jumps to.
+func (f *finder) jumps(r *plan.Routine, regs x86.Set) (anybody x86.Set) {
+	for b := range r.Blocks {
+		switch end := r.Blocks[b].End; {
+		case end == cfg.TailInd:
+			anybody = regs
+		case end == cfg.Tail || end == cfg.Jcc && r.Blocks[b].Succ[0] == cfg.Exit:
+			if kind, callee := r.Callee(b); kind == plan.Known {
+				f.needs(callee.ID, regs)
+			}
+		}
+	}
+	return anybody
+}
