@@ -12,16 +12,32 @@ type Place struct {
 	Insn    int // index in the block
 }
 
-// An Oracle gives a walk what hits have seen: from the ring buffer while recording, from the file
-// afterwards.
+// An Oracle gives a walk what its model does not know: while recording, what hits have seen;
+// afterwards, what the file says of that. A stretch is what runs from one hit, or mark, to the
+// next.
 type Oracle interface {
-	// Site is called before the instruction that carries a probe.
-	Site(at Place, m *machine.Machine) error
-	// Load says what a load reads, of which the model of memory predicts something.
-	Load(at Place, addr uint64, predicted []byte, k machine.Knowledge,
-		to []byte) machine.Knowledge
-	// Resync is called where nothing is known any more: behind external code, or a gap.
+	// Begin begins a stretch without a hit, at the start and behind a mark. lost: nothing is to be
+	// known of it.
+	Begin(at Place) (lost bool, err error)
+	// Site is called before an instruction that carries a probe, and begins a stretch: it has the
+	// machine know what the hit has seen.
+	Site(at Place, number int, m *machine.Machine) (lost bool, err error)
+	// Load says what a load reads, and how sure that is. isNew: that is more than was predicted.
+	Load(l *Load) (k machine.Knowledge, isNew bool)
+	// Resync is called where external code has run: it may know what the registers hold.
 	Resync(at Place, m *machine.Machine) error
+	// Doubt says that memory may have changed in any way.
+	Doubt()
+	// Disagrees says that a jump leads elsewhere than the path.
+	Disagrees()
+}
+
+// A Load is what the model predicts of one.
+type Load struct {
+	Place
+	Addr             uint64
+	Bytes            []byte // 1 to 64
+	Known, Confirmed uint64 // a bit for each byte, from the first on
 }
 
 // A Register is what an instruction has written to a general register.

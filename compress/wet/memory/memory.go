@@ -1,0 +1,244 @@
+// Package memory is a model of a thread's memory: what its own stores and loads have shown of it,
+// byte by byte, and how sure that is. Recording and asking use it alike: it promises that the same
+// calls give the same answers. It knows nothing of the process, and reads nothing.
+package memory
+
+import (
+	"encoding/binary"
+
+	"wpptrace/compress/wet/machine"
+)
+
+const (
+	pageSize = 4096
+	// mostPages is how many pages a Memory keeps: some 90 MB.
+	mostPages = 1 << 14
+	recent    = 16
+)
+
+// A Memory is what is known of a thread's memory. The zero value knows nothing. It belongs to one
+// goroutine. An access costs some nanoseconds, unless a page is new.
+type Memory struct {
+	pages  map[uint64]*page
+	last   [recent]slot // by the page's number
+	epoch  uint64
+	undo   []change
+	added  []uint64 // pages
+	stores []span
+	keeps  bool
+}
+
+// A slot has a page that was used lately.
+type slot struct {
+	number uint64
+	page   *page
+}
+
+// A page is 4 KB of memory, with a bit for each byte.
+type page struct {
+	data             [pageSize]byte
+	known, confirmed [pageSize / 64]uint64
+	epoch            uint64 // in another one than the memory's nothing is confirmed
+}
+
+// A change is what a page held before.
+type change struct {
+	page  *page
+	at    uint16
+	size  uint8 // 1 to 8
+	known uint8
+	data  [8]byte
+}
+
+type span struct{ addr, size uint64 }
+
+// Load copies what is known of some bytes, 1 to 64, to to, and returns which of them are known, and
+// of these which are confirmed: a bit for each, from the first on.
+func (m *Memory) Load(addr uint64, to []byte) (known, confirmed uint64) {
+	at := addr % pageSize
+	if n := int(pageSize - at); n < len(to) {
+		known, confirmed = m.Load(addr, to[:n])
+		k, c := m.Load(addr+uint64(n), to[n:])
+		return known | k<<n, confirmed | c<<n
+	}
+	p := m.page(addr / pageSize)
+	if p == nil {
+		return 0, 0
+	}
+	if len(to) == 8 {
+		binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(p.data[at:]))
+	} else {
+		copy(to, p.data[at:])
+	}
+	known = get(&p.known, at, len(to))
+	if p.epoch == m.epoch {
+		confirmed = get(&p.confirmed, at, len(to))
+	}
+	return known, confirmed & known
+}
+
+// Store has some bytes, 1 to 64, hold what a thread has stored; Unknown: it is not known what that
+// is.
+func (m *Memory) Store(addr uint64, from []byte, k machine.Knowledge) {
+	if m.keeps {
+		m.stores = append(m.stores, span{addr, uint64(len(from))})
+	}
+	m.Learn(addr, from, k)
+}
+
+// Learn has some bytes, 1 to 64, hold what a load has shown.
+func (m *Memory) Learn(addr uint64, from []byte, k machine.Knowledge) {
+	at := addr % pageSize
+	if n := int(pageSize - at); n < len(from) {
+		m.Learn(addr, from[:n], k)
+		addr, from, at = addr+uint64(n), from[n:], 0
+	}
+	p := m.page(addr / pageSize)
+	if p == nil {
+		if k == machine.Unknown {
+			return
+		}
+		p = m.add(addr / pageSize)
+	}
+	if m.keeps {
+		m.keep(p, at, len(from))
+	}
+	if p.epoch != m.epoch {
+		p.confirmed, p.epoch = [pageSize / 64]uint64{}, m.epoch
+	}
+	if len(from) == 8 {
+		binary.LittleEndian.PutUint64(p.data[at:], binary.LittleEndian.Uint64(from))
+	} else {
+		copy(p.data[at:], from)
+	}
+	set(&p.known, at, len(from), k != machine.Unknown)
+	set(&p.confirmed, at, len(from), k == machine.Confirmed)
+}
+
+// keep notes what some bytes hold.
+func (m *Memory) keep(p *page, at uint64, n int) {
+	for n > 0 {
+		c := change{page: p, at: uint16(at), size: uint8(min(n, 8))}
+		c.known = uint8(get(&p.known, at, int(c.size)))
+		copy(c.data[:c.size], p.data[at:])
+		m.undo = append(m.undo, c)
+		at, n = at+uint64(c.size), n-int(c.size)
+	}
+}
+
+// Doubt has nothing be confirmed any more: what bytes held stays known.
+func (m *Memory) Doubt() { m.epoch++ }
+
+// Keep has changes be kept from now on, so that they can be undone.
+func (m *Memory) Keep() { m.keeps = true }
+
+// Begin says that what has changed so far is not to be undone. Where that is more than there is to
+// be memory for, all is forgotten.
+func (m *Memory) Begin() {
+	m.undo, m.added, m.stores = m.undo[:0], m.added[:0], m.stores[:0]
+	if len(m.pages) > mostPages {
+		m.pages, m.last = nil, [recent]slot{}
+	}
+}
+
+// Rollback undoes what has changed since Begin. Nothing is confirmed then.
+func (m *Memory) Rollback() {
+	for i := len(m.undo) - 1; i >= 0; i-- {
+		c := &m.undo[i]
+		copy(c.page.data[c.at:], c.data[:c.size])
+		for j := range int(c.size) {
+			set(&c.page.known, uint64(c.at)+uint64(j), 1, c.known>>j&1 != 0)
+		}
+	}
+	for _, number := range m.added {
+		delete(m.pages, number)
+		m.last[number%recent] = slot{}
+	}
+	m.undo, m.added, m.stores = m.undo[:0], m.added[:0], m.stores[:0]
+	m.Doubt()
+}
+
+// Stored returns which of some bytes, 1 to 64, the thread has stored since Begin: a bit for each.
+func (m *Memory) Stored(addr uint64, n int) (stored uint64) {
+	for i := range m.stores {
+		s := &m.stores[i]
+		if behind := s.addr - addr; behind < uint64(n) { // where addresses end is no end
+			stored |= mask(int(min(s.size, uint64(n)-behind))) << behind
+		} else if before := addr - s.addr; before < s.size {
+			stored |= mask(int(min(s.size-before, uint64(n))))
+		}
+	}
+	return stored
+}
+
+// Bytes is how much memory the model takes.
+func (m *Memory) Bytes() uint64 { return uint64(len(m.pages)) * (pageSize + pageSize/4 + 64) }
+
+func (m *Memory) page(number uint64) *page {
+	s := &m.last[number%recent]
+	if s.number == number && s.page != nil {
+		return s.page
+	}
+	p := m.pages[number]
+	if p != nil {
+		*s = slot{number, p}
+	}
+	return p
+}
+
+func (m *Memory) add(number uint64) *page {
+	if m.pages == nil {
+		m.pages = map[uint64]*page{}
+	}
+	p := &page{}
+	m.pages[number], m.last[number%recent] = p, slot{number, p}
+	if m.keeps {
+		m.added = append(m.added, number)
+	}
+	return p
+}
+
+// mask has n bits, 1 to 64.
+func mask(n int) uint64 { return ^uint64(0) >> (64 - uint(n)) }
+
+// get returns n bits from one on.
+func get(set *[pageSize / 64]uint64, at uint64, n int) uint64 {
+	word, bit := at/64, at%64
+	b := set[word] >> bit
+	if int(bit)+n > 64 {
+		b |= set[word+1] << (64 - bit)
+	}
+	return b & mask(n)
+}
+
+// set has n bits from one on be set, or not.
+func set(bitmap *[pageSize / 64]uint64, at uint64, n int, is bool) {
+	word, bit := at/64, at%64
+	low := mask(n) << bit
+	high := uint64(0)
+	if int(bit)+n > 64 {
+		high = mask(int(bit) + n - 64)
+	}
+	if is {
+		bitmap[word] |= low
+		if high != 0 {
+			bitmap[word+1] |= high
+		}
+		return
+	}
+	bitmap[word] &^= low
+	if high != 0 {
+		bitmap[word+1] &^= high
+	}
+}
+
+// KnowledgeOf is how sure n bytes are of which some are known and confirmed.
+func KnowledgeOf(n int, known, confirmed uint64) machine.Knowledge {
+	switch all := mask(n); {
+	case known&all != all:
+		return machine.Unknown
+	case confirmed&all != all:
+		return machine.Unconfirmed
+	}
+	return machine.Confirmed
+}

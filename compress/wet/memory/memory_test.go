@@ -1,0 +1,126 @@
+package memory
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/wet/machine"
+)
+
+// A plain is what Memory is, byte by byte.
+type plain map[uint64]cell
+
+type cell struct {
+	value     byte
+	confirmed bool
+	stored    bool
+}
+
+func (p plain) copy() plain {
+	q := plain{}
+	for a, c := range p {
+		q[a] = c
+	}
+	return q
+}
+
+// TestMemoryIsPlain: whatever is stored, loaded and undone, a memory answers as bytes would.
+func TestMemoryIsPlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m Memory
+		want, before := plain{}, plain{}
+		m.Keep()
+		for range rapid.IntRange(1, 60).Draw(t, "calls") {
+			addr := rapid.SampledFrom([]uint64{0, 60, 4090, 8190, 65530, ^uint64(0) - 70}).
+				Draw(t, "page") + uint64(rapid.IntRange(0, 8).Draw(t, "at"))
+			n := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 64}).Draw(t, "size")
+			b := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "bytes")
+			k := rapid.SampledFrom([]machine.Knowledge{machine.Unknown, machine.Unconfirmed,
+				machine.Confirmed}).Draw(t, "knowledge")
+			switch rapid.IntRange(0, 9).Draw(t, "call") {
+			case 0:
+				m.Doubt()
+				want.doubt()
+			case 1:
+				m.Begin()
+				for a, c := range want {
+					c.stored = false
+					want[a] = c
+				}
+				before = want.copy()
+			case 2:
+				m.Rollback()
+				want = before.copy()
+				want.doubt()
+			case 3, 4, 5:
+				m.Store(addr, b, k)
+				want.put(addr, b, k, true)
+			case 6:
+				m.Learn(addr, b, k)
+				want.put(addr, b, k, false)
+			default:
+				want.check(t, &m, addr, n)
+			}
+		}
+	})
+}
+
+func (p plain) doubt() {
+	for a, c := range p {
+		c.confirmed = false
+		p[a] = c
+	}
+}
+
+func (p plain) put(addr uint64, b []byte, k machine.Knowledge, store bool) {
+	for i, v := range b {
+		a := addr + uint64(i)
+		if k == machine.Unknown {
+			delete(p, a)
+			continue
+		}
+		p[a] = cell{v, k == machine.Confirmed, store || p[a].stored}
+	}
+}
+
+func (p plain) check(t *rapid.T, m *Memory, addr uint64, n int) {
+	got := make([]byte, n)
+	known, confirmed := m.Load(addr, got)
+	stored := m.Stored(addr, n)
+	for i := range n {
+		c, ok := p[addr+uint64(i)]
+		if ok != (known>>i&1 != 0) || c.confirmed != (confirmed>>i&1 != 0) ||
+			ok && c.value != got[i] || c.stored && stored>>i&1 == 0 {
+			t.Fatalf("byte %d at %x: %v %v, want %v %v", i, addr, known, confirmed, ok, c)
+		}
+	}
+}
+
+func BenchmarkStoreLoad(b *testing.B) {
+	var m Memory
+	var to [8]byte
+	m.Keep()
+	for i := range b.N {
+		if i%16 == 0 {
+			m.Begin()
+		}
+		addr := 0x7fff0000 + uint64(i%512)*8
+		m.Store(addr, to[:], machine.Confirmed)
+		m.Load(addr, to[:])
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	var m Memory
+	for i := range uint64(mostPages + 1) {
+		m.Store(i*pageSize, []byte{1}, machine.Confirmed)
+	}
+	if m.Bytes() == 0 {
+		t.Error("it takes no memory")
+	}
+	m.Begin()
+	if known, _ := m.Load(0, make([]byte, 1)); known != 0 || m.Bytes() != 0 {
+		t.Errorf("%x is known of what was forgotten", known)
+	}
+}

@@ -1,0 +1,265 @@
+package wet
+
+import (
+	"fmt"
+	"math/bits"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wet/memory"
+)
+
+// A Path is what a symbol of a thread's stream stands for, as in wpp.Symbol: the blocks that ran,
+// in a routine, but for some instructions of the first and of the last.
+type Path struct {
+	Routine   int
+	Start     ops.Start
+	Blocks    []int
+	Skip, Cut int
+}
+
+// A Walker walks a thread along its paths, instruction by instruction, and emulates each: what the
+// model does not know it asks an oracle for. It belongs to one goroutine. Recording and asking use
+// it alike, so that both come to the same values.
+type Walker struct {
+	code     *Code
+	oracle   Oracle
+	observer Observer // nil: there is none
+	machine  *machine.Machine
+	memory   memory.Memory
+	at       Place
+	bias     uint64
+	// where control goes on, as far as that is known, and where a call of external code returns to
+	leads   machine.Outcome
+	returns uint64
+	called  bool
+	fresh   bool // where it was, before what is walked next, is not known
+	lost    bool // in a stretch of which nothing is to be known
+	load    Load
+	done    Executed
+}
+
+// NewWalker returns a walker that has not begun. It tells the observer what it has executed; nil:
+// nobody.
+func NewWalker(c *Code, o Oracle, observer Observer) *Walker {
+	w := &Walker{code: c, oracle: o, observer: observer, machine: machine.New(), fresh: true}
+	w.forget()
+	return w
+}
+
+// Memory is the model of the thread's memory. The oracle may keep its changes and undo them.
+func (w *Walker) Memory() *memory.Memory { return &w.memory }
+
+// Begin begins the first stretch. It comes once, before all else.
+func (w *Walker) Begin() error { return w.begin() }
+
+// Path walks along a path. It fails where the path is none of the code, and where the oracle does.
+func (w *Walker) Path(p *Path) error {
+	r := w.code.Routine(p.Routine)
+	if r == nil {
+		return fmt.Errorf("there are no instructions of routine %d", p.Routine)
+	}
+	w.bias = w.code.Bias(r.Image)
+	w.at.Routine = p.Routine
+	for i, n := range p.Blocks {
+		if n < 0 || n >= len(r.Blocks) {
+			return fmt.Errorf("routine %d has no block %d", p.Routine, n)
+		}
+		b := &r.Blocks[n]
+		from, to := 0, len(b.Insns)
+		if i == 0 {
+			from = p.Skip
+		}
+		if i == len(p.Blocks)-1 {
+			to -= p.Cut
+		}
+		if from < 0 || to > len(b.Insns) {
+			return fmt.Errorf("block %d of routine %d has no instructions %d to %d", n, p.Routine,
+				from, to)
+		}
+		if from >= to {
+			continue
+		}
+		w.at.Block = n
+		inside := i > 0 || !w.fresh && (p.Start == ops.StartLoop || p.Start == ops.StartExtra)
+		w.fresh = false
+		if err := w.block(b, from, to, inside); err != nil {
+			return err
+		}
+	}
+	w.at.Symbol++
+	return nil
+}
+
+// Mark takes a mark of the stream: what a thread's registers held is not known behind it.
+func (w *Walker) Mark(ops.Mark, uint64) error {
+	w.at.Symbol++
+	w.fresh = true
+	w.endLost()
+	w.forget()
+	w.doubt()
+	return w.begin()
+}
+
+// begin begins a stretch without a hit: it lasts to the next site or mark.
+func (w *Walker) begin() error {
+	lost, err := w.oracle.Begin(w.at)
+	w.beginLost(lost)
+	return err
+}
+
+// site takes what a hit has seen, and begins the next stretch.
+func (w *Walker) site(s *Site) error {
+	w.endLost()
+	lost, err := w.oracle.Site(w.at, s.Number, w.machine)
+	w.beginLost(lost)
+	return err
+}
+
+// Lose has nothing be known from here on, up to the next site or mark.
+func (w *Walker) Lose() { w.beginLost(true) }
+
+// beginLost begins a stretch; lost: nothing is to be known of it.
+func (w *Walker) beginLost(lost bool) {
+	w.memory.Begin()
+	if w.lost = lost; lost {
+		w.forget()
+		w.doubt()
+	}
+}
+
+func (w *Walker) endLost() {
+	if w.lost {
+		w.forget()
+		w.doubt()
+		w.lost = false
+	}
+}
+
+// block walks along some instructions of a block.
+func (w *Walker) block(b *Block, from, to int, inside bool) error {
+	addr := b.Addr + w.bias
+	for i := range b.Insns[:from] {
+		addr += uint64(b.Insns[i].Len)
+	}
+	w.at.Insn = from
+	if err := w.arrive(addr, inside); err != nil {
+		return err
+	}
+	sites := b.Sites
+	for len(sites) > 0 && sites[0].Insn < from {
+		sites = sites[1:]
+	}
+	for i := from; i < to; i++ {
+		in := &b.Insns[i]
+		w.at.Insn = i
+		if len(sites) > 0 && sites[0].Insn == i {
+			if err := w.site(&sites[0]); err != nil {
+				return err
+			}
+			sites = sites[1:]
+		}
+		next := addr + uint64(in.Len)
+		w.leads = w.machine.Step(in, next, w)
+		w.called = in.Op == machine.Call
+		w.returns = next
+		for j := range w.machine.Accesses() {
+			if a := &w.machine.Accesses()[j]; a.Write && a.At != machine.Confirmed {
+				w.doubt() // it may have been written anywhere
+			}
+		}
+		if w.observer != nil {
+			if err := w.tell(addr); err != nil {
+				return err
+			}
+		}
+		addr = next
+	}
+	return nil
+}
+
+// arrive says that control has come to an address. Whether external code ran before follows from
+// where it was to go.
+func (w *Walker) arrive(addr uint64, inside bool) error {
+	known := w.leads.Way != machine.Faults && w.leads.Way != machine.Unsure
+	switch {
+	case known && w.leads.To == addr:
+		return nil
+	case w.called && w.returns == addr:
+		w.forgetReturned()
+	case inside && !w.called:
+		if known {
+			w.oracle.Disagrees()
+		}
+		return nil
+	default:
+		w.forget()
+	}
+	w.doubt()
+	if w.lost {
+		return nil
+	}
+	return w.oracle.Resync(w.at, w.machine)
+}
+
+// what code leaves as it was, by the System V ABI, that has been called
+const calleeSaved = 1<<machine.RBX | 1<<machine.RSP | 1<<machine.RBP | 0xf<<12
+
+// forgetReturned forgets what external code that has returned may have changed.
+func (w *Walker) forgetReturned() {
+	m := w.machine
+	m.Forget(machine.Set{General: ^uint16(calleeSaved), Flags: machine.AllFlags, Vectors: 0xffff})
+	m.Doubt()
+	if sp, k := m.General(machine.RSP); k != machine.Unknown {
+		m.SetGeneral(machine.RSP, sp+8, machine.Unconfirmed)
+	}
+}
+
+// forget forgets all registers, but for the base of a segment, which threads do not change.
+func (w *Walker) forget() {
+	w.machine.Forget(machine.Set{General: 0xffff, Flags: machine.AllFlags, Vectors: 0xffff})
+	w.leads, w.called = machine.Outcome{Way: machine.Unsure}, false
+}
+
+// doubt has memory be what may have been changed.
+func (w *Walker) doubt() {
+	w.memory.Doubt()
+	w.oracle.Doubt()
+}
+
+// Load is for the machine: see machine.Memory.
+func (w *Walker) Load(addr uint64, to []byte) machine.Knowledge {
+	if w.lost {
+		return machine.Unknown
+	}
+	l := &w.load
+	l.Place, l.Addr, l.Bytes = w.at, addr, to
+	l.Known, l.Confirmed = w.memory.Load(addr, to)
+	k, isNew := w.oracle.Load(l)
+	if isNew {
+		w.memory.Learn(addr, to, k)
+	}
+	return k
+}
+
+// Store is for the machine: see machine.Memory.
+func (w *Walker) Store(addr uint64, from []byte, k machine.Knowledge) {
+	if !w.lost {
+		w.memory.Store(addr, from, k)
+	}
+}
+
+// tell tells the observer of the instruction at an address of the process.
+func (w *Walker) tell(addr uint64) error {
+	m, x := w.machine, &w.done
+	x.Place, x.Addr, x.Accesses = w.at, addr-w.bias, m.Accesses()
+	x.Written = x.Written[:0]
+	for written := m.Written(); written != 0; written &= written - 1 {
+		n := bits.TrailingZeros16(written)
+		v, k := m.General(n)
+		x.Written = append(x.Written, Register{Number: uint8(n), Value: v, Known: k})
+	}
+	x.FlagsUsed = m.FlagsUsed()
+	x.Flags, _, _ = m.Flags()
+	return w.observer.Executed(x)
+}

@@ -1,0 +1,258 @@
+package values
+
+import (
+	"bytes"
+	"math/bits"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wet/memory"
+	"wpptrace/loader/loads"
+)
+
+// An oracle is that of a walk while it is recorded: it knows what hits have seen, and writes the
+// log.
+type oracle struct {
+	recorder *Recorder
+	thread   *Thread
+	memory   *memory.Memory
+	log      wet.Log
+	states   []wire.State // in the order of their hits
+	taken    int          // of these
+	hits     uint64       // of the thread, so far
+	ahead    []step       // what is walked, and what comes behind it
+	wrong    bool         // what was walked since the last hit
+	reads    []loads.Read // of the last hit, as long as they hold
+	replay   replay
+}
+
+// Begin begins a stretch without a hit: see wet.Oracle.
+func (o *oracle) Begin(at wet.Place) (lost bool, err error) {
+	if o.wrong {
+		o.lose()
+	}
+	o.log.Begin(at, &wet.Entry{})
+	o.reads = o.reads[:0]
+	return false, nil
+}
+
+// Site takes the state of the hit, if it is there. What it does not agree with is taken back.
+func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, err error) {
+	c := &o.recorder.counts
+	c.Hits++
+	s := o.match(number)
+	e := wet.Entry{Forget: true, Unchecked: true}
+	switch {
+	case s == nil:
+		c.Missing++
+	case s.Whole:
+		e = o.whole(s, m)
+	default:
+		e = o.hashed(s, m)
+	}
+	if o.wrong {
+		c.Wrong++
+		o.lose()
+		e.Forget = true
+		if s != nil && s.Whole {
+			e.Registers, e.HasFlags, e.Flags = 0xffff, true, s.Flags
+			copy(e.Values[:], s.Registers)
+		} else {
+			e.Unchecked = true
+		}
+	}
+	e.Apply(m)
+	o.log.Begin(at, &e)
+	o.reads = o.reads[:0]
+	if s != nil {
+		o.read(s, m)
+	}
+	return false, nil
+}
+
+// lose takes back what was walked since the last hit.
+func (o *oracle) lose() {
+	o.log.Lose()
+	o.memory.Rollback()
+	o.wrong = false
+}
+
+// match returns the state of the next hit, which is of a probe; nil: it is not there.
+func (o *oracle) match(number int) *wire.State {
+	if number < FirstExtra {
+		o.hits++
+	}
+	s := o.next(number, 0)
+	if s != nil {
+		o.taken++
+		return s
+	}
+	return nil
+}
+
+// next returns the state of the probe's hit that is so many hits further, and lets go of those of
+// hits before. nil: it is not there.
+func (o *oracle) next(number int, further uint64) *wire.State {
+	hit := o.hits + further
+	for ; o.taken < len(o.states); o.taken++ {
+		s := &o.states[o.taken]
+		switch {
+		case s.Ordinal < o.hits, s.Ordinal == o.hits && further > 0 && number < FirstExtra:
+			continue
+		case s.Ordinal == hit && s.Site == number:
+			return s
+		}
+		return nil
+	}
+	return nil
+}
+
+// whole compares all registers.
+func (o *oracle) whole(s *wire.State, m *machine.Machine) (e wet.Entry) {
+	for n := range 16 {
+		v, k := m.General(n)
+		switch {
+		case k == machine.Unknown:
+			e.Registers |= 1 << n
+			e.Values[n] = s.Registers[n]
+		case v != s.Registers[n]:
+			o.wrong = true
+		}
+	}
+	if fs, k := m.General(machine.FS); k == machine.Unknown || fs != s.Registers[16] {
+		e.HasFS, e.FS = true, s.Registers[16]
+	}
+	if known := o.compareFlags(s, m); known != machine.AllFlags {
+		e.HasFlags, e.Flags = true, s.Flags
+	}
+	return e
+}
+
+// hashed compares the hash of the registers.
+func (o *oracle) hashed(s *wire.State, m *machine.Machine) (e wet.Entry) {
+	h, known := m.Hash()
+	e.Unchecked = !known
+	if !known {
+		o.recorder.counts.Unchecked++
+	}
+	o.wrong = o.wrong || known && h != s.Hash
+	o.compareFlags(s, m)
+	return e
+}
+
+func (o *oracle) compareFlags(s *wire.State, m *machine.Machine) (known uint8) {
+	value, known, _ := m.Flags()
+	if (value^s.Flags)&known != 0 {
+		o.wrong = true
+	}
+	return known
+}
+
+// read finds out what the hit has read of memory, where all registers are known there.
+func (o *oracle) read(s *wire.State, m *machine.Machine) {
+	p := o.recorder.plan
+	look := s.Site
+	if look >= FirstExtra {
+		look += len(p.Base.Sites) - FirstExtra
+	}
+	if len(s.Words) == 0 && s.FailedReads == 0 || look >= len(p.Looks) {
+		return
+	}
+	r := &o.replay
+	for n := range 16 {
+		v, k := m.General(n)
+		if k == machine.Unknown {
+			return
+		}
+		r.registers[n] = v
+	}
+	var k machine.Knowledge
+	if r.registers[16], k = m.General(machine.FS); k == machine.Unknown {
+		return
+	}
+	r.recorder, r.words, r.failed, r.n = o.recorder, s.Words, s.FailedReads, 0
+	r.reads = o.reads
+	p.Run(look, s.Outcome, &r.registers, r, r.each)
+	o.reads = r.reads
+}
+
+// Load finds out what a load reads: what the thread has stored since the hit, what the hit has
+// read, what nobody writes, or what the model predicts.
+func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
+	n := len(l.Bytes)
+	stored := o.memory.Stored(l.Addr, n)
+	var read [64]byte
+	copy(read[:], l.Bytes)
+	known, confirmed := l.Known, l.Confirmed
+	for i := range o.reads {
+		if got := overlay(&read, l.Addr, n, stored, &o.reads[i]); got != 0 {
+			known, confirmed = known|got, confirmed|got
+		}
+	}
+	if memory.KnowledgeOf(n, known, confirmed) != machine.Confirmed && stored == 0 &&
+		o.recorder.fixed.read(o.recorder, l.Addr, read[:n]) {
+		known, confirmed = ^uint64(0), ^uint64(0)
+	}
+	k = memory.KnowledgeOf(n, known, confirmed)
+	isNew = o.log.Load(l, read[:n], k)
+	predicted := bytes.Equal(l.Bytes, read[:n])
+	copy(l.Bytes, read[:])
+	o.recorder.counts.Load(k, predicted)
+	return k, isNew
+}
+
+// overlay copies what was read of some bytes, but for those that were stored, and returns which.
+func overlay(to *[64]byte, addr uint64, n int, stored uint64, r *loads.Read) (got uint64) {
+	if r.Failed {
+		return 0
+	}
+	if ahead := addr - r.Addr; stored == 0 && ahead+uint64(n) <= uint64(r.Size) &&
+		ahead < uint64(r.Size) { // all of it, as nearly always
+		copy(to[:n], r.Bytes[ahead:])
+		return ^uint64(0)
+	}
+	for i := range n {
+		if at := addr + uint64(i) - r.Addr; at < uint64(r.Size) && stored>>i&1 == 0 {
+			to[i] = r.Bytes[at]
+			got |= 1 << i
+		}
+	}
+	return got
+}
+
+// Doubt lets go of what the hit has read: it may not hold any more.
+func (o *oracle) Doubt() { o.reads = o.reads[:0] }
+
+// Disagrees: see wet.Oracle.
+func (o *oracle) Disagrees() { o.wrong = true }
+
+// Resync finds out, of the next hit, what registers held where external code has returned.
+func (o *oracle) Resync(at wet.Place, m *machine.Machine) error {
+	var v wet.Recovery
+	values, known := o.recover(at)
+	for ; known != 0; known &= known - 1 {
+		n := bits.TrailingZeros16(known)
+		if old, k := m.General(n); k == machine.Unknown || old != values[n] {
+			v.Registers |= 1 << n
+			v.Values[n] = values[n]
+		} else if k == machine.Unconfirmed {
+			v.Confirmed |= 1 << n
+		}
+	}
+	v.Apply(m)
+	o.log.Recover(at, &v)
+	return nil
+}
+
+// A replay is a process as a hit has seen it: see loads.Process.
+type replay struct {
+	recorder  *Recorder
+	registers [17]uint64
+	words     []uint64
+	failed    uint16
+	n         int
+	reads     []loads.Read
+}
+
+func (r *replay) each(read *loads.Read) { r.reads = append(r.reads, *read) }

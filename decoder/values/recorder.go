@@ -1,0 +1,170 @@
+package values
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+	"wpptrace/decoder"
+	"wpptrace/loader/loads"
+	"wpptrace/loader/plan"
+)
+
+// FirstExtra is the number of the first probe for values alone, in what hits send: those of the
+// plan have numbers below.
+const FirstExtra = plan.MaxSites / 2
+
+// Paths give paths back from their numbers, as decoder.Decoder does.
+type Paths interface {
+	Path(routine int, number uint64) (decoder.Partial, error)
+}
+
+// A Recorder keeps the values of the threads of a process.
+type Recorder struct {
+	plan    *loads.Plan
+	code    *wet.Code
+	paths   Paths
+	shared  func() bool
+	threads map[key]*Thread
+	known   map[symbol]*path
+	sites   map[[2]int][]wet.Site // by routine and block
+	indexed int                   // sites of the plan that are there
+	sited   []*wet.Routine        // by number: those whose blocks have their sites
+	fixed   readOnly
+	counts  wet.Counts
+	scratch *machine.Machine // knows nothing
+}
+
+type key struct {
+	id      uint32
+	started uint64
+}
+
+type symbol struct {
+	routine int
+	path    uint64
+}
+
+// A path is a symbol's, with how many sites lie on it.
+type path struct {
+	wet.Path
+	sites int
+}
+
+// New returns a recorder of what a plan reads. shared reports whether other threads or processes
+// may write to the memory; nil: they may not. The code's routines get the sites of the plan.
+func New(p *loads.Plan, c *wet.Code, paths Paths, shared func() bool) *Recorder {
+	r := &Recorder{plan: p, code: c, paths: paths, shared: shared, threads: map[key]*Thread{},
+		known: map[symbol]*path{}, scratch: machine.New(),
+		sites: map[[2]int][]wet.Site{}}
+	for i, x := range p.Extra {
+		at := [2]int{x.Routine, x.Block}
+		r.sites[at] = append(r.sites[at], wet.Site{Insn: x.Insn, Number: FirstExtra + i})
+	}
+	return r
+}
+
+// routine returns the code of a routine, with its sites.
+func (r *Recorder) routine(number int) (*wet.Routine, error) {
+	if number < len(r.sited) && r.sited[number] != nil {
+		return r.sited[number], nil
+	}
+	code := r.code.Routine(number)
+	if code == nil {
+		return nil, fmt.Errorf("there are no instructions of routine %d", number)
+	}
+	all := r.plan.Base.Sites
+	for ; r.indexed < len(all); r.indexed++ { // there are more once libraries were added
+		s := &all[r.indexed]
+		at := [2]int{s.Routine, s.Block}
+		r.sites[at] = append(r.sites[at], wet.Site{Insn: s.Insn, Number: r.indexed})
+	}
+	for i := range code.Blocks {
+		list := r.sites[[2]int{number, i}]
+		slices.SortFunc(list, func(a, b wet.Site) int { return cmp.Compare(a.Insn, b.Insn) })
+		code.Blocks[i].Sites = list
+	}
+	if n := number + 1 - len(r.sited); n > 0 {
+		r.sited = append(r.sited, make([]*wet.Routine, n)...)
+	}
+	r.sited[number] = code
+	return code, nil
+}
+
+// Take takes what hits have seen: a batch that has states. It comes before the events of the same
+// hits.
+func (r *Recorder) Take(b wire.Batch) {
+	r.thread(b.Thread, b.Started).take(b)
+}
+
+// Thread returns what takes the operations of a thread, and hands them to next.
+func (r *Recorder) Thread(id uint32, started uint64, next ops.Sink) *Thread {
+	t := r.thread(id, started)
+	t.next = next
+	return t
+}
+
+func (r *Recorder) thread(id uint32, started uint64) *Thread {
+	k := key{id, started}
+	if r.threads[k] == nil {
+		r.threads[k] = newThread(r)
+	}
+	return r.threads[k]
+}
+
+// path returns the path of a symbol. It fails where there is none.
+func (r *Recorder) path(routine int, number uint64) (*path, error) {
+	s := symbol{routine, number}
+	if p := r.known[s]; p != nil {
+		return p, nil
+	}
+	from, err := r.paths.Path(routine, number)
+	if err != nil {
+		return nil, err
+	}
+	p := &path{Path: wet.Path{Routine: routine, Start: from.Start, Blocks: from.Blocks,
+		Skip: from.Skip}}
+	code, err := r.routine(routine)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range from.Blocks {
+		b := &code.Blocks[n]
+		lo, hi := 0, len(b.Insns)
+		if i == 0 {
+			lo = from.Skip
+		}
+		if i == len(from.Blocks)-1 && from.Insns > 0 {
+			hi = from.Insns
+			p.Cut = len(b.Insns) - hi
+		}
+		for _, s := range b.Sites {
+			if s.Insn >= lo && s.Insn < hi {
+				p.sites++
+			}
+		}
+	}
+	r.known[s] = p
+	return p, nil
+}
+
+// Counts are what has been counted so far.
+func (r *Recorder) Counts() wet.Counts { return r.counts }
+
+// Sections returns what all threads have in common, of a snapshot.
+func (r *Recorder) Sections() []*wpp.Section {
+	return []*wpp.Section{r.code.Section(), r.counts.Section()}
+}
+
+// Bytes is how much memory values take.
+func (r *Recorder) Bytes() (n uint64) {
+	for _, t := range r.threads {
+		n += t.bytes()
+	}
+	return n
+}

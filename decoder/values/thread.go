@@ -1,0 +1,148 @@
+package values
+
+import (
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wpp"
+)
+
+// A Thread makes values of what the hits of one thread have seen. It is a sink of the thread's
+// operations, which it hands on.
+type Thread struct {
+	recorder *Recorder
+	next     ops.Sink
+	oracle   oracle
+	walker   *wet.Walker
+	queue    []step // symbols that have not been walked
+	sited    int    // of these, those with sites, or marks
+	failed   error
+}
+
+// A step is a symbol that is to be walked some times: a mark has no path.
+type step struct {
+	path  *path
+	times uint64
+	mark  ops.Mark
+	n     uint64
+	// of a gap: how many hits there had been of the thread before what comes next; else 0
+	hits uint64
+}
+
+// waits reports whether the symbol says where a recovery ends: see oracle.Resync.
+func (s *step) ends() bool { return s.path == nil || s.path.sites > 0 }
+
+func newThread(r *Recorder) *Thread {
+	t := &Thread{recorder: r}
+	t.oracle = oracle{recorder: r, thread: t}
+	t.walker = wet.NewWalker(r.code, &t.oracle, nil)
+	t.oracle.memory = t.walker.Memory()
+	t.oracle.memory.Keep()
+	t.failed = t.walker.Begin()
+	return t
+}
+
+// EnterRoutine is for the decoder, as the other methods of ops.Sink are.
+func (t *Thread) EnterRoutine(routine int) { t.next.EnterRoutine(routine) }
+
+// LeaveRoutine: see ops.Sink.
+func (t *Thread) LeaveRoutine() { t.next.LeaveRoutine() }
+
+// NewPath: see ops.Sink.
+func (t *Thread) NewPath(routine int, number, times uint64) {
+	t.next.NewPath(routine, number, times)
+	if t.failed != nil {
+		return
+	}
+	p, err := t.recorder.path(routine, number)
+	if err != nil {
+		t.failed = err
+		return
+	}
+	t.add(step{path: p, times: times})
+}
+
+// Mark: see ops.Sink.
+func (t *Thread) Mark(m ops.Mark, n uint64) {
+	t.next.Mark(m, n)
+	t.add(step{mark: m, n: n, times: 1})
+}
+
+// Gap says, directly behind the mark of a gap, how many hits there had been of the thread, the lost
+// ones included, before what comes next.
+func (t *Thread) Gap(hits uint64) {
+	t.add(step{times: 1, hits: hits + 1})
+}
+
+func (t *Thread) add(s step) {
+	t.queue = append(t.queue, s)
+	if s.ends() {
+		t.sited++
+	}
+	t.walk(false)
+}
+
+// walk walks along the symbols, but for those behind which there is no site yet; all: also along
+// these.
+func (t *Thread) walk(all bool) {
+	done := 0
+	for ; done < len(t.queue) && t.failed == nil && (t.sited > 0 || all); done++ {
+		s := &t.queue[done]
+		t.oracle.ahead = t.queue[done:]
+		for ; s.times > 0 && t.failed == nil; s.times-- {
+			switch {
+			case s.path != nil:
+				t.failed = t.walker.Path(&s.path.Path)
+			case s.hits > 0:
+				t.oracle.hits = s.hits - 1
+				continue
+			default:
+				t.failed = t.walker.Mark(s.mark, s.n)
+			}
+			t.oracle.log.Symbols++
+		}
+		if s.ends() {
+			t.sited--
+		}
+	}
+	t.queue = append(t.queue[:0], t.queue[done:]...)
+	t.oracle.ahead = nil
+}
+
+// End says that nothing comes any more.
+func (t *Thread) End() { t.walk(true) }
+
+// Section returns what is known of the thread's values so far, of a snapshot in which it has that
+// index.
+func (t *Thread) Section(thread int) *wpp.Section { return t.oracle.log.Section(thread) }
+
+// Err is why no more values of the thread are kept; nil: they are.
+func (t *Thread) Err() error { return t.failed }
+
+// mostStates is how many states are kept for which no path has come.
+const mostStates = 1 << 16
+
+func (t *Thread) take(b wire.Batch) {
+	o := &t.oracle
+	for s, err := range b.States() {
+		if err != nil {
+			t.recorder.counts.Damaged++
+			return
+		}
+		o.states = append(o.states, s)
+	}
+	if n := len(o.states) - o.taken; n > mostStates {
+		o.taken += n - mostStates
+	}
+	if o.taken > len(o.states)/2 {
+		n := copy(o.states, o.states[o.taken:])
+		clear(o.states[n:])
+		o.states, o.taken = o.states[:n], 0
+	}
+}
+
+func (t *Thread) bytes() uint64 {
+	const state = 200
+	return t.oracle.memory.Bytes() + t.oracle.log.Bytes() +
+		uint64(len(t.oracle.states))*state
+}
