@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"wpptrace/compress/wet/machine"
-	"wpptrace/compress/wet/memory"
 )
 
 // An Entry is what a log says of the start of a stretch: what a hit has corrected. The zero value
@@ -150,12 +149,13 @@ func (v *Recovery) read(r *reader) {
 	}
 }
 
-// What a log says of a load. What it says nothing of is as predicted and confirmed, or neither
-// predicted nor known.
+// What a log says of a load. What it says nothing of is as predicted, which is what is held, and
+// confirmed; or neither held nor known.
 const (
 	asPredicted    = iota // unconfirmed
 	otherwise             // confirmed; its bytes follow
 	otherwiseMaybe        // unconfirmed; its bytes follow
+	notKnown              // though something is held there
 	loadCodes
 )
 
@@ -225,11 +225,15 @@ func (l *Log) Recover(at Place, v *Recovery) {
 
 // Load says what a load has read, and how sure that is: of that, what was not predicted.
 func (l *Log) Load(of *Load, read []byte, k machine.Knowledge) (isNew bool) {
-	predicted := memory.KnowledgeOf(len(read), of.Known, of.Confirmed)
+	predicted, held := of.Knowledge(len(read)), of.All(len(read))
 	s := &l.open.loads
-	same := predicted != machine.Unknown && slices.Equal(of.Bytes, read)
+	same := held && slices.Equal(of.Bytes, read)
 	switch {
-	case same && k == machine.Confirmed, k == machine.Unknown && predicted == k:
+	case k == machine.Unknown && held:
+		s.say()
+		s.data = append(s.data, notKnown)
+		return false
+	case same && k == machine.Confirmed, k == machine.Unknown:
 		s.run++
 		return k != predicted
 	case same && k == machine.Unconfirmed:
@@ -356,28 +360,34 @@ func (p *player) Site(at Place, _ int, m *machine.Machine) (lost bool, err error
 
 // Load: see Oracle.
 func (p *player) Load(l *Load) (k machine.Knowledge, isNew bool) {
-	predicted := memory.KnowledgeOf(len(l.Bytes), l.Known, l.Confirmed)
+	predicted, held := l.Knowledge(len(l.Bytes)), l.All(len(l.Bytes))
 	if !p.loads.next() {
-		if predicted != machine.Unknown {
+		if held {
 			k = machine.Confirmed
 		}
-		return k, k != predicted
+		return k, held && k != predicted
 	}
 	code := p.loads.byte()
 	if code >= loadCodes {
 		p.loads.fail("a load of kind %d", code)
 	}
-	if k = machine.Unconfirmed; code == otherwise {
-		k = machine.Confirmed
-	}
-	if code != asPredicted {
-		copy(l.Bytes, p.loads.take(len(l.Bytes)))
-	} else if predicted == machine.Unknown {
-		p.loads.fail("a load as predicted, where nothing is")
+	switch k = machine.Unconfirmed; code {
+	case notKnown:
 		k = machine.Unknown
+	case asPredicted:
+		if isNew = k != predicted; !held {
+			p.loads.fail("a load as predicted, where nothing is")
+			k, isNew = machine.Unknown, false
+		}
+	case otherwise:
+		k = machine.Confirmed
+		fallthrough
+	default:
+		copy(l.Bytes, p.loads.take(len(l.Bytes)))
+		isNew = true
 	}
 	p.loads.advance()
-	return k, code != asPredicted || k != predicted
+	return k, isNew
 }
 
 // Resync: see Oracle.

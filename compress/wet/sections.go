@@ -77,10 +77,11 @@ func codeOf(s *wpp.Snapshot) (*Code, error) {
 // takes time linear in the instructions up to there.
 func (g *Segment) Replay(from, to uint64, o Observer) error {
 	p := readLog(&reader{rest: g.log})
-	w := NewWalker(g.code, p, &window{observer: o, from: from, tid: g.snapshot.Threads[g.thread].TID})
+	thread := &g.snapshot.Threads[g.thread]
+	w := NewWalker(g.code, p, &window{observer: o, from: from, tid: thread.TID})
 	err := w.Begin()
 	n := uint64(0)
-	for sym := range g.snapshot.Threads[g.thread].Grammar.Expand(0) {
+	for sym := range thread.Grammar.Expand(0) {
 		if n == to || err != nil {
 			break
 		}
@@ -99,7 +100,7 @@ func (g *Segment) Replay(from, to uint64, o Observer) error {
 	}
 	if err != nil {
 		return fmt.Errorf("replay the values of thread %d: symbol %d of its stream: %w",
-			g.snapshot.Threads[g.thread].TID, n, err)
+			thread.TID, n, err)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (w *Walker) Mark(ops.Mark, uint64) error {
 	w.fresh = true
 	w.endLost()
 	w.forget()
-	w.doubt()
+	w.lose()
 	return w.begin()
 }
 
@@ -124,14 +124,14 @@ func (w *Walker) beginLost(lost bool) {
 	w.memory.Begin()
 	if w.lost = lost; lost {
 		w.forget()
-		w.doubt()
+		w.lose()
 	}
 }
 
 func (w *Walker) endLost() {
 	if w.lost {
 		w.forget()
-		w.doubt()
+		w.lose()
 		w.lost = false
 	}
 }
@@ -165,7 +165,7 @@ func (w *Walker) block(b *Block, from, to int, inside bool) error {
 		w.returns = next
 		for j := range w.machine.Accesses() {
 			if a := &w.machine.Accesses()[j]; a.Write && a.At != machine.Confirmed {
-				w.doubt() // it may have been written anywhere
+				w.lose() // it may have been written anywhere
 			}
 		}
 		if w.observer != nil {
@@ -221,9 +221,15 @@ func (w *Walker) forget() {
 	w.leads, w.called = machine.Outcome{Way: machine.Unsure}, false
 }
 
-// doubt has memory be what may have been changed.
+// doubt has memory be what external code may have changed.
 func (w *Walker) doubt() {
 	w.memory.Doubt()
+	w.oracle.Doubt()
+}
+
+// lose has it be what the thread may have changed anywhere.
+func (w *Walker) lose() {
+	w.memory.Lose()
 	w.oracle.Doubt()
 }
 
@@ -234,7 +240,7 @@ func (w *Walker) Load(addr uint64, to []byte) machine.Knowledge {
 	}
 	l := &w.load
 	l.Place, l.Addr, l.Bytes = w.at, addr, to
-	l.Known, l.Confirmed = w.memory.Load(addr, to)
+	l.Held = w.memory.Load(addr, to)
 	k, isNew := w.oracle.Load(l)
 	if isNew {
 		w.memory.Learn(addr, to, k)

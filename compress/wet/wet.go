@@ -2,6 +2,7 @@ package wet
 
 import (
 	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wet/memory"
 )
 
 // A Place is an executed instruction.
@@ -26,7 +27,7 @@ type Oracle interface {
 	Load(l *Load) (k machine.Knowledge, isNew bool)
 	// Resync is called where external code has run: it may know what the registers hold.
 	Resync(at Place, m *machine.Machine) error
-	// Doubt says that memory may have changed in any way.
+	// Doubt says that memory may have changed in any way: what hits have read is not to be used.
 	Doubt()
 	// Disagrees says that a jump leads elsewhere than the path.
 	Disagrees()
@@ -35,9 +36,9 @@ type Oracle interface {
 // A Load is what the model predicts of one.
 type Load struct {
 	Place
-	Addr             uint64
-	Bytes            []byte // 1 to 64
-	Known, Confirmed uint64 // a bit for each byte, from the first on
+	Addr  uint64
+	Bytes []byte // 1 to 64
+	memory.Held
 }
 
 // A Register is what an instruction has written to a general register.

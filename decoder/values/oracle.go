@@ -184,17 +184,17 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	stored := o.memory.Stored(l.Addr, n)
 	var read [64]byte
 	copy(read[:], l.Bytes)
-	known, confirmed := l.Known, l.Confirmed
+	h := l.Held
 	for i := range o.reads {
 		if got := overlay(&read, l.Addr, n, stored, &o.reads[i]); got != 0 {
-			known, confirmed = known|got, confirmed|got
+			h.Known, h.Confirmed = h.Known|got, h.Confirmed|got
 		}
 	}
-	if memory.KnowledgeOf(n, known, confirmed) != machine.Confirmed && stored == 0 &&
+	k = h.Knowledge(n)
+	if k != machine.Confirmed && stored == 0 &&
 		o.recorder.fixed.read(o.recorder, l.Addr, read[:n]) {
-		known, confirmed = ^uint64(0), ^uint64(0)
+		k = machine.Confirmed
 	}
-	k = memory.KnowledgeOf(n, known, confirmed)
 	isNew = o.log.Load(l, read[:n], k)
 	predicted := bytes.Equal(l.Bytes, read[:n])
 	copy(l.Bytes, read[:])

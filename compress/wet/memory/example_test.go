@@ -12,11 +12,10 @@ func Example() {
 	var m memory.Memory
 	m.Store(0x1000, []byte{1, 2}, machine.Confirmed)
 	b := make([]byte, 4)
-	fmt.Println(m.Load(0x1000, b))
+	fmt.Printf("%+v\n", m.Load(0x1000, b))
 	m.Doubt()
-	known, confirmed := m.Load(0x1000, b[:2])
-	fmt.Println(memory.KnowledgeOf(2, known, confirmed) == machine.Unconfirmed, b[:2])
+	fmt.Println(m.Load(0x1000, b[:2]).Knowledge(2) == machine.Unconfirmed, b[:2])
 	// Output:
-	// 3 3
+	// {Held:3 Known:3 Confirmed:3}
 	// true [1 2]
 }

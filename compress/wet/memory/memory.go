@@ -22,6 +22,7 @@ type Memory struct {
 	pages  map[uint64]*page
 	last   [recent]slot // by the page's number
 	epoch  uint64
+	life   uint64
 	undo   []change
 	added  []uint64 // pages
 	stores []span
@@ -36,45 +37,58 @@ type slot struct {
 
 // A page is 4 KB of memory, with a bit for each byte.
 type page struct {
-	data             [pageSize]byte
-	known, confirmed [pageSize / 64]uint64
-	epoch            uint64 // in another one than the memory's nothing is confirmed
+	data                   [pageSize]byte
+	held, known, confirmed bitmap
+	epoch                  uint64 // in another one than the memory's nothing is confirmed
+	life                   uint64 // and nothing known
 }
+
+type bitmap [pageSize / 64]uint64
 
 // A change is what a page held before.
 type change struct {
-	page  *page
-	at    uint16
-	size  uint8 // 1 to 8
-	known uint8
-	data  [8]byte
+	page *page
+	at   uint16
+	size uint8 // 1 to 8
+	held uint8
+	data [8]byte
 }
 
 type span struct{ addr, size uint64 }
 
-// Load copies what is known of some bytes, 1 to 64, to to, and returns which of them are known, and
-// of these which are confirmed: a bit for each, from the first on.
-func (m *Memory) Load(addr uint64, to []byte) (known, confirmed uint64) {
+// A Held says of some bytes, 1 to 64, what is known: a bit for each, from the first on.
+type Held struct {
+	Held      uint64 // they have held something once
+	Known     uint64 // of these, those that hold it still, as far as external code leaves it
+	Confirmed uint64 // of these, those that surely do
+}
+
+// Load copies what is held of some bytes, 1 to 64.
+func (m *Memory) Load(addr uint64, to []byte) (h Held) {
 	at := addr % pageSize
 	if n := int(pageSize - at); n < len(to) {
-		known, confirmed = m.Load(addr, to[:n])
-		k, c := m.Load(addr+uint64(n), to[n:])
-		return known | k<<n, confirmed | c<<n
+		h = m.Load(addr, to[:n])
+		more := m.Load(addr+uint64(n), to[n:])
+		return Held{h.Held | more.Held<<n, h.Known | more.Known<<n,
+			h.Confirmed | more.Confirmed<<n}
 	}
 	p := m.page(addr / pageSize)
 	if p == nil {
-		return 0, 0
+		return h
 	}
 	if len(to) == 8 {
 		binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(p.data[at:]))
 	} else {
 		copy(to, p.data[at:])
 	}
-	known = get(&p.known, at, len(to))
-	if p.epoch == m.epoch {
-		confirmed = get(&p.confirmed, at, len(to))
+	h.Held = get(&p.held, at, len(to))
+	if p.life == m.life {
+		h.Known = get(&p.known, at, len(to))
+		if p.epoch == m.epoch {
+			h.Confirmed = get(&p.confirmed, at, len(to)) & h.Known
+		}
 	}
-	return known, confirmed & known
+	return h
 }
 
 // Store has some bytes, 1 to 64, hold what a thread has stored; Unknown: it is not known what that
@@ -104,13 +118,17 @@ func (m *Memory) Learn(addr uint64, from []byte, k machine.Knowledge) {
 		m.keep(p, at, len(from))
 	}
 	if p.epoch != m.epoch {
-		p.confirmed, p.epoch = [pageSize / 64]uint64{}, m.epoch
+		p.confirmed, p.epoch = bitmap{}, m.epoch
+	}
+	if p.life != m.life {
+		p.known, p.life = bitmap{}, m.life
 	}
 	if len(from) == 8 {
 		binary.LittleEndian.PutUint64(p.data[at:], binary.LittleEndian.Uint64(from))
 	} else {
 		copy(p.data[at:], from)
 	}
+	set(&p.held, at, len(from), k != machine.Unknown)
 	set(&p.known, at, len(from), k != machine.Unknown)
 	set(&p.confirmed, at, len(from), k == machine.Confirmed)
 }
@@ -119,15 +137,22 @@ func (m *Memory) Learn(addr uint64, from []byte, k machine.Knowledge) {
 func (m *Memory) keep(p *page, at uint64, n int) {
 	for n > 0 {
 		c := change{page: p, at: uint16(at), size: uint8(min(n, 8))}
-		c.known = uint8(get(&p.known, at, int(c.size)))
+		c.held = uint8(get(&p.held, at, int(c.size)))
 		copy(c.data[:c.size], p.data[at:])
 		m.undo = append(m.undo, c)
 		at, n = at+uint64(c.size), n-int(c.size)
 	}
 }
 
-// Doubt has nothing be confirmed any more: what bytes held stays known.
+// Doubt has nothing be confirmed any more: external code has run.
 func (m *Memory) Doubt() { m.epoch++ }
+
+// Lose has nothing be known any more: the thread may have stored anything anywhere. What bytes held
+// stays held.
+func (m *Memory) Lose() {
+	m.epoch++
+	m.life++
+}
 
 // Keep has changes be kept from now on, so that they can be undone.
 func (m *Memory) Keep() { m.keeps = true }
@@ -141,13 +166,13 @@ func (m *Memory) Begin() {
 	}
 }
 
-// Rollback undoes what has changed since Begin. Nothing is confirmed then.
+// Rollback undoes what has changed since Begin. Nothing is known then, but what is held.
 func (m *Memory) Rollback() {
 	for i := len(m.undo) - 1; i >= 0; i-- {
 		c := &m.undo[i]
 		copy(c.page.data[c.at:], c.data[:c.size])
 		for j := range int(c.size) {
-			set(&c.page.known, uint64(c.at)+uint64(j), 1, c.known>>j&1 != 0)
+			set(&c.page.held, uint64(c.at)+uint64(j), 1, c.held>>j&1 != 0)
 		}
 	}
 	for _, number := range m.added {
@@ -155,7 +180,7 @@ func (m *Memory) Rollback() {
 		m.last[number%recent] = slot{}
 	}
 	m.undo, m.added, m.stores = m.undo[:0], m.added[:0], m.stores[:0]
-	m.Doubt()
+	m.Lose()
 }
 
 // Stored returns which of some bytes, 1 to 64, the thread has stored since Begin: a bit for each.
@@ -202,7 +227,7 @@ func (m *Memory) add(number uint64) *page {
 func mask(n int) uint64 { return ^uint64(0) >> (64 - uint(n)) }
 
 // get returns n bits from one on.
-func get(set *[pageSize / 64]uint64, at uint64, n int) uint64 {
+func get(set *bitmap, at uint64, n int) uint64 {
 	word, bit := at/64, at%64
 	b := set[word] >> bit
 	if int(bit)+n > 64 {
@@ -212,7 +237,7 @@ func get(set *[pageSize / 64]uint64, at uint64, n int) uint64 {
 }
 
 // set has n bits from one on be set, or not.
-func set(bitmap *[pageSize / 64]uint64, at uint64, n int, is bool) {
+func set(of *bitmap, at uint64, n int, is bool) {
 	word, bit := at/64, at%64
 	low := mask(n) << bit
 	high := uint64(0)
@@ -220,25 +245,28 @@ func set(bitmap *[pageSize / 64]uint64, at uint64, n int, is bool) {
 		high = mask(int(bit) + n - 64)
 	}
 	if is {
-		bitmap[word] |= low
+		of[word] |= low
 		if high != 0 {
-			bitmap[word+1] |= high
+			of[word+1] |= high
 		}
 		return
 	}
-	bitmap[word] &^= low
+	of[word] &^= low
 	if high != 0 {
-		bitmap[word+1] &^= high
+		of[word+1] &^= high
 	}
 }
 
-// KnowledgeOf is how sure n bytes are of which some are known and confirmed.
-func KnowledgeOf(n int, known, confirmed uint64) machine.Knowledge {
+// Knowledge is how sure n bytes are together.
+func (h Held) Knowledge(n int) machine.Knowledge {
 	switch all := mask(n); {
-	case known&all != all:
+	case h.Known&all != all:
 		return machine.Unknown
-	case confirmed&all != all:
+	case h.Confirmed&all != all:
 		return machine.Unconfirmed
 	}
 	return machine.Confirmed
 }
+
+// All reports whether all n bytes are held.
+func (h Held) All(n int) bool { return h.Held&mask(n) == mask(n) }

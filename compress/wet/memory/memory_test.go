@@ -12,9 +12,9 @@ import (
 type plain map[uint64]cell
 
 type cell struct {
-	value     byte
-	confirmed bool
-	stored    bool
+	value            byte
+	known, confirmed bool
+	stored           bool
 }
 
 func (p plain) copy() plain {
@@ -38,7 +38,10 @@ func TestMemoryIsPlain(t *testing.T) {
 			b := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "bytes")
 			k := rapid.SampledFrom([]machine.Knowledge{machine.Unknown, machine.Unconfirmed,
 				machine.Confirmed}).Draw(t, "knowledge")
-			switch rapid.IntRange(0, 9).Draw(t, "call") {
+			switch rapid.IntRange(0, 10).Draw(t, "call") {
+			case 10:
+				m.Lose()
+				want.lose()
 			case 0:
 				m.Doubt()
 				want.doubt()
@@ -52,7 +55,7 @@ func TestMemoryIsPlain(t *testing.T) {
 			case 2:
 				m.Rollback()
 				want = before.copy()
-				want.doubt()
+				want.lose()
 			case 3, 4, 5:
 				m.Store(addr, b, k)
 				want.put(addr, b, k, true)
@@ -73,6 +76,13 @@ func (p plain) doubt() {
 	}
 }
 
+func (p plain) lose() {
+	for a, c := range p {
+		c.known, c.confirmed = false, false
+		p[a] = c
+	}
+}
+
 func (p plain) put(addr uint64, b []byte, k machine.Knowledge, store bool) {
 	for i, v := range b {
 		a := addr + uint64(i)
@@ -80,19 +90,20 @@ func (p plain) put(addr uint64, b []byte, k machine.Knowledge, store bool) {
 			delete(p, a)
 			continue
 		}
-		p[a] = cell{v, k == machine.Confirmed, store || p[a].stored}
+		p[a] = cell{v, true, k == machine.Confirmed, store || p[a].stored}
 	}
 }
 
 func (p plain) check(t *rapid.T, m *Memory, addr uint64, n int) {
 	got := make([]byte, n)
-	known, confirmed := m.Load(addr, got)
+	h := m.Load(addr, got)
 	stored := m.Stored(addr, n)
 	for i := range n {
 		c, ok := p[addr+uint64(i)]
-		if ok != (known>>i&1 != 0) || c.confirmed != (confirmed>>i&1 != 0) ||
+		if ok != (h.Held>>i&1 != 0) || c.known != (h.Known>>i&1 != 0) ||
+			c.confirmed != (h.Confirmed>>i&1 != 0) ||
 			ok && c.value != got[i] || c.stored && stored>>i&1 == 0 {
-			t.Fatalf("byte %d at %x: %v %v, want %v %v", i, addr, known, confirmed, ok, c)
+			t.Fatalf("byte %d at %x: %x, want %v %v", i, addr, h, ok, c)
 		}
 	}
 }
@@ -120,7 +131,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Error("it takes no memory")
 	}
 	m.Begin()
-	if known, _ := m.Load(0, make([]byte, 1)); known != 0 || m.Bytes() != 0 {
-		t.Errorf("%x is known of what was forgotten", known)
+	if h := m.Load(0, make([]byte, 1)); h != (Held{}) || m.Bytes() != 0 {
+		t.Errorf("%x is held of what was forgotten", h)
 	}
 }

@@ -1,0 +1,490 @@
+package values_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"sort"
+	"testing"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+	"wpptrace/decoder"
+	"wpptrace/decoder/code"
+	"wpptrace/decoder/values"
+	"wpptrace/kernel-tests/truth"
+	"wpptrace/kernel-tests/truth/states"
+	"wpptrace/loader/cfg/recovery"
+	"wpptrace/loader/image"
+	"wpptrace/loader/loads"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
+	"wpptrace/loader/x86"
+)
+
+// A run is a recorded truth, with what hits would have seen of it, and the paths that it took.
+type run struct {
+	sample  *states.Sample
+	plan    *loads.Plan
+	steps   []truth.Step
+	memory  map[uint64][]byteAt // by address, in their order
+	place   map[uint64]place    // by link-time address of an instruction
+	paths   pathTable
+	symbols []symbol
+	states  []wire.State
+}
+
+type place struct{ routine, block, insn int }
+
+// A byteAt is what a byte was, at a step.
+type byteAt struct {
+	step  int
+	value byte
+	read  bool
+}
+
+// A symbol is a path's number.
+type symbol struct {
+	routine int
+	number  uint64
+}
+
+// A pathTable has the paths of a run: by routine, then by number.
+type pathTable map[int][]decoder.Partial
+
+func (p pathTable) Path(routine int, number uint64) (decoder.Partial, error) {
+	return p[routine][number], nil
+}
+
+func load(t testing.TB, name string) *run {
+	t.Helper()
+	s, err := states.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	im, err := image.Open(bytes.NewReader(s.Executable), int64(len(s.Executable)), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := recovery.Recover(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := planner.Make(program, planner.Options{EveryRound: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := loads.Make(p, loads.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{sample: s, plan: l, steps: s.Trace.Threads[0].Values,
+		memory: map[uint64][]byteAt{}, place: map[uint64]place{}, paths: pathTable{}}
+	for id, pr := range p.Routines {
+		if !pr.Traced() {
+			continue
+		}
+		for b := range pr.Blocks {
+			for i := range pr.Blocks[b].Insns {
+				r.place[pr.Blocks[b].Insns[i].Addr] = place{id, b, i}
+			}
+		}
+	}
+	r.remember()
+	r.follow()
+	r.hit()
+	return r
+}
+
+// remember notes what memory held.
+func (r *run) remember() {
+	for i := range r.steps {
+		for _, m := range r.steps[i].Reads {
+			for k, b := range m.Bytes {
+				a := m.Addr + uint64(k)
+				r.memory[a] = append(r.memory[a], byteAt{2 * i, b, true})
+			}
+		}
+		for _, m := range r.steps[i].Writes {
+			for k, b := range m.Bytes {
+				a := m.Addr + uint64(k)
+				r.memory[a] = append(r.memory[a], byteAt{2*i + 1, b, false})
+			}
+		}
+	}
+}
+
+// at is what a byte held before a step.
+func (r *run) at(addr uint64, step int) (byte, bool) {
+	list := r.memory[addr]
+	i := sort.Search(len(list), func(i int) bool { return list[i].step >= 2*step })
+	if i < len(list) && list[i].read {
+		return list[i].value, true
+	}
+	if i > 0 {
+		return list[i-1].value, true
+	}
+	return 0, false
+}
+
+// follow cuts the run into paths: at calls, returns, jumps to earlier blocks and where it leaves
+// traced routines.
+func (r *run) follow() {
+	var blocks []int
+	var in place
+	skip, start := 0, ops.StartEntry
+	numbers := map[string]uint64{}
+	flush := func(insns int) {
+		if len(blocks) == 0 {
+			return
+		}
+		p := decoder.Partial{Start: start, Blocks: blocks, Skip: skip}
+		last := &r.plan.Base.Routines[in.routine].Blocks[blocks[len(blocks)-1]]
+		if len(last.Insns) != insns {
+			p.Insns = insns
+		}
+		key := binary.AppendUvarint(nil, uint64(in.routine))
+		for _, n := range append([]int{int(p.Start), p.Skip, p.Insns}, blocks...) {
+			key = binary.AppendUvarint(key, uint64(n))
+		}
+		n, ok := numbers[string(key)]
+		if !ok {
+			n = uint64(len(r.paths[in.routine]))
+			numbers[string(key)] = n
+			r.paths[in.routine] = append(r.paths[in.routine], p)
+		}
+		r.symbols = append(r.symbols, symbol{in.routine, n})
+		blocks = nil
+	}
+	last := place{insn: -1}
+	for i := range r.steps {
+		at, ok := r.place[r.steps[i].PC]
+		if !ok {
+			flush(last.insn + 1)
+			last = place{insn: -1}
+			continue
+		}
+		switch {
+		case at.insn > 0 && at.routine == last.routine && at.block == last.block &&
+			at.insn == last.insn+1 && len(blocks) > 0:
+		case len(blocks) > 0 && at.insn == 0 && at.routine == last.routine &&
+			r.inside(last, at.block):
+			blocks = append(blocks, at.block)
+		default:
+			loop := len(blocks) > 0 && at.insn == 0 && at.routine == last.routine &&
+				r.leads(last, at.block)
+			flush(last.insn + 1)
+			blocks, in, skip, start = []int{at.block}, at, at.insn, ops.StartCall
+			if loop {
+				start = ops.StartLoop
+			}
+		}
+		last = at
+	}
+	flush(last.insn + 1)
+}
+
+// leads reports whether a jump leads from the end of a block to another one.
+func (r *run) leads(from place, to int) bool {
+	b := &r.plan.Base.Routines[from.routine].Blocks[from.block]
+	if from.insn != len(b.Insns)-1 ||
+		b.Insns[from.insn].Kind == x86.Call || b.Insns[from.insn].Kind == x86.CallInd {
+		return false
+	}
+	for _, n := range b.Succ {
+		if n == to {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) inside(from place, to int) bool { return r.leads(from, to) && to > from.block }
+
+// hit notes what hits would have seen, as the kernel's part does.
+func (r *run) hit() {
+	var regs truth.Replay
+	sites := map[uint64]int{}
+	for i := range r.plan.Base.Sites {
+		sites[r.plan.Base.Sites[i].Addr] = i
+	}
+	whole, ordinal := true, uint64(0)
+	for i := range r.steps {
+		step := &r.steps[i]
+		regs.Before(step)
+		if n, ok := sites[step.PC]; ok {
+			ordinal++
+			s := r.state(n, i, &regs, whole)
+			s.Ordinal = ordinal
+			whole = s.Left
+			r.states = append(r.states, s)
+		}
+		regs.After(step)
+	}
+}
+
+func (r *run) state(site, step int, regs *truth.Replay, whole bool) wire.State {
+	s := wire.State{Site: site, Whole: whole, Flags: flagsOf(regs.Registers[truth.Flags])}
+	at := &r.plan.Base.Sites[site]
+	insn := &r.plan.Base.Routines[at.Routine].Blocks[at.Block].Insns[at.Insn]
+	if at.Condition != plan.NoCondition && step+1 < len(r.steps) &&
+		r.steps[step+1].PC != insn.End() {
+		s.Outcome = 1
+	}
+	var all [17]uint64
+	copy(all[:], regs.Registers[:])
+	if whole {
+		s.Registers = append(s.Registers, all[:]...)
+	}
+	m := machine.New()
+	for n := range 16 {
+		m.SetGeneral(n, all[n], machine.Confirmed)
+	}
+	s.Hash, _ = m.Hash()
+	n := 0
+	s.Left = r.plan.Run(site, s.Outcome, &all, &process{r, step}, func(read *loads.Read) {
+		if read.Failed {
+			s.FailedReads |= 1 << n
+		} else {
+			for at := 0; at < read.Size; at += 8 {
+				s.Words = append(s.Words, binary.LittleEndian.Uint64(read.Bytes[at:]))
+			}
+		}
+		n++
+	})
+	return s
+}
+
+func flagsOf(rflags uint64) (f uint8) {
+	for i, bit := range []int{0, 2, 4, 6, 7, 11, 10} {
+		f |= uint8(rflags>>bit&1) << i
+	}
+	return f
+}
+
+// A process is that of a run before a step.
+type process struct {
+	run  *run
+	step int
+}
+
+func (p *process) Read(addr uint64, to []byte) bool {
+	any := false
+	for i := range to {
+		b, ok := p.run.at(addr+uint64(i), p.step)
+		to[i], any = b, any || ok
+	}
+	return any
+}
+
+func (p *process) Continuation(ra uint64) (uint32, bool) {
+	step, ok := p.run.plan.After[ra-p.run.sample.Trace.Bias]
+	return step, ok
+}
+
+func (p *process) Bias(int) uint64 { return p.run.sample.Trace.Bias }
+
+// record records the run, and returns a snapshot of it.
+func (r *run) record(t testing.TB) (*wpp.Snapshot, wet.Counts) {
+	t.Helper()
+	c := code.Of(r.plan.Base)
+	c.Place(0, r.sample.Trace.Bias)
+	rec := values.New(r.plan, c, r.paths, nil)
+	symbols := &ops.Symbols{}
+	g := sequitur.New()
+	th := rec.Thread(1, 1, ops.NewRecorder(symbols, func(sym uint32, times uint64) {
+		for range times {
+			g.Append(sym)
+		}
+	}))
+	r.feed(t, rec, th)
+	return r.snapshot(t, rec, th, symbols, g), rec.Counts()
+}
+
+func (r *run) feed(t testing.TB, rec *values.Recorder, th *values.Thread) {
+	t.Helper()
+	for list := r.states; len(list) > 0; {
+		n := min(len(list), 50)
+		var data []byte
+		for i := range list[:n] {
+			data = wire.AppendState(data, &list[i])
+		}
+		list = list[n:]
+		head := binary.LittleEndian.AppendUint32(nil, 1)
+		head = binary.LittleEndian.AppendUint32(head, wire.StatesRecord|uint32(len(data)/8))
+		head = binary.LittleEndian.AppendUint64(head, 1)
+		b, err := wire.ParseBatch(append(append(head, make([]byte, 24)...), data...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Take(b)
+	}
+	for _, s := range r.symbols {
+		th.NewPath(s.routine, s.number, 1)
+	}
+	th.End()
+	if err := th.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *run) snapshot(t testing.TB, rec *values.Recorder, th *values.Thread,
+	symbols *ops.Symbols, g *sequitur.Grammar) *wpp.Snapshot {
+	t.Helper()
+	s := &wpp.Snapshot{Images: make([]wpp.Image, 1)}
+	ran := map[int]bool{}
+	for i := range symbols.Len() {
+		m := symbols.Meaning(uint32(i))
+		p := r.paths[m.Routine][m.Path]
+		x := wpp.Symbol{Routine: m.Routine, Path: m.Path, Start: p.Start, Blocks: p.Blocks,
+			Skip: p.Skip}
+		if p.Insns > 0 {
+			last := p.Blocks[len(p.Blocks)-1]
+			x.Cut = len(r.plan.Base.Routines[m.Routine].Blocks[last].Insns) - p.Insns
+		}
+		s.Symbols = append(s.Symbols, x)
+		ran[m.Routine] = true
+	}
+	for id, pr := range r.plan.Base.Routines {
+		w := wpp.Routine{Name: pr.Name, Entry: pr.Addr}
+		if ran[id] {
+			for _, b := range pr.Blocks {
+				x := wpp.Block{Addr: b.Lo}
+				for _, q := range b.Insns {
+					x.Lengths = append(x.Lengths, q.Len)
+				}
+				w.Blocks = append(w.Blocks, x)
+			}
+		}
+		s.Routines = append(s.Routines, w)
+	}
+	s.Threads = []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}}
+	s.Sections = append(rec.Sections(), th.Section(0))
+	return s
+}
+
+// TestLogReplays: what was recorded of a run is replayed from the snapshot alone, and no value that
+// is known is another one than single-stepping has found.
+func TestLogReplays(t *testing.T) {
+	for _, name := range states.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := load(t, name)
+			s, counts := r.record(t)
+			c := comparison{t: t, run: r}
+			c.seek()
+			segments, err := wet.Segments(s, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := segments[0].Replay(0, ^uint64(0), &c); err != nil {
+				t.Fatal(err)
+			}
+			if c.next < len(r.steps) {
+				t.Errorf("%d of %d steps", c.next, len(r.steps))
+			}
+			for _, x := range s.Sections {
+				data, err := x.Data()
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("section %d: %d bytes", x.Kind(), len(data))
+			}
+			t.Logf("%d instructions: values unknown %d, unconfirmed %d, confirmed %d; whole "+
+				"instructions known %d; %+v", c.count, c.by[0], c.by[1], c.by[3], c.known, counts)
+		})
+	}
+}
+
+// A comparison compares what is replayed with the truth.
+type comparison struct {
+	t     *testing.T
+	run   *run
+	regs  truth.Replay
+	next  int
+	count int
+	known int
+	wrong int
+	by    [4]int
+}
+
+// seek goes on to the next step of a traced routine.
+func (c *comparison) seek() {
+	for ; c.next < len(c.run.steps); c.next++ {
+		s := &c.run.steps[c.next]
+		c.regs.Before(s)
+		if _, ok := c.run.place[s.PC]; ok {
+			return
+		}
+		c.regs.After(s)
+	}
+}
+
+func (c *comparison) Executed(e *wet.Executed) error {
+	if c.next >= len(c.run.steps) {
+		c.t.Fatalf("%x is beyond the end", e.Addr)
+	}
+	step := &c.run.steps[c.next]
+	if step.PC != e.Addr {
+		c.t.Fatalf("step %d is %x, want %x", c.next, e.Addr, step.PC)
+	}
+	c.regs.After(step)
+	c.count++
+	all := true
+	note := func(k machine.Knowledge, what string, got, want uint64) {
+		c.by[k]++
+		all = all && k != machine.Unknown
+		if k != machine.Unknown && got != want && c.wrong < 5 {
+			c.wrong++
+			c.t.Errorf("step %d at %x, symbol %d: %s is %x (%d), want %x", c.next, e.Addr, e.Symbol,
+				what, got, k, want)
+		}
+	}
+	for _, w := range e.Written {
+		note(w.Known, "a register", w.Value, c.regs.Registers[w.Number])
+	}
+	for i := range e.Accesses {
+		a := &e.Accesses[i]
+		list := step.Reads
+		if a.Write {
+			list = step.Writes
+		}
+		a.Size = min(a.Size, len(a.Bytes))
+		want, ok := find(list, a)
+		if !ok && a.At == machine.Unknown {
+			c.by[0]++
+			all = false
+			continue
+		}
+		if !ok {
+			c.t.Errorf("step %d at %x: an access to %x that is none, %+v", c.next, e.Addr, a.Addr, step)
+			continue
+		}
+		note(a.Known, "memory", word(a.Bytes[:a.Size]), word(want))
+	}
+	if all {
+		c.known++
+	}
+	c.next++
+	c.seek()
+	return nil
+}
+
+func find(list []truth.MemoryValue, a *machine.Access) ([]byte, bool) {
+	for _, m := range list {
+		n := uint64(len(m.Bytes))
+		if at := a.Addr - m.Addr; at < n && at+uint64(a.Size) <= n {
+			return m.Bytes[at:][:a.Size], true
+		}
+	}
+	return nil, false
+}
+
+func word(b []byte) uint64 {
+	var w [8]byte
+	copy(w[:], b)
+	return binary.LittleEndian.Uint64(w[:])
+}
