@@ -271,5 +271,11 @@ func (t *translator) opaque(cause machine.Cause) machine.Insn {
 			s.Memory = true
 		}
 	}
-	return machine.OpaqueInsn(t.in.Len, cause, s, dst)
+	in := machine.OpaqueInsn(t.in.Len, cause, s, dst)
+	for _, a := range t.Accesses(nil) {
+		if a.Reads {
+			in.Src = t.operand(&a.At)
+		}
+	}
+	return in
 }

@@ -681,8 +681,11 @@ func (m *Machine) loseString(in *Insn, mem Memory) {
 	if in.Repeat != Once && !compares { // it ends when this is 0
 		m.setRegister(RCX, 0, 8, Confirmed)
 	}
+	m.at, m.atKnown = 0, Unknown
+	if in.Op != Stos {
+		m.access(0)
+	}
 	if in.Op == Movs || in.Op == Stos {
-		m.at, m.atKnown = 0, Unknown
 		m.storeUnknown(0, mem)
 	}
 }

@@ -231,6 +231,10 @@ func (m *Machine) seldom(in *Insn, mem Memory) Outcome {
 // opaque forgets what an instruction writes.
 func (m *Machine) opaque(in *Insn, mem Memory) {
 	s := in.Opaque()
+	if in.Src.Class == Mem { // it is read, and what was there goes nowhere
+		m.at, m.atKnown = m.address(&in.Src)
+		m.access(int(in.Src.Size))
+	}
 	m.wrote |= uint32(s.General)
 	m.vectors.wrote |= s.Vectors
 	m.Forget(s)
