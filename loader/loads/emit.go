@@ -127,7 +127,11 @@ func (e *emitter) apart(v value) uint8 {
 
 // choice makes the step that goes on at one of the ways behind one, and these.
 func (e *emitter) choice(w *way) {
-	s := Step{Op: Switch, Size: 8}
+	if w.ends == labels {
+		e.find(w.next, w.starts, e.cell(w.index))
+		return
+	}
+	s := Step{Op: Switch, Size: 8, B: NoCell}
 	if w.ends == condition {
 		var x, y value
 		s, x, y, _ = w.flags.branch(w.code)
@@ -138,34 +142,71 @@ func (e *emitter) choice(w *way) {
 	}
 	at := len(e.steps)
 	e.step(s)
-	known, results, share, full := len(e.known), len(e.results), e.share, e.full
-	var starts []uint32
-	var ends []int // what jumps behind all of them
-	if w.ends == table {
-		ends = append(ends, e.jump()) // where the index is too great
-	}
-	for i, n := range w.next {
-		e.share = share / float64(len(w.next))
-		starts = append(starts, uint32(len(e.steps)))
-		e.way(n)
-		e.known, e.full = e.known[:known], full
-		e.forget(results)
-		if i < len(w.next)-1 {
-			ends = append(ends, e.jump())
-		}
-	}
-	e.share = share
-	for _, end := range ends {
-		e.steps[end].Jump = uint32(len(e.steps) - end - 1)
-	}
 	if w.ends == condition {
+		starts := e.either(w.next)
 		e.steps[at].Jump = starts[1] - starts[0]
 		return
 	}
+	tooGreat := e.jump()
+	starts := e.either(w.next)
+	e.arrive(tooGreat)
 	e.steps[at].Jump = uint32(len(e.cases))
 	e.cases = append(e.cases, uint32(len(w.cases)))
 	for _, n := range w.cases {
 		e.cases = append(e.cases, starts[n])
+	}
+}
+
+// either makes ways of which one is come to, and returns where they begin; the program goes on
+// behind all of them.
+func (e *emitter) either(list []*way) (starts []uint32) {
+	share := e.share
+	var ends []int
+	for i, n := range list {
+		e.share = share / float64(len(list))
+		starts = append(starts, uint32(len(e.steps)))
+		e.apartFrom(func() { e.way(n) })
+		if i < len(list)-1 {
+			ends = append(ends, e.jump())
+		}
+	}
+	e.share = share
+	e.arrive(ends...)
+	return starts
+}
+
+// apartFrom makes steps, and forgets what is known by them.
+func (e *emitter) apartFrom(steps func()) {
+	known, results, full := len(e.known), len(e.results), e.full
+	steps()
+	e.known, e.full = e.known[:known], full
+	e.forget(results)
+}
+
+// find makes the steps that find the way that begins at the address in a cell, and the ways.
+func (e *emitter) find(list []*way, starts []uint64, at uint8) {
+	if len(list) == 1 {
+		e.way(list[0])
+		return
+	}
+	share, half := e.share, len(list)/2
+	branch := len(e.steps)
+	e.step(Step{Op: Branch, A: at, B: ImageBias, Imm: int32(starts[half]), Size: 8,
+		Condition: x86.AboveOrEqual})
+	e.share = share * float64(half) / float64(len(list))
+	e.apartFrom(func() { e.find(list[:half], starts[:half], at) })
+	end := e.jump()
+	e.arrive(branch)
+	e.share = share - e.share
+	e.apartFrom(func() { e.find(list[half:], starts[half:], at) })
+	e.share = share
+	e.arrive(end)
+}
+
+// arrive has branches lead to the next step.
+func (e *emitter) arrive(branches ...int) {
+	for _, at := range branches {
+		e.steps[at].Jump = uint32(len(e.steps) - at - 1)
 	}
 }
 

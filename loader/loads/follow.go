@@ -1,6 +1,9 @@
 package loads
 
 import (
+	"cmp"
+	"slices"
+
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
@@ -44,9 +47,10 @@ type way struct {
 	cut    bool     // it goes on, and was followed no further
 	flags  compared // of a fork by condition
 	code   uint8    // condition code
-	index  value    // of a fork by a table: which of Targets
-	next   []*way   // of a condition: not taken, taken
+	index  value    // of a fork by a table: which of cases; by labels, where it leads
+	next   []*way   // of a condition: not taken, taken; of labels, in the order of addresses
 	cases  []int    // of a table: which of next, by index
+	starts []uint64 // of labels: where each of next begins
 
 	back    *[16]value // of a return: registers
 	address value      // the return address
@@ -64,6 +68,7 @@ const (
 	fork                    // one of next
 	condition               // the same, and flags and code say which
 	table                   // the same, and index and cases
+	labels                  // the same, and index, which is the address of the block
 	returned                // to a caller that is not known
 )
 
@@ -260,8 +265,14 @@ func (f *follower) part(w *way, st *state, r *plan.Routine, at place, depth int,
 	return to, false
 }
 
-// mostWays is how many ways a jump by a table may have whose index is not known.
-const mostWays = 4
+// What a jump by a table may lead to at most for its ways to be followed: where it is not known
+// which of them is taken, where the program looks for it, and where it does that first of all, so
+// that others do the same.
+const (
+	mostUnknown = 4
+	mostLabels  = 16
+	mostFirst   = 1024
+)
 
 // choose follows the ways of a jump by a table.
 func (f *follower) choose(w *way, st *state, r *plan.Routine, at place, depth int,
@@ -270,32 +281,63 @@ func (f *follower) choose(w *way, st *state, r *plan.Routine, at place, depth in
 	if len(b.Succ) == 1 {
 		return place{at.routine, int32(b.Succ[0])}, true
 	}
-	t := b.Table
-	index := value{node: unknown}
-	for _, c := range st.cases {
-		if t.Targets != nil && c.routine == r.ID && c.check == t.Check {
-			index = f.ns.low(c.index.plus(t.Bias), t.Index.Size)
-		}
+	w.ends, w.index = f.index(st, r, b)
+	most := mostUnknown
+	switch {
+	case w.ends == table || w.ends == labels && f.isFirst(w, st):
+		most = mostFirst
+	case w.ends == labels:
+		most = mostLabels
 	}
-	if depth >= mostDepth || !index.isKnown() && len(b.Succ) > mostWays {
-		w.cut = true
+	if depth >= mostDepth || len(b.Succ) > most {
+		w.ends, w.cut = ended, true
 		return to, false
 	}
-	w.ends, w.next = fork, make([]*way, len(b.Succ))
-	place := map[int]int{}
-	for i, s := range b.Succ {
-		place[s] = i
-		w.next[i] = &way{}
-		f.goOn(w.next[i], st.copy(), at, s, depth+1)
+	succ := slices.Clone(b.Succ)
+	slices.SortFunc(succ, func(x, y int) int { return cmp.Compare(r.Blocks[x].Lo, r.Blocks[y].Lo) })
+	left := f.insns
+	for _, s := range succ {
+		n := &way{}
+		if most == mostFirst {
+			f.insns = min(left, mostInsns/4)
+		}
+		f.goOn(n, st.copy(), at, s, depth+1)
+		w.next, w.starts = append(w.next, n), append(w.starts, r.Blocks[s].Lo)
 	}
-	if index.isKnown() {
-		w.ends, w.index = table, index
-		w.cases = make([]int, len(t.Targets))
-		for i, s := range t.Targets {
-			w.cases[i] = place[s]
+	f.insns = left
+	if w.ends == table {
+		w.cases = make([]int, len(b.Table.Targets))
+		for i, s := range b.Table.Targets {
+			w.cases[i] = slices.Index(succ, s)
 		}
 	}
 	return to, false
+}
+
+// isFirst reports whether a way is nothing yet but a jump.
+func (f *follower) isFirst(w *way, st *state) bool {
+	for i := range st.regs {
+		if st.regs[i] != held(i) {
+			return false
+		}
+	}
+	return len(st.stores) == 0
+}
+
+// index is what a jump by a table goes by, as far as it is known: its index, or its target.
+func (f *follower) index(st *state, r *plan.Routine, b *cfg.Block) (ending, value) {
+	t := b.Table
+	for _, c := range st.cases {
+		if t.Targets != nil && c.routine == r.ID && c.check == t.Check && c.index.isKnown() {
+			return table, f.ns.low(c.index.plus(t.Bias), t.Index.Size)
+		}
+	}
+	q := &b.Insns[len(b.Insns)-1]
+	e := q.Effects(r.Code(q), q.End())
+	if v := (execution{f, st, q, &e}).read(&e.Src); v.isKnown() {
+		return labels, v
+	}
+	return fork, value{node: unknown}
 }
 
 // noteCase keeps where the index of a switch is, at the end of the block that checks its bound.

@@ -77,7 +77,7 @@ func (g *grouper) chooses(w *way) bool {
 	case w.ends == condition:
 		_, x, y, _ := w.flags.branch(w.code)
 		return g.needs(w, x.node) && g.needs(w, y.node)
-	case w.ends == table:
+	case w.ends == table || w.ends == labels:
 		return g.needs(w, w.index.node)
 	}
 	return false

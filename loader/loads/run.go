@@ -26,7 +26,7 @@ type Process interface {
 // Run runs the load programs of a hit, as the kernel does: that of what lies behind, then that of
 // the outcome. registers are the general ones by their hardware numbers and the base of fs; each
 // read is given to each, in their order. It returns whether traced code may be left before the next
-// hit. Reads of one that replays are those that the kernel made: their addresses follow from
+// hit; it may where the hit would take more steps or reads than it may. Reads of one that replays are those that the kernel made: their addresses follow from
 // registers and from what was read before. It does not allocate.
 func (p *Plan) Run(
 	look, outcome int, registers *[17]uint64, in Process, each func(r *Read),
@@ -36,9 +36,11 @@ func (p *Plan) Run(
 	copy(m.cells[:], registers[:16])
 	m.cells[ImageBias], m.cells[FSBase] = in.Bias(look), registers[16]
 	for _, first := range [...]uint32{l.Behind, l.First[outcome&1]} {
-		for pc := first; pc != 0 && m.steps > 0; m.steps-- {
+		pc := first
+		for ; pc != 0 && m.steps > 0; m.steps-- {
 			pc = m.step(pc)
 		}
+		m.left = m.left || pc != 0
 	}
 	return m.left
 }
@@ -65,6 +67,7 @@ func (m *interpreter) step(pc uint32) (next uint32) {
 	switch s.Op {
 	case Fetch:
 		if m.reads == MostReads {
+			m.left = true
 			return 0
 		}
 		m.fetch(s, x+y)

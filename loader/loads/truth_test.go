@@ -9,7 +9,6 @@ import (
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/truth/states"
 	"wpptrace/loader/cfg"
-	"wpptrace/loader/image"
 	"wpptrace/loader/loads"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
@@ -112,6 +111,7 @@ type run struct {
 	plan   *loads.Plan
 	sites  map[uint64]int // by address
 	hits   int
+	last   uint64 // address of the last one
 	reads  int
 	words  int
 	loads  [causes]int
@@ -149,7 +149,7 @@ func (r *run) check(t *testing.T, name string) {
 			clear(seen)
 			clear(isRead)
 			clear(own)
-			h.now, hit = i, true
+			h.now, hit, r.last = i, true, step.PC
 			outcome := 0
 			if s := &r.plan.Base.Sites[site]; s.Condition != plan.NoCondition &&
 				i+1 < len(steps) && steps[i+1].PC == r.target(s) {
@@ -177,8 +177,8 @@ func (r *run) check(t *testing.T, name string) {
 	for _, n := range r.loads {
 		total += n
 	}
-	t.Logf("%s: %d hits, %.2f reads, %.2f words a hit, %d left; %d loads: read %d, stored %d, private %d, "+
-		"read-only %d, unread %d %v", name, r.hits, float64(r.reads)/float64(r.hits), float64(r.words)/float64(r.hits), r.left, total,
+	t.Logf("%s: %d hits, %.2f reads, %.2f words a hit, %d left; %d loads: read %d, stored %d, "+
+		"private %d, read-only %d, unread %d %v", name, r.hits, float64(r.reads)/float64(r.hits), float64(r.words)/float64(r.hits), r.left, total,
 		r.loads[read], r.loads[stored], r.loads[private], r.loads[readOnly], r.loads[unread],
 		r.places)
 }
@@ -189,12 +189,14 @@ func (r *run) target(s *plan.Site) uint64 {
 }
 
 // load looks at what one step loads, and stores.
-func (r *run) load(t *testing.T, step *truth.Step, seen map[uint64]byte, isRead, own map[uint64]bool) {
+func (r *run) load(
+	t *testing.T, step *truth.Step, seen map[uint64]byte, isRead, own map[uint64]bool,
+) {
 	for _, m := range step.Reads {
 		cause := r.cause(step, m, seen, isRead, own)
 		r.loads[cause]++
 		if cause == unread {
-			r.places[r.place(step.PC)]++
+			r.places[r.place(step.PC)+" after "+r.place(r.last)]++
 		}
 		for i, b := range m.Bytes {
 			if was, ok := seen[m.Addr+uint64(i)]; ok && isRead[m.Addr+uint64(i)] && was != b {
@@ -266,5 +268,3 @@ func (r *run) place(pc uint64) string {
 	e := q.Effects(c.Code(q), q.End())
 	return fmt.Sprintf("%s+%#x(op %d)", c.Name, pc-c.Addr, e.Operation)
 }
-
-var _ = image.CFA{}
