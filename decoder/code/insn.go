@@ -106,6 +106,9 @@ func (t *translator) insn() (machine.Insn, machine.Cause) {
 	case x86.IMul, x86.AndN, x86.BExtr, x86.Bzhi, x86.PDep, x86.PExt, x86.MulX, x86.Sarx, x86.Shlx,
 		x86.Shrx:
 		o.Third = t.third(o.Size)
+	case x86.Crc32:
+		o.Dst.Size = max(o.Size, 4)
+		o.Size = o.Dst.Size
 	case x86.BSwap:
 		if o.Size == 2 { // undefined
 			return *o, machine.NotKnown

@@ -478,10 +478,6 @@ func crc32(c, v uint64, size uint8) uint64 {
 
 // exchange is for what compares or adds, and exchanges.
 func (m *Machine) exchange(in *Insn, mem Memory) {
-	if in.Op == CmpXchg2 {
-		m.exchangePair(in, mem)
-		return
-	}
 	b, kb := m.value(&in.Src, in, mem)
 	a, ka := m.value(&in.Dst, in, mem)
 	size := in.Size
@@ -517,16 +513,23 @@ func (m *Machine) exchange(in *Insn, mem Memory) {
 		case r == 0:
 			m.put(&in.Dst, b, kb&kc, mem)
 		default:
+			if size == 4 && in.Dst.Class == General { // processors differ in the upper half
+				ka = Unknown
+			}
 			m.put(&in.Dst, a, ka, mem)
-			m.setRegister(RAX, a, size, ka)
+			m.setRegister(RAX, a, size, kc)
 		}
 	}
 }
 
-// exchangePair is cmpxchg8b and cmpxchg16b.
-func (m *Machine) exchangePair(in *Insn, mem Memory) {
+// exchangePair is cmpxchg8b and cmpxchg16b. It returns false where the processor raises an
+// exception.
+func (m *Machine) exchangePair(in *Insn, mem Memory) bool {
 	size := in.Size
 	m.at, m.atKnown = m.address(&in.Dst)
+	if size == 8 && m.at&15 != 0 && m.atKnown != Unknown {
+		return false
+	}
 	at, atKnown := m.at, m.atKnown
 	low, kl := m.load(size, mem)
 	m.at += uint64(size)
@@ -551,6 +554,7 @@ func (m *Machine) exchangePair(in *Insn, mem Memory) {
 	m.store(low, size, kl, mem)
 	m.at += uint64(size)
 	m.store(high, size, kh, mem)
+	return true
 }
 
 // mostRounds is how many rounds of a string instruction are run at most: where it has more, what it

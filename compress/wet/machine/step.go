@@ -216,7 +216,11 @@ func (m *Machine) seldom(in *Insn, mem Memory) Outcome {
 	case Bsf, Bsr, PopCnt, TzCnt, LzCnt, AndN, BExtr, Blsi, BlsMsk, Blsr, Bzhi, PDep, PExt, Rorx,
 		Sarx, Shlx, Shrx, Crc32:
 		m.bits(in, mem)
-	case CmpXchg, CmpXchg2, XAdd, AdcX, AdoX:
+	case CmpXchg2:
+		if !m.exchangePair(in, mem) {
+			return Outcome{Way: Faults}
+		}
+	case CmpXchg, XAdd, AdcX, AdoX:
 		m.exchange(in, mem)
 	case Movs, Cmps, Stos, Lods, Scas:
 		return m.strings(in, mem)

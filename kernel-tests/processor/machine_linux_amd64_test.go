@@ -1,0 +1,434 @@
+package processor_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/sys/cpu"
+
+	"wpptrace/compress/wet/machine"
+	"wpptrace/decoder/code"
+	"wpptrace/kernel-tests/processor"
+	"wpptrace/loader/x86"
+)
+
+// A maker makes cases of instructions.
+type maker struct {
+	r     *rand.Rand
+	c     *processor.Case
+	index int
+}
+
+// newCase begins a case at an index, with registers, flags and memory that are drawn.
+func newCase(r *rand.Rand, index int) *maker {
+	c := &processor.Case{}
+	for i := range c.Before.Registers {
+		c.Before.Registers[i] = edge(r)
+	}
+	c.Before.Flags = 2 | r.Uint64()&0x8d5
+	c.Before.MXCSR = 0x1f80
+	for i := range c.Before.Vectors {
+		for j := 0; j < 32; j += 8 {
+			binary.LittleEndian.PutUint64(c.Before.Vectors[i][j:], edge(r))
+		}
+	}
+	for i := 0; i < processor.Window; i += 8 {
+		binary.LittleEndian.PutUint64(c.Data[0][i:], edge(r))
+	}
+	return &maker{r, c, index}
+}
+
+// add adds an instruction, and before it what makes its operands lie in the window. It answers
+// false where it cannot.
+func (m *maker) add(raw []byte) bool {
+	in, ok := x86.Decode(raw)
+	if !ok || int(in.Len) != len(raw) {
+		return false
+	}
+	raw = append([]byte{}, raw...)
+	e := in.Effects(raw, 0)
+	if s, ok := in.Segment(); !ok || s != x86.NoSegment {
+		return false
+	}
+	var before []byte
+	set := func(reg int8, v uint64) { before = append(before, movabs(uint8(reg), v)...) }
+	accesses := e.Accesses(nil)
+	if a := e.Address(); a.Mem && len(accesses) == 0 {
+		accesses = append(accesses, x86.Access{At: a})
+	}
+	relative := -1
+	for _, a := range accesses {
+		target := int64(processor.WindowAt + 256 + m.r.IntN(512))
+		if e.Operation == x86.CmpXchgPair || m.r.IntN(2) == 0 {
+			target &^= 31
+		}
+		o := a.At
+		switch {
+		case o.RIP:
+			_, _, at := in.Operands(raw, 0)
+			relative = at - 4
+			binary.LittleEndian.PutUint32(raw[relative:], uint32(target))
+		case o.Base < 0 && o.Index < 0:
+			return false
+		case o.Base < 0:
+			set(o.Index, uint64((target-o.Disp)/int64(o.Scale)))
+		case o.Base == o.Index:
+			set(o.Base, uint64((target-o.Disp)/int64(1+o.Scale)))
+		default:
+			index := int64(0)
+			if o.Index >= 0 {
+				index = int64(m.r.IntN(64)) - 32
+				set(o.Index, uint64(index))
+			}
+			set(o.Base, uint64(target-o.Disp-index*int64(o.Scale)))
+		}
+	}
+	if e.Repeat != 0 && len(accesses) > 0 {
+		switch e.Operation {
+		case x86.Movs, x86.Cmps, x86.Stos, x86.Lods, x86.Scas:
+			set(x86.RCX, uint64(m.r.IntN(12)))
+		}
+	}
+	switch e.Operation {
+	case x86.Bt, x86.Bts, x86.Btr, x86.Btc:
+		if e.Dst.Mem && !e.HasImm {
+			set(e.Src.Reg, edge(m.r)&^0xffff|uint64(m.r.IntN(1600)))
+			if e.Dst.Size > 2 {
+				set(e.Src.Reg, uint64(int64(m.r.IntN(3200)-1600)))
+			}
+			if e.Src.Reg == e.Dst.Base || e.Src.Reg == e.Dst.Index {
+				return false
+			}
+		}
+	}
+	if relative >= 0 {
+		target := int64(binary.LittleEndian.Uint32(raw[relative:]))
+		next := int64(processor.CodeOf(m.index)) + int64(len(m.c.Code)+len(before)+len(raw))
+		binary.LittleEndian.PutUint32(raw[relative:], uint32(target-next))
+	}
+	if len(m.c.Code)+len(before)+len(raw) > processor.MostCode {
+		return false
+	}
+	m.c.Code = append(append(m.c.Code, before...), raw...)
+	return true
+}
+
+// movabs is mov $v,%reg.
+func movabs(reg uint8, v uint64) []byte {
+	return binary.LittleEndian.AppendUint64([]byte{0x48 | reg>>3, 0xb8 | reg&7}, v)
+}
+
+// jump adds an instruction that goes on behind some bytes.
+func (m *maker) jump() {
+	next := processor.CodeOf(m.index) + uint64(len(m.c.Code))
+	skipped := byte(m.r.IntN(2)) // a nop
+	switch m.r.IntN(8) {
+	case 0:
+		m.c.Code = append(m.c.Code, byte(0xe0+m.r.IntN(4)), skipped)
+	case 1: // call, then take the address off
+		m.c.Code = append(m.c.Code, movabs(4, processor.WindowAt+256)...)
+		m.c.Code = append(m.c.Code, 0xe8, skipped, 0, 0, 0)
+	case 2: // push an address, return to it
+		m.c.Code = append(m.c.Code, movabs(4, processor.WindowAt+256)...)
+		m.c.Code = append(m.c.Code, 0x68)
+		m.c.Code = binary.LittleEndian.AppendUint32(m.c.Code, uint32(next+10+8+uint64(skipped)))
+		m.c.Code = append(m.c.Code, 0xc2, 16, 0)
+	case 3: // jmp *%rax
+		m.c.Code = append(m.c.Code, movabs(0, next+12+uint64(skipped))...)
+		m.c.Code = append(m.c.Code, 0xff, 0xe0)
+	case 4: // popf
+		m.c.Code = append(m.c.Code, movabs(4, processor.WindowAt+256)...)
+		m.c.Code = append(m.c.Code, 0x68)
+		m.c.Code = binary.LittleEndian.AppendUint32(m.c.Code, m.r.Uint32()&0xcd5)
+		m.c.Code = append(m.c.Code, 0x9d)
+	default:
+		m.c.Code = append(m.c.Code, byte(0x70+m.r.IntN(16)), skipped)
+	}
+	m.c.Code = append(m.c.Code, 0x90)
+}
+
+// A memory is the window, and what is known of each of its bytes.
+type memory struct {
+	bytes   [processor.Window]byte
+	unknown [processor.Window]bool
+	outside bool
+}
+
+func (w *memory) at(addr uint64, n int) int {
+	at := addr - processor.WindowAt
+	if at > processor.Window || at+uint64(n) > processor.Window {
+		w.outside = true
+		return -1
+	}
+	return int(at)
+}
+
+func (w *memory) Load(addr uint64, to []byte) machine.Knowledge {
+	at := w.at(addr, len(to))
+	if at < 0 {
+		return machine.Unknown
+	}
+	k := machine.Confirmed
+	for i := range to {
+		if to[i] = w.bytes[at+i]; w.unknown[at+i] {
+			k = machine.Unknown
+		}
+	}
+	return k
+}
+
+func (w *memory) Store(addr uint64, from []byte, k machine.Knowledge) {
+	at := w.at(addr, len(from))
+	if at < 0 {
+		return
+	}
+	for i := range from {
+		w.bytes[at+i], w.unknown[at+i] = from[i], k == machine.Unknown
+	}
+}
+
+// A figure counts what was compared.
+type figure struct {
+	cases, steps, unsure, outside, registers, unknown, opaque, flags, flagsUnknown int
+}
+
+// An emulated is a case as package machine runs it.
+type emulated struct {
+	m      *machine.Machine
+	mem    memory
+	steps  int
+	opaque int
+	last   string // the instruction that it has ended with
+	unsure bool   // where it goes on is not known
+	bad    string // what differs
+}
+
+// emulate runs a case that the processor has run, or would run, if it is nil.
+func emulate(c *processor.Case, index int, ran bool) *emulated {
+	e := &emulated{m: machine.New()}
+	e.mem.bytes = c.Data[0]
+	for n, v := range c.Before.Registers {
+		e.m.SetGeneral(n, v, machine.Confirmed)
+	}
+	e.m.SetFlags(machine.OwnFlags(uint16(c.Before.Flags)), machine.Confirmed)
+	start := processor.CodeOf(index)
+	for pc := start; pc < start+uint64(len(c.Code)); {
+		raw := c.Code[pc-start:]
+		in, ok := x86.Decode(raw)
+		if !ok {
+			e.bad = fmt.Sprintf("% x is no instruction", raw)
+			return e
+		}
+		insn := code.Insn(&in, raw)
+		e.last = fmt.Sprintf("% x", raw[:in.Len])
+		raises := ran && c.After.Signal != 0 && c.After.RIP == pc
+		if raises && insn.Op == machine.Opaque {
+			return e
+		}
+		out := e.m.Step(&insn, pc+uint64(in.Len), &e.mem)
+		for _, a := range e.m.Accesses() {
+			if a.Write && (a.At == machine.Unknown || a.Size == 0) {
+				for i := range e.mem.unknown {
+					e.mem.unknown[i] = true
+				}
+			}
+		}
+		if _, k := e.m.General(machine.RAX); raises && k == machine.Unknown &&
+			(insn.Op == machine.Div || insn.Op == machine.IDiv) {
+			return e.unsureOf()
+		}
+		if ran && raises != (out.Way == machine.Faults) {
+			e.bad = fmt.Sprintf("the processor raises %d at %x, the machine goes %d at %x",
+				c.After.Signal, c.After.RIP, out.Way, pc)
+			return e
+		}
+		if out.Way == machine.Faults {
+			return e
+		}
+		e.steps++
+		if insn.Op == machine.Opaque {
+			e.opaque++
+		}
+		if out.Way == machine.Unsure {
+			return e.unsureOf()
+		}
+		pc = out.To
+	}
+	if ran && c.After.Signal != 0 {
+		e.bad = fmt.Sprintf("the processor raises %d at %x", c.After.Signal, c.After.RIP)
+	}
+	return e
+}
+
+func (e *emulated) unsureOf() *emulated {
+	e.unsure = true
+	return e
+}
+
+// compare says what differs from what the processor has made of the case.
+func (e *emulated) compare(c *processor.Case, f *figure) string {
+	f.steps += e.steps
+	f.opaque += e.opaque
+	f.cases++
+	if e.bad != "" {
+		return e.bad
+	}
+	if e.unsure {
+		f.unsure++
+		return ""
+	}
+	for n, want := range c.After.Registers {
+		v, k := e.m.General(n)
+		f.registers++
+		if k == machine.Unknown {
+			f.unknown++
+		} else if v != want {
+			return fmt.Sprintf("register %d is %x, the processor has %x", n, v, want)
+		}
+	}
+	value, known, _ := e.m.Flags()
+	for bit := uint8(1); bit <= machine.DF; bit <<= 1 {
+		f.flags++
+		if known&bit == 0 {
+			f.flagsUnknown++
+		}
+	}
+	if want := machine.OwnFlags(uint16(c.After.Flags)); (value^want)&known != 0 {
+		return fmt.Sprintf("flags are %x of %x, the processor has %x", value&known, known, want)
+	}
+	for i, want := range c.Data[1] {
+		if !e.mem.unknown[i] && e.mem.bytes[i] != want {
+			return fmt.Sprintf("byte %x of the memory is %x, the processor has %x", i,
+				e.mem.bytes[i], want)
+		}
+	}
+	return ""
+}
+
+// A tester compares many cases.
+type tester struct {
+	testing.TB
+	p     *processor.Processor
+	cases []*processor.Case
+	figure
+	differ map[string]int
+}
+
+func newTester(t testing.TB) *tester {
+	if !cpu.X86.HasAVX2 || !cpu.X86.HasBMI2 || !cpu.X86.HasADX {
+		t.Skip("the processor has no AVX2, BMI2 or ADX")
+	}
+	p, err := processor.Start(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &tester{TB: t, p: p, differ: map[string]int{}}
+}
+
+// next begins a case.
+func (t *tester) next(r *rand.Rand) *maker { return newCase(r, len(t.cases)) }
+
+// take takes a case, if all that it does stays in the window.
+func (t *tester) take(m *maker) {
+	if e := emulate(m.c, m.index, false); e.mem.outside || e.bad != "" {
+		t.outside++
+		return
+	}
+	t.cases = append(t.cases, m.c)
+	if len(t.cases) == processor.MostCases {
+		t.run()
+	}
+}
+
+// run runs what was taken.
+func (t *tester) run() {
+	if err := t.p.Run(t.cases); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range t.cases {
+		if c.Endless {
+			t.Errorf("case % x does not end", c.Code)
+			continue
+		}
+		e := emulate(c, i, true)
+		bad := e.compare(c, &t.figure)
+		if bad == "" {
+			continue
+		}
+		last := t.blame(c, i)
+		if t.differ[last]++; len(t.differ) < 40 && t.differ[last] == 1 {
+			t.Errorf("%s: %s", last, bad)
+		}
+	}
+	t.cases = t.cases[:0]
+}
+
+// blame returns the first instruction behind which a case differs.
+func (t *tester) blame(c *processor.Case, index int) string {
+	var ends []int
+	for at := 0; at < len(c.Code); {
+		in, _ := x86.Decode(c.Code[at:])
+		if at += int(in.Len); in.Kind != x86.Other {
+			continue
+		}
+		ends = append(ends, at)
+	}
+	at := 0
+	for _, end := range ends {
+		part := &processor.Case{Before: c.Before, Code: c.Code[:end]}
+		part.Data[0] = c.Data[0]
+		batch := make([]*processor.Case, index+1)
+		for i := range batch {
+			batch[i] = &processor.Case{Before: c.Before}
+		}
+		batch[index] = part
+		if err := t.p.Run(batch); err != nil {
+			t.Fatal(err)
+		}
+		var f figure
+		if e := emulate(part, index, true); e.compare(part, &f) != "" {
+			return fmt.Sprintf("% x", c.Code[at:end])
+		}
+		at = end
+	}
+	return fmt.Sprintf("% x as a whole", c.Code)
+}
+
+func (t *tester) report() {
+	f := &t.figure
+	t.Logf("%d cases, %d steps (%d opaque), %d cases end unsure, %d left out; unknown: %d of %d "+
+		"registers, %d of %d flags", f.cases, f.steps, f.opaque, f.unsure, f.outside, f.unknown,
+		f.registers, f.flagsUnknown, f.flags)
+	if f.unknown*10 > f.registers {
+		t.Errorf("%d of %d registers are unknown", f.unknown, f.registers)
+	}
+}
+
+// TestMachineAgainstProcessor runs a million random instructions.
+func TestMachineAgainstProcessor(t *testing.T) {
+	all := forms()
+	r := rand.New(rand.NewPCG(1, 2))
+	tester := newTester(t)
+	for n := 0; tester.steps < 1_000_000; n++ {
+		m := tester.next(r)
+		for range 6 {
+			if r.IntN(8) == 0 {
+				m.jump()
+				continue
+			}
+			m.add(all[r.IntN(len(all))].encode(r))
+		}
+		if len(m.c.Code) > 0 && len(m.c.Code) <= processor.MostCode {
+			tester.take(m)
+		}
+	}
+	tester.run()
+	tester.report()
+}
