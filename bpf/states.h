@@ -310,13 +310,14 @@ static __always_inline __u64 begin_state(struct thread *t, struct looking *v)
 __noinline int put_state(
 	struct thread *t, struct looking *v, const struct look *l, __u64 id, __u64 flags)
 {
-	__u64 out, whole, at, read;
+	__u64 out, whole, at, read, hash;
 	struct running r = {v};
 
 	if (!takes_values() || !t || !v || !l)
 		return 0;
 	out = l->condition < CONDITION_NONE ? condition(l->condition, flags) : 0;
 	whole = begin_state(t, v);
+	hash = hash_registers(v); /* programs may write the cells of registers */
 	v->fetches = v->failed = v->left = 0;
 	v->cells[NO_CELL] = 0;
 	read = v->words;
@@ -337,7 +338,7 @@ __noinline int put_state(
 	}
 	at = v->count;
 	bound_index(at, STATE_WORDS);
-	v->states.words[at] = hash_registers(v) | read << 32 | state_flags(flags) << 40 | out << 47 |
+	v->states.words[at] = hash | read << 32 | state_flags(flags) << 40 | out << 47 |
 		whole << 48 | (__u64) !!v->failed << 49 | v->left << 50;
 	v->states.words[at + 1] = id;
 	v->count = v->words;
