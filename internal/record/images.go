@@ -76,6 +76,9 @@ func (m *images) planLibrary(lib target.Library) (*traced.Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if made.Loads != nil {
+		return made, m.program.Loads.Append(made.Loads)
+	}
 	return made, m.program.Plan.Append(made.Plan)
 }
 
@@ -89,6 +92,9 @@ func (m *images) addLibrary(made *traced.Program) error {
 		return err
 	}
 	m.raw.Define(made.Plan)
+	if err := m.threads.values.place(m.libraries.last(), made.Image); err != nil {
+		return err
+	}
 	return m.session.Add(m.libraries.last())
 }
 

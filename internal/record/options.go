@@ -52,6 +52,9 @@ type Options struct {
 	// Overlap has overlapping paths counted besides, where paths are Counted, that go on for so
 	// many predicates: one more than their degree, see package overlapped. 0: none are.
 	Overlap int
+	// Values has the values of all instructions recorded besides, in sections of the snapshot: see
+	// package wet. Paths must not be Counted.
+	Values bool
 	// Tool is the recording program with its version, for the snapshot.
 	Tool string
 
@@ -174,7 +177,11 @@ func (o Options) withDefaults() Options {
 	if o.Unwritten {
 		o.Snapshot, o.SnapshotEvery = nil, 0
 	}
-	if o.Ring == 0 {
+	switch {
+	case o.Ring > 0:
+	case o.Values:
+		o.Ring = valuesRing
+	default:
 		o.Ring = attach.DefaultRing
 	}
 	if o.Window == 0 {
@@ -195,6 +202,7 @@ func (o Options) withDefaults() Options {
 	if o.Overhead > 0 {
 		o.Selection.Windows = true
 	}
+	o.Selection.Values = o.Values
 	return o
 }
 

@@ -220,6 +220,10 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	if o.Counted {
 		r.threads.count(o.Overlap)
 	}
+	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.exe)
+	if err != nil {
+		return err
+	}
 	for _, id := range o.Threads {
 		if r.threads.only == nil {
 			r.threads.only = map[uint32]bool{}
@@ -241,6 +245,9 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		threads: r.threads, troubles: troubles, libraries: r.libraries, handle: r.handle,
 	}
 	streams.AddOther(r.snapshots.bytes)
+	if r.threads.values != nil {
+		streams.AddOther(r.threads.values.Bytes)
+	}
 	streams.Begin(r.snapshots.tables)
 	return nil
 }

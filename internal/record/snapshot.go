@@ -49,6 +49,7 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	var threads []wpp.Thread
 	var grammars []func() (*wpp.Grammar, error)
 	var ran windowed.Lists
+	valueSections := s.threads.values.sections(s.threads.all)
 	for _, t := range s.threads.all {
 		threads = append(threads,
 			wpp.Thread{TID: int(t.id), Name: t.name, Lost: t.lost, Gaps: t.gaps, Ended: t.ended})
@@ -70,6 +71,7 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 		if profile != nil {
 			made.Sections = append(made.Sections, profile.Section())
 		}
+		made.Sections = append(made.Sections, valueSections...)
 		for i := range threads {
 			if threads[i].Grammar, err = grammars[i](); err != nil {
 				return nil, fmt.Errorf("copy the record of thread %d: %w", threads[i].TID, err)

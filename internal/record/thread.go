@@ -4,6 +4,7 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/spill"
 	"wpptrace/decoder"
+	"wpptrace/decoder/values"
 )
 
 // A thread is the record of one thread. A program may have any number of them one after the other:
@@ -13,6 +14,7 @@ type thread struct {
 	name     string
 	decoder  *decoder.Thread // nil: it has ended, or the recording has
 	stream   *spill.Thread   // nil: paths are counted
+	values   *values.Thread  // nil: none are recorded
 	started  uint64          // CLOCK_BOOTTIME, ns
 	batches  uint64          // sent, those that were lost included,
 	skipped  bool            // but for some of which it is known otherwise that they were lost
@@ -36,7 +38,7 @@ func (t *thread) take(b wire.Batch, counts *threads) {
 		return
 	}
 	if b.Lost > t.lost || b.Sequence != t.batches && !t.skipped {
-		t.gap(b.Lost - min(b.Lost, t.lost))
+		t.gap(b.Lost-min(b.Lost, t.lost), b.Hits-min(b.Hits, b.Received()))
 	}
 	t.skipped = false
 	t.batches = b.Sequence + 1
@@ -48,7 +50,7 @@ func (t *thread) take(b wire.Batch, counts *threads) {
 	if t.received+t.lost != t.hits {
 		t.amiss++
 		t.received = t.hits - min(t.hits, t.lost)
-		t.decoder.Gap(0)
+		t.interrupt(0, t.hits)
 	}
 	if t.decoder.Ended() {
 		t.ended = true
@@ -56,17 +58,26 @@ func (t *thread) take(b wire.Batch, counts *threads) {
 	}
 }
 
-func (t *thread) gap(lost uint64) {
-	t.decoder.Gap(lost)
+// gap marks that hits were lost. There had been so many of the thread, these included, before what
+// comes next.
+func (t *thread) gap(lost, hits uint64) {
+	t.interrupt(lost, hits)
 	t.lost += lost
 	t.gaps++
+}
+
+func (t *thread) interrupt(lost, hits uint64) {
+	t.decoder.Gap(lost)
+	if t.values != nil {
+		t.values.Gap(hits)
+	}
 }
 
 // leave marks that what the thread does from here on is not known, unless that is marked already: a
 // window has ended.
 func (t *thread) leave(window uint64) {
 	if t.taken > t.left {
-		t.decoder.Gap(0)
+		t.interrupt(0, t.hits)
 		t.left = t.taken
 		t.windows = append(t.windows, window)
 	}
@@ -88,6 +99,9 @@ func (t *thread) end() {
 	t.decoder.Close()
 	if t.stream != nil {
 		t.stream.End()
+	}
+	if t.values != nil {
+		t.values.End()
 	}
 	t.decoder = nil
 }

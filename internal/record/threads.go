@@ -36,6 +36,7 @@ type threads struct {
 	counter  *pathprofile.Counter // of a path profile; nil: streams keep the order
 	overlaps *overlapped.Counter  // of overlapping paths besides; nil: they are not counted
 	raw      *rawtrace.Trace      // nil: none is written
+	values   *valued              // nil: none are recorded
 	controls *overhead.Controls   // that count hits; nil: none do
 	recorded []uint64             // hits by site; shorter: none of the rest
 	only     map[uint32]bool      // thread ids; nil: all
@@ -89,6 +90,12 @@ func (s *threads) drain(ctx context.Context) error {
 // take decodes a batch.
 func (s *threads) take(b wire.Batch) {
 	if !s.records(b.Thread) {
+		return
+	}
+	if b.HasStates() {
+		if s.values != nil {
+			s.values.Take(b)
+		}
 		return
 	}
 	t := s.byID[b.Thread]
@@ -169,6 +176,10 @@ func (s *threads) begin(id uint32, started uint64) *thread {
 		t.stream = s.streams.Thread(int(id), t.name)
 		sink = ops.NewRecorder(s.alphabet, t.stream.Append)
 	}
+	if s.values != nil {
+		t.values = s.values.Thread(id, started, sink)
+		sink = t.values
+	}
 	if s.raw != nil {
 		sink = s.raw.Besides(sink, raw.Thread{TID: int(id), Start: started, Name: t.name})
 	}
@@ -236,7 +247,7 @@ func (s *threads) addLoss(l attach.Loss) (t *thread, isNew bool) {
 		t.amiss++
 	default:
 		t.hits = l.Hits
-		t.gap(l.Lost - t.lost)
+		t.gap(l.Lost-t.lost, l.Hits)
 		t.skipped = true
 	}
 	return t, !ok

@@ -1,0 +1,72 @@
+package record
+
+import (
+	"fmt"
+	"os"
+
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wpp"
+	"wpptrace/decoder"
+	"wpptrace/decoder/code"
+	"wpptrace/decoder/values"
+	"wpptrace/internal/traced"
+	"wpptrace/loader/image"
+	"wpptrace/loader/target"
+)
+
+// valuesRing is the usual size in bytes of the buffer between the kernel and a recording of values:
+// a hit takes some 40 bytes of it, not 8.
+const valuesRing = 128 << 20
+
+// A valued is what a recording of values has besides that of paths. Its methods do nothing where
+// there is none.
+type valued struct {
+	*values.Recorder
+	code    *wet.Code
+	process *target.Process
+	images  int // that are placed
+}
+
+// newValued begins to record the values of a program, whose file is open, in a process.
+func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder,
+	exe *os.File) (*valued, error) {
+	if program.Loads == nil {
+		return nil, nil
+	}
+	v := &valued{code: code.Of(program.Plan), process: p}
+	v.Recorder = values.New(program.Loads, v.code, d, nil)
+	return v, v.place(exe, program.Image)
+}
+
+// place notes where the plan's next image lies.
+func (v *valued) place(f *os.File, im *image.Image) error {
+	if v == nil {
+		return nil
+	}
+	mappings, err := v.process.Mappings(f)
+	if err != nil {
+		return err
+	}
+	for _, m := range mappings {
+		if addr, ok := im.Address(m.Offset); ok && m.Exec {
+			v.code.Place(v.images, m.Lo-addr)
+			v.images++
+			return nil
+		}
+	}
+	return fmt.Errorf("record values of %s in process %d (%s): it is not mapped there", im.Name,
+		v.process.PID, v.process.Name)
+}
+
+// sections are those of a snapshot that has these threads.
+func (v *valued) sections(all []*thread) (list []*wpp.Section) {
+	if v == nil {
+		return nil
+	}
+	for i, t := range all {
+		if t.values != nil {
+			list = append(list, t.values.Section(i))
+		}
+	}
+	return append(list, v.Sections()...)
+}
