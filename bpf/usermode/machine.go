@@ -48,6 +48,8 @@ type Registers struct {
 // A Machine is a simulated process with a plan's tables. It is used by one goroutine at a time.
 type Machine struct {
 	Memory Memory
+	// Peek reads 1 to 8 bytes of the process instead of Memory; nil: it is Memory's Read.
+	Peek func(address, size uint64) (value uint64, ok bool)
 	// Output takes a record as the ring buffer would, and keeps it: true; false: there is no room.
 	// By default there always is.
 	Output func(record []byte) bool
@@ -187,7 +189,12 @@ func machineOf(h C.uintptr_t) *Machine { return cgo.Handle(h).Value().(*Machine)
 
 //export readMemory
 func readMemory(h C.uintptr_t, address C.__u64, size C.__u32, to *C.__u64) C.int {
-	word, ok := machineOf(h).Memory.Read(uint64(address), uint64(size))
+	m := machineOf(h)
+	read := m.Memory.Read
+	if m.Peek != nil {
+		read = m.Peek
+	}
+	word, ok := read(uint64(address), uint64(size))
 	if !ok {
 		return -1
 	}

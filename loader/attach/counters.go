@@ -37,6 +37,9 @@ type Metrics struct {
 	LongChain   uint64 // chains of callers too long to follow
 	HighAddress uint64 // frames above 2^47
 	Unreported  uint64 // hits while probes were put in and out, or counted alone
+	// hits of which no state is kept: of threads whose memory another has, of 1,024
+	NoStates   uint64
+	LostStates uint64 // the ring buffer was full: of hits that may be reported all the same
 }
 
 // LogValue lists the failures that there were.
@@ -52,7 +55,8 @@ func (m Metrics) LogValue() slog.Value {
 		{"lost by nobody knows whom", m.LostByWhom}, {"hits without memory", m.NoStorage},
 		{"hits of no known probe", m.NoSite}, {"unreadable", m.Unreadable},
 		{"long chains of callers", m.LongChain}, {"frames too high", m.HighAddress},
-		{"not reported", m.Unreported},
+		{"not reported", m.Unreported}, {"hits without a state", m.NoStates},
+		{"lost states", m.LostStates},
 	} {
 		if f.n > 0 {
 			list = append(list, slog.Uint64(f.what, f.n))
@@ -81,6 +85,8 @@ func (c *Counters) Metrics() (Metrics, error) {
 		LongChain:   m[bpf.TracerMetricMETRIC_LONG_CHAIN],
 		HighAddress: m[bpf.TracerMetricMETRIC_HIGH_ADDRESS],
 		Unreported:  m[bpf.TracerMetricMETRIC_UNREPORTED],
+		NoStates:    m[bpf.TracerMetricMETRIC_NO_STATES],
+		LostStates:  m[bpf.TracerMetricMETRIC_LOST_STATES],
 	}, nil
 }
 

@@ -22,6 +22,7 @@ type images struct {
 	objects   *bpf.TracerObjects
 	mechanism uprobe.Mechanism
 	plan      *plan.Plan
+	looks     looks
 	calls     *bpf.CallTable
 	list      []*mapped // part by part of the plan: first the executable
 
@@ -62,7 +63,7 @@ func (x *images) writeSites(m *mapped, library int) error {
 	if err := write(x.objects.Sites, entries, sites); err != nil {
 		return fmt.Errorf("write %d sites: %w", len(sites), err)
 	}
-	return nil
+	return x.looks.write(m.first, m.sites, library)
 }
 
 // writeCalls writes entries of the table of calls into the kernel's.
@@ -74,7 +75,7 @@ func (x *images) writeCalls(entries []uint32) error {
 	if err := write(x.objects.Calls, entries, calls); err != nil {
 		return fmt.Errorf("write %d calls: %w", len(calls), err)
 	}
-	return nil
+	return x.looks.writeAfter(entries, calls)
 }
 
 func write[T any](m *ebpf.Map, keys []uint32, entries []T) error {

@@ -12,6 +12,7 @@ import (
 	"wpptrace/internal/remedy"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
+	"wpptrace/loader/loads"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
@@ -36,6 +37,10 @@ type Options struct {
 	ForkOfTraced bool
 	// Mechanism is how the probes go in; 0: the best that the running kernel has.
 	Mechanism uprobe.Mechanism
+	// Loads has each hit take a state, which Read returns too: registers, and memory by the plan's
+	// load programs. Its base is the plan of the session. It takes 5 MB of the kernel's memory,
+	// 20 more with Shared. nil: none.
+	Loads *loads.Plan
 
 	last bpf.TracerPart // what a hit does last, where its parts are measured; 0: all
 }
@@ -59,7 +64,7 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 	s := &Session{process: p, guard: o.Guard, hold: o.Hold}
 	s.threads.objects = &s.objects
 	s.images = images{process: p, objects: &s.objects, mechanism: o.Mechanism, plan: pl,
-		libraries: o.Shared, list: []*mapped{newMapped(&pl.Parts[0], base)}}
+		looks: looks{plan: o.Loads, objects: &s.objects}, libraries: o.Shared, list: []*mapped{newMapped(&pl.Parts[0], base)}}
 	s.images.executable().copied = o.ForkOfTraced
 	if err := s.load(o); err != nil {
 		s.objects.Close()
@@ -88,6 +93,9 @@ func (s *Session) load(o Options) error {
 		return err
 	}
 	spec.Maps["calls"].MaxEntries = uint32(len(x.calls.Entries))
+	if err := x.looks.size(spec, sites, len(x.calls.Entries), x.libraries); err != nil {
+		return err
+	}
 	for name, value := range map[string]any{
 		"target":             uint32(s.process.PID),
 		"image_base":         x.executable().base,

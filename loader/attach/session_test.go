@@ -21,6 +21,7 @@ import (
 	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
+	"wpptrace/loader/loads"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/target"
@@ -66,6 +67,9 @@ func loadWith(t *testing.T, o Options, argv ...string) *subject {
 	}
 	t.Cleanup(func() { s.exe.Close() })
 	p := planOf(t, argv[0])
+	if o.Loads != nil {
+		p.plan = o.Loads.Base
+	}
 	if s.session, err = Load(c.Process, p.image, p.plan, o); err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +104,21 @@ func planOf(t testing.TB, path string) planned {
 	}
 	plans.Store(path, planned{im, p})
 	return planned{im, p}
+}
+
+// loadsOf plans what is read at the hits of a program, too.
+func loadsOf(t testing.TB, path string) *loads.Plan {
+	t.Helper()
+	p, err := planner.Make(planOf(t, path).plan.Parts[0].Program,
+		planner.Options{EveryRound: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := loads.Make(p, loads.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // poke writes a byte into the text of the program, at the first site.

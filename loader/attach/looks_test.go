@@ -1,0 +1,118 @@
+package attach
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"wpptrace/bpf/wire"
+)
+
+// runWithStates runs a program to its end, and hands over what is read.
+func runWithStates(t *testing.T, o Options, take func(wire.Batch), argv ...string) *subject {
+	t.Helper()
+	s := loadWith(t, o, argv...)
+	if err := s.session.Attach(s.exe); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.session.Enable(true); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	<-s.Done()
+	if err := s.session.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.session.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		b, err := s.session.Read(time.Now())
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return s
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		take(b)
+	}
+}
+
+// TestStates: each hit has its state, which comes before its event.
+func TestStates(t *testing.T) {
+	plan := loadsOf(t, "/bin/bash")
+	sites := len(plan.Base.Sites)
+	states, hits, reads, failed := uint64(0), uint64(0), 0, 0
+	s := runWithStates(t, Options{Ring: 1 << 24, Loads: plan}, func(b wire.Batch) {
+		if hits += b.Received(); hits > states {
+			t.Fatalf("events of %d hits, states of %d", hits, states)
+		}
+		first := true
+		for s, err := range b.States() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			states++
+			if s.Ordinal != states || s.Site >= sites {
+				t.Fatalf("state %d is of hit %d, of site %d", states, s.Ordinal, s.Site)
+			}
+			if s.Whole && wire.HashRegisters((*[16]uint64)(s.Registers)) != s.Hash ||
+				first && !s.Whole {
+				t.Fatalf("state %d: %+v", states, s)
+			}
+			first = false
+			reads += len(s.Words)
+			if s.FailedReads != 0 {
+				failed++
+			}
+		}
+	}, "/bin/bash", "-c", "for i in {1..20}; do x=$i$x; done")
+	m, err := s.session.Counters().Metrics()
+	if err != nil || m != (Metrics{}) {
+		t.Errorf("metrics %+v, %v", m, err)
+	}
+	t.Logf("events of %d hits, states of %d, %d words read, at %d hits not all", hits, states,
+		reads, failed)
+	if hits < 10_000 || states != hits || reads < 1000 || failed > 1+int(hits)/100 {
+		t.Error("are too few, or too many")
+	}
+}
+
+// TestLooksOfLibraries: where libraries may come the tables of what is read have room for them.
+func TestLooksOfLibraries(t *testing.T) {
+	s := loadWith(t, Options{Ring: 1 << 20, Shared: true, Loads: loadsOf(t, "/bin/cat")},
+		"/bin/cat", "/dev/null")
+	x := &s.session.objects
+	for _, c := range []struct {
+		what string
+		has  uint32
+		want int
+	}{
+		{"sites", x.Looks.MaxEntries(), ExtraCookies}, {"calls", x.After.MaxEntries(),
+			int(x.Calls.MaxEntries())}, {"steps", x.LoadSteps.MaxEntries(), roomForSteps},
+	} {
+		if int(c.has) != c.want {
+			t.Errorf("%s: room for %d, want %d", c.what, c.has, c.want)
+		}
+	}
+}
+
+// TestLostStates: what the ring buffer has no room for is counted.
+func TestLostStates(t *testing.T) {
+	states := uint64(0)
+	s := runWithStates(t, Options{Ring: os.Getpagesize(), Loads: loadsOf(t, "/bin/bash")}, func(b wire.Batch) {
+		for _, err := range b.States() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			states++
+		}
+	}, "/bin/bash", "-c", "for i in {1..20}; do x=$i$x; done")
+	m, err := s.session.Counters().Metrics()
+	h, known := s.session.Counters().Losses()
+	if err != nil || known != nil || len(h) != 1 || m.LostStates == 0 ||
+		m.LostStates+states < h[0].Hits {
+		t.Errorf("metrics %+v, %v; losses %+v, %v; %d states", m, err, h, known, states)
+	}
+}
