@@ -73,41 +73,50 @@ func (e *Entry) Apply(m *machine.Machine) {
 	}
 }
 
-func (e *Entry) append(b []byte) []byte {
-	b = append(b, e.bits())
+func (e *Entry) say(s *sheet, at Place) {
+	s.say(cellOf(at, entryBits), uint64(e.bits()))
 	if e.Registers != 0 {
-		b = binary.LittleEndian.AppendUint16(b, e.Registers)
-		for r := e.Registers; r != 0; r &= r - 1 {
-			b = binary.AppendUvarint(b, e.Values[bits.TrailingZeros16(r)])
-		}
+		s.say(cellOf(at, entryRegisters), uint64(e.Registers))
+		sayRegisters(s, at, entryValue, e.Registers, &e.Values)
 	}
 	if e.HasFlags {
-		b = append(b, e.Flags)
+		s.say(cellOf(at, entryFlags), uint64(e.Flags))
 	}
 	if e.HasFS {
-		b = binary.AppendUvarint(b, e.FS)
+		s.say(cellOf(at, entryFS), e.FS)
 	}
-	return b
 }
 
-func (e *Entry) read(r *reader) {
-	has := r.byte()
+func (e *Entry) read(x *reading, at Place) {
+	has := x.number(cellOf(at, entryBits))
 	*e = Entry{HasFlags: has&hasFlags != 0, HasFS: has&hasFS != 0,
 		Unchecked: has&isUnchecked != 0, Forget: has&isForget != 0, Lost: has&isLost != 0}
 	if has >= 2*isLost {
-		r.fail("an entry with flags %#x", has)
+		x.fail("it has an entry with flags %#x", has)
 	}
 	if has&hasRegisters != 0 {
-		e.Registers = uint16(r.byte()) | uint16(r.byte())<<8
-		for m := e.Registers; m != 0; m &= m - 1 {
-			e.Values[bits.TrailingZeros16(m)] = r.number()
-		}
+		e.Registers = uint16(x.number(cellOf(at, entryRegisters)))
+		readRegisters(x, at, entryValue, e.Registers, &e.Values)
 	}
 	if e.HasFlags {
-		e.Flags = r.byte()
+		e.Flags = uint8(x.number(cellOf(at, entryFlags)))
 	}
 	if e.HasFS {
-		e.FS = r.number()
+		e.FS = x.number(cellOf(at, entryFS))
+	}
+}
+
+func sayRegisters(s *sheet, at Place, first field, of uint16, values *[16]uint64) {
+	for ; of != 0; of &= of - 1 {
+		n := bits.TrailingZeros16(of)
+		s.say(cellOf(at, first+field(n)), values[n])
+	}
+}
+
+func readRegisters(x *reading, at Place, first field, of uint16, values *[16]uint64) {
+	for ; of != 0; of &= of - 1 {
+		n := bits.TrailingZeros16(of)
+		values[n] = x.number(cellOf(at, first+field(n)))
 	}
 }
 
@@ -132,21 +141,16 @@ func (v *Recovery) Apply(m *machine.Machine) {
 	}
 }
 
-func (v *Recovery) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint16(b, v.Registers)
-	b = binary.LittleEndian.AppendUint16(b, v.Confirmed)
-	for r := v.Registers; r != 0; r &= r - 1 {
-		b = binary.AppendUvarint(b, v.Values[bits.TrailingZeros16(r)])
-	}
-	return b
+func (v *Recovery) say(s *sheet, at Place) {
+	s.say(cellOf(at, recoveryRegisters), uint64(v.Registers))
+	s.say(cellOf(at, recoveryConfirmed), uint64(v.Confirmed))
+	sayRegisters(s, at, recoveryValue, v.Registers, &v.Values)
 }
 
-func (v *Recovery) read(r *reader) {
-	*v = Recovery{Registers: uint16(r.byte()) | uint16(r.byte())<<8,
-		Confirmed: uint16(r.byte()) | uint16(r.byte())<<8}
-	for m := v.Registers; m != 0; m &= m - 1 {
-		v.Values[bits.TrailingZeros16(m)] = r.number()
-	}
+func (v *Recovery) read(x *reading, at Place) {
+	*v = Recovery{Registers: uint16(x.number(cellOf(at, recoveryRegisters))),
+		Confirmed: uint16(x.number(cellOf(at, recoveryConfirmed)))}
+	readRegisters(x, at, recoveryValue, v.Registers, &v.Values)
 }
 
 // What a log says of a load. What it says nothing of is as predicted, which is what is held, and
@@ -163,176 +167,161 @@ const (
 // hits, behind external code and at loads. What has happened since Begin can be taken back. The
 // zero value is an empty one.
 type Log struct {
-	done    logState
-	open    logState // with what has happened since
+	done    runs
+	open    runs // with what has happened since
+	sheet   sheet
 	entry   Entry
+	at      Place // of the entry
 	isOpen  bool
 	Symbols uint64 // that have been walked
 }
 
-// A logState is the streams of a log.
-type logState struct {
-	entries, recoveries, loads runs
-}
+// runs is how many things there were, by their kind, since the last of which something is said.
+type runs [loadRun + 1]uint64
 
-// runs are a stream of numbers of things of which nothing is said, each followed by one of which
-// something is.
-type runs struct {
-	data []byte
-	run  uint64
-}
-
-func (s *runs) say() {
-	s.data = binary.AppendUvarint(s.data, s.run)
-	s.run = 0
+// say says how many there were.
+func (l *Log) say(kind field) {
+	l.sheet.say(cell{field: kind}, l.open[kind])
+	l.open[kind] = 0
 }
 
 // Begin begins a stretch at a place, and keeps what has happened before.
 func (l *Log) Begin(at Place, e *Entry) {
 	l.keep()
-	l.entry, l.isOpen = *e, true
+	l.entry, l.at, l.isOpen = *e, at, true
 	l.done = l.open
 }
 
 func (l *Log) keep() {
-	if !l.isOpen {
+	switch {
+	case !l.isOpen:
 		return
+	case l.entry.bits() == 0:
+		l.open[entryRun]++
+	default:
+		l.say(entryRun)
+		l.entry.say(&l.sheet, l.at)
 	}
-	if s := &l.open.entries; l.entry.bits() == 0 {
-		s.run++
-	} else {
-		s.say()
-		s.data = l.entry.append(s.data)
-	}
+	l.sheet.keep()
 }
 
 // Lose takes back what has happened since Begin, and says that nothing is known of that stretch.
 func (l *Log) Lose() {
 	l.open = l.done
+	l.sheet.takeBack()
 	l.entry.Lost = true
 }
 
 // Recover says what is known behind external code, at a place.
 func (l *Log) Recover(at Place, v *Recovery) {
-	s := &l.open.recoveries
 	if v.Registers|v.Confirmed == 0 {
-		s.run++
+		l.open[recoveryRun]++
 		return
 	}
-	s.say()
-	s.data = v.append(s.data)
+	l.say(recoveryRun)
+	v.say(&l.sheet, at)
 }
 
 // Load says what a load has read, and how sure that is: of that, what was not predicted.
 func (l *Log) Load(of *Load, read []byte, k machine.Knowledge) (isNew bool) {
 	predicted, held := of.Knowledge(len(read)), of.All(len(read))
-	s := &l.open.loads
 	same := held && slices.Equal(of.Bytes, read)
+	at := cellOf(of.Place, loadCode)
 	switch {
 	case k == machine.Unknown && held:
-		s.say()
-		s.data = append(s.data, notKnown)
+		l.say(loadRun)
+		l.sheet.say(at, notKnown)
 		return false
 	case same && k == machine.Confirmed, k == machine.Unknown:
-		s.run++
+		l.open[loadRun]++
 		return k != predicted
 	case same && k == machine.Unconfirmed:
-		s.say()
-		s.data = append(s.data, asPredicted)
+		l.say(loadRun)
+		l.sheet.say(at, asPredicted)
 		return k != predicted
-	case k == machine.Confirmed:
-		s.say()
-		s.data = append(s.data, otherwise)
-	default:
-		s.say()
-		s.data = append(s.data, otherwiseMaybe)
 	}
-	s.data = append(s.data, read...)
+	l.say(loadRun)
+	if k == machine.Confirmed {
+		l.sheet.say(at, otherwise)
+	} else {
+		l.sheet.say(at, otherwiseMaybe)
+	}
+	for i := 0; i < len(read); i += 8 {
+		var word [8]byte
+		copy(word[:], read[i:])
+		l.sheet.say(cellOf(of.Place, loadWord+field(i/8)), binary.LittleEndian.Uint64(word[:]))
+	}
 	return true
 }
 
 // Bytes is how much memory the log takes.
-func (l *Log) Bytes() uint64 {
-	return uint64(cap(l.open.entries.data) + cap(l.open.recoveries.data) +
-		cap(l.open.loads.data))
-}
+func (l *Log) Bytes() uint64 { return l.sheet.bytes() }
 
 // append appends the log as it is now, as that of a thread.
 func (l *Log) append(b []byte) []byte {
 	now := *l
-	now.open.entries.data = slices.Clone(now.open.entries.data)
+	now.sheet = l.sheet.clone()
 	now.keep()
 	b = binary.AppendUvarint(b, now.Symbols)
-	for _, s := range []*runs{&now.open.entries, &now.open.recoveries, &now.open.loads} {
-		b = binary.AppendUvarint(b, uint64(len(s.data)))
-		b = append(b, s.data...)
-		b = binary.AppendUvarint(b, s.run)
+	for _, run := range now.open {
+		b = binary.AppendUvarint(b, run)
 	}
-	return b
+	return now.sheet.append(b)
 }
 
 // A player is the oracle that says what a log does.
 type player struct {
-	symbols                    uint64
-	entries, recoveries, loads runReader
-	entry                      Entry
-	recovery                   Recovery
-	err                        error
+	symbols  uint64
+	left     runs              // things of which nothing is said
+	more     [loadRun + 1]bool // something is said behind them
+	last     runs              // at the end
+	sheet    reading
+	entry    Entry
+	recovery Recovery
+	err      error
 }
 
-// A runReader reads runs.
-type runReader struct {
-	reader
-	run  uint64
-	last uint64 // the run at the end
-	more bool   // something is said behind the run
-}
-
-// next reports whether something is said of the next thing.
-func (s *runReader) next() bool {
-	if s.run > 0 {
-		s.run--
+// next reports whether something is said of the next thing of a kind.
+func (p *player) next(kind field) bool {
+	if p.left[kind] > 0 {
+		p.left[kind]--
 		return false
 	}
-	is := s.more
-	if !is {
-		s.fail("more happens than it says")
+	if !p.more[kind] {
+		p.sheet.fail("more happens than it says")
 	}
-	return is
+	return p.more[kind]
 }
 
-// advance reads the next run.
-func (s *runReader) advance() {
-	if s.more = len(s.rest) > 0; s.more {
-		s.run = s.number()
+// advance goes to the next run of a kind.
+func (p *player) advance(kind field) {
+	in := cell{field: kind}
+	if p.more[kind] = p.sheet.has(in); p.more[kind] {
+		p.left[kind] = p.sheet.number(in)
 	} else {
-		s.run = s.last
+		p.left[kind] = p.last[kind]
 	}
 }
 
 func readLog(r *reader) *player {
 	p := &player{symbols: r.number()}
-	for _, s := range []*runReader{&p.entries, &p.recoveries, &p.loads} {
-		n := r.count(len(r.rest), "bytes")
-		s.rest = r.take(n)
-		s.last = r.number()
-		s.advance()
+	for kind := range p.last {
+		p.last[kind] = r.number()
 	}
+	p.sheet = readSheet(r)
 	p.err = r.end()
+	for kind := range p.left {
+		p.advance(field(kind))
+	}
 	return p
 }
 
-// failed is the first failure of the streams.
+// failed is the first failure.
 func (p *player) failed() error {
 	if p.err != nil {
 		return p.err
 	}
-	for _, s := range []*runReader{&p.entries, &p.recoveries, &p.loads} {
-		if s.err != nil {
-			return s.err
-		}
-	}
-	return nil
+	return p.sheet.err
 }
 
 // Begin is for the walker, as the other methods are: see Oracle.
@@ -341,9 +330,9 @@ func (p *player) Begin(at Place) (lost bool, err error) {
 	if at.Symbol >= p.symbols && at.Symbol > 0 {
 		return true, nil
 	}
-	if p.entries.next() {
-		p.entry.read(&p.entries.reader)
-		p.entries.advance()
+	if p.next(entryRun) {
+		p.entry.read(&p.sheet, at)
+		p.advance(entryRun)
 	}
 	return p.entry.Lost, p.failed()
 }
@@ -361,41 +350,46 @@ func (p *player) Site(at Place, _ int, m *machine.Machine) (lost bool, err error
 // Load: see Oracle.
 func (p *player) Load(l *Load) (k machine.Knowledge, isNew bool) {
 	predicted, held := l.Knowledge(len(l.Bytes)), l.All(len(l.Bytes))
-	if !p.loads.next() {
+	if !p.next(loadRun) {
 		if held {
 			k = machine.Confirmed
 		}
 		return k, held && k != predicted
 	}
-	code := p.loads.byte()
+	code := p.sheet.number(cellOf(l.Place, loadCode))
 	if code >= loadCodes {
-		p.loads.fail("a load of kind %d", code)
+		p.sheet.fail("it has a load of kind %d", code)
 	}
 	switch k = machine.Unconfirmed; code {
 	case notKnown:
 		k = machine.Unknown
 	case asPredicted:
 		if isNew = k != predicted; !held {
-			p.loads.fail("a load as predicted, where nothing is")
+			p.sheet.fail("it has a load as predicted, where nothing is")
 			k, isNew = machine.Unknown, false
 		}
 	case otherwise:
 		k = machine.Confirmed
 		fallthrough
 	default:
-		copy(l.Bytes, p.loads.take(len(l.Bytes)))
+		for i := 0; i < len(l.Bytes); i += 8 {
+			var word [8]byte
+			binary.LittleEndian.PutUint64(word[:], p.sheet.number(cellOf(l.Place,
+				loadWord+field(i/8))))
+			copy(l.Bytes[i:], word[:])
+		}
 		isNew = true
 	}
-	p.loads.advance()
+	p.advance(loadRun)
 	return k, isNew
 }
 
 // Resync: see Oracle.
-func (p *player) Resync(_ Place, m *machine.Machine) error {
-	if p.recoveries.next() {
-		p.recovery.read(&p.recoveries.reader)
+func (p *player) Resync(at Place, m *machine.Machine) error {
+	if p.next(recoveryRun) {
+		p.recovery.read(&p.sheet, at)
 		p.recovery.Apply(m)
-		p.recoveries.advance()
+		p.advance(recoveryRun)
 	}
 	return p.failed()
 }
@@ -439,16 +433,6 @@ func (r *reader) count(most int, of string) int {
 		return 0
 	}
 	return int(n)
-}
-
-func (r *reader) byte() byte {
-	if len(r.rest) == 0 {
-		r.cut()
-		return 0
-	}
-	b := r.rest[0]
-	r.rest = r.rest[1:]
-	return b
 }
 
 func (r *reader) take(n int) []byte {

@@ -70,34 +70,24 @@ func Open(coded []byte, most uint64) ([]*Cursor, error) {
 
 func read(r *coding.Choices, streams, left uint64) ([]*Cursor, error) {
 	var cursors []*Cursor
-	var values []uint64
 	h := headers{choices: r}
 	for range streams {
 		length := h.length(0)
-		if r.Short() {
-			return nil, errShort
-		}
-		if length > left {
+		if length > left && !r.Short() {
 			return nil, errors.New("set of streams has more values than it declares")
 		}
 		left -= length
-		m, missed := 0, 0
-		values = values[:0]
-		if length > 0 {
-			m = h.method(0)
+		c := &Cursor{form: methods[0].form(0), len: length, at: length}
+		if length > 0 && !r.Short() {
+			m := h.method(0)
 			if m >= len(methods) {
 				return nil, fmt.Errorf("stream is of method %d of %d", m, len(methods))
 			}
-			t := newTranscript(r, m, int(length))
-			for range length {
-				values = append(values, t.code(0))
-				if r.Short() {
-					return nil, errShort
-				}
-			}
-			missed = t.missed
+			c.form = newTranscript(r, m, int(length)).read(int(length))
 		}
-		c := &Cursor{form: methods[m].form(values, missed), len: length, at: length}
+		if r.Short() {
+			return nil, errShort
+		}
 		c.Seek(0)
 		cursors = append(cursors, c)
 	}
@@ -105,6 +95,25 @@ func read(r *coding.Choices, streams, left uint64) ([]*Cursor, error) {
 		return nil, errors.New("set of streams has fewer values than it declares")
 	}
 	return cursors, nil
+}
+
+// beginning is how many values of a stream say how many of all are not predicted.
+const beginning = 1 << 16
+
+// read reads so many values into a form, fewer if they are short.
+func (t *transcript) read(length int) form {
+	values := make([]uint64, 0, min(length, 1<<10))
+	for i := 0; i < min(length, beginning) && !t.choices.Short(); i++ {
+		values = append(values, t.code(0))
+	}
+	f := methods[t.method].form(t.missed)
+	for _, v := range values {
+		f.add(v)
+	}
+	for i := beginning; i < length && !t.choices.Short(); i++ {
+		f.add(t.code(0))
+	}
+	return f
 }
 
 // Kinds of decisions.

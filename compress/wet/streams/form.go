@@ -45,7 +45,8 @@ func (s *strides) add(value uint64) {
 // What is before the window is predicted by the values behind it, and what is behind the window by
 // the values before it. A table holds what followed a context last. An entry of a value that was
 // not predicted has no place for it: the table has it. The entry has what the table had before.
-// The text of figure 6, which shows four states, is lost: TestStatesOfFCM has an example of its own.
+// Figure 6, which shows four states, is lost in the text: TestStatesOfFCM has an example of its
+// own.
 type fcm struct {
 	window        window
 	before, after side // FR and FRTB, BL and BLTB
@@ -174,9 +175,9 @@ func (s *bitStack) pop() bool {
 }
 
 // lastN is the form of a method that predicts one of the n different values before the place. One
-// table serves both directions (section 4): a value that was in it moves to its front, and back. One
-// that was not pushes the last value of the table out, and both change places in the same word: so
-// both directions read the same entries. The text of figure 7 is lost: TestStatesOfLastN has an
+// table serves both directions (section 4): a value that was in it moves to its front, and back.
+// One that was not pushes the last value of the table out, and both change places in the same word:
+// so both directions read the same entries. Figure 7 is lost in the text: TestStatesOfLastN has an
 // example of its own.
 type lastN struct {
 	recent recent

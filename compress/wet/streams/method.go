@@ -27,8 +27,8 @@ func slots(contexts int) int {
 	return 1 << min(max(bits.Len(uint(contexts)), leastSlots), mostSlots)
 }
 
-// form makes the form of a stream: of its values, so many are not predicted.
-func (m method) form(values []uint64, missed int) form {
+// form makes the form of an empty stream: of the values to come, so many are not predicted.
+func (m method) form(missed int) form {
 	var f form
 	if m.fcm {
 		f = newFCM(m.size, slots(missed))
@@ -37,9 +37,6 @@ func (m method) form(values []uint64, missed int) form {
 	}
 	if m.strides {
 		f = &strides{form: f}
-	}
-	for _, v := range values {
-		f.add(v)
 	}
 	return f
 }

@@ -16,9 +16,10 @@ import (
 
 // drawStream draws a stream of some kind that programs have, or of none.
 func drawStream(t *rapid.T) []uint64 {
-	n := rapid.IntRange(0, 300).Draw(t, "length")
+	n := rapid.IntRange(0, 80).Draw(t, "length")
 	of := rapid.SampledFrom([]*rapid.Generator[uint64]{rapid.Uint64(), rapid.Uint64Range(0, 3),
-		rapid.Uint64Range(0, 255), rapid.SampledFrom([]uint64{0, 8, ^uint64(0), 1 << 63})}).Draw(t, "of")
+		rapid.Uint64Range(0, 255),
+		rapid.SampledFrom([]uint64{0, 8, ^uint64(0), 1 << 63})}).Draw(t, "of")
 	s := rapid.SliceOfN(of, n, n).Draw(t, "values")
 	period := rapid.IntRange(1, 20).Draw(t, "period")
 	switch rapid.IntRange(0, 3).Draw(t, "shape") {
@@ -81,7 +82,10 @@ func TestBothWays(t *testing.T) {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				values := drawStream(t)
-				f := m.form(values, rapid.IntRange(0, 300).Draw(t, "contexts"))
+				f := m.form(rapid.IntRange(0, 300).Draw(t, "contexts"))
+				for _, v := range values {
+					f.add(v)
+				}
 				states := make([]string, len(values)+1)
 				states[len(values)] = state(f)
 				for i := len(values) - 1; i >= 0; i-- {
@@ -238,8 +242,9 @@ func TestStatesOfFCM(t *testing.T) {
 	}
 }
 
-// So are those of figure 7. These were found by hand, as well: the three values that were used last,
-// the ranks on both sides of the place, what was pushed out before it and what comes behind it.
+// So are those of figure 7. These were found by hand, as well: the three values that were used
+// last, the ranks on both sides of the place, what was pushed out before it and what comes behind
+// it.
 func TestStatesOfLastN(t *testing.T) {
 	want := `
 [0 0 0] []|[3 3 1 0 3 3 3] []|[5 6 7 8 6]
@@ -327,7 +332,7 @@ func TestCursor(t *testing.T) {
 
 // kinds of streams, each of which one method or another is good at.
 func kinds(n int) map[string][]uint64 {
-	random := rand.New(rand.NewPCG(1, 2))
+	var random *rand.Rand
 	of := map[string]func(i int) uint64{
 		"constant":  func(int) uint64 { return 42 },
 		"counts":    func(i int) uint64 { return uint64(i) * 8 },
@@ -349,6 +354,7 @@ func kinds(n int) map[string][]uint64 {
 	}
 	streams := map[string][]uint64{}
 	for name, f := range of {
+		random = rand.New(rand.NewPCG(1, 2))
 		for i := range n {
 			streams[name] = append(streams[name], f(i))
 		}
@@ -363,8 +369,8 @@ func TestFormatStaysAsItIs(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(streams)) {
 		set = append(set, streams[name])
 	}
-	if coded := Append(nil, set...); len(coded) != 5599 ||
-		crc32.ChecksumIEEE(coded) != 0x574a1d7b {
+	if coded := Append(nil, set...); len(coded) != 5560 ||
+		crc32.ChecksumIEEE(coded) != 0x712d7dc0 {
 		t.Errorf("%d bytes, checksum %#x", len(coded), crc32.ChecksumIEEE(coded))
 	}
 }
@@ -494,7 +500,7 @@ func BenchmarkSteps(b *testing.B) {
 
 // What is chosen takes 1 % more at most than the best single method does for the whole stream.
 func TestSelection(t *testing.T) {
-	for name, values := range kinds(6000) {
+	for name, values := range kinds(3000) {
 		best, of := 0, 0
 		for m := range methods {
 			if n := cost(m, values); best == 0 || n < best {
