@@ -143,12 +143,12 @@ func (e *emitter) choice(w *way) {
 	at := len(e.steps)
 	e.step(s)
 	if w.ends == condition {
-		starts := e.either(w.next)
+		starts := e.oneOf(w.next)
 		e.steps[at].Jump = starts[1] - starts[0]
 		return
 	}
 	tooGreat := e.jump()
-	starts := e.either(w.next)
+	starts := e.oneOf(w.next)
 	e.arrive(tooGreat)
 	e.steps[at].Jump = uint32(len(e.cases))
 	e.cases = append(e.cases, uint32(len(w.cases)))
@@ -157,9 +157,9 @@ func (e *emitter) choice(w *way) {
 	}
 }
 
-// either makes ways of which one is come to, and returns where they begin; the program goes on
+// oneOf makes ways of which one is come to, and returns where they begin; the program goes on
 // behind all of them.
-func (e *emitter) either(list []*way) (starts []uint32) {
+func (e *emitter) oneOf(list []*way) (starts []uint32) {
 	share := e.share
 	var ends []int
 	for i, n := range list {
@@ -252,7 +252,7 @@ func (e *emitter) fetch(g *group) {
 // cell makes the steps that have a value in a cell, unless it is in one.
 func (e *emitter) cell(v value) uint8 {
 	switch {
-	case v == constant(0):
+	case v == constant(0) || e.full:
 		return NoCell
 	case v.add == 0 && v.node >= firstReg && v.node < fixed:
 		return uint8(v.node - firstReg)
@@ -268,10 +268,30 @@ func (e *emitter) cell(v value) uint8 {
 		s = Step{Op: Sum, Size: 8, A: e.cell(value{node: v.node}), B: NoCell, Imm: int32(v.add)}
 	case v.add != 0:
 		s = Step{Op: Sum, Size: 8, A: e.cell(value{node: v.node}), B: e.cell(constant(v.add))}
+	case e.ns.list[v.node].op == either:
+		return e.either(v, &e.ns.list[v.node])
 	default:
 		s = e.make(&e.ns.list[v.node])
 	}
 	return e.result(v, s)
+}
+
+// either makes the steps that have one of two values in a cell.
+func (e *emitter) either(v value, n *node) uint8 {
+	q := &e.ns.asked[n.asks]
+	s, x, y, _ := q.flags.branch(q.code ^ 1)
+	s.A = e.cell(x)
+	s.B, s.Imm = e.second(y)
+	s.Jump = 1
+	yes, no := Step{Op: Sum, Size: 8, A: NoCell}, Step{Op: Sum, Size: 8, A: NoCell}
+	yes.B, yes.Imm = e.second(n.a)
+	no.B, no.Imm = e.second(n.b)
+	c := e.result(v, no)
+	if yes.Dst = c; !e.full {
+		e.step(s)
+		e.step(yes)
+	}
+	return c
 }
 
 // result makes the step that has a value in a cell of its own.

@@ -240,6 +240,19 @@ func (x execution) result() (v value, ok bool) {
 			times = x.read(&x86.Operand{Reg: e.Third, Base: -1, Index: -1, Size: size})
 		}
 		return ns.compute(Multiply, x.read(&e.Src), times, size), true
+	case x86.MovIf:
+		return ns.either(&x.st.flags, e.Condition, x.read(&e.Src), x.read(&e.Dst)), true
+	case x86.SetIf:
+		return ns.either(&x.st.flags, e.Condition, constant(1), constant(0)), true
+	case x86.Adc, x86.Sbb:
+		op, carry := Sum, ns.either(&x.st.flags, x86.Below, constant(1), constant(0))
+		if e.Operation == x86.Sbb {
+			op = Subtract
+		}
+		if op == Subtract && e.Src == e.Dst && !e.Src.Mem {
+			return ns.compute(op, constant(0), carry, size), true
+		}
+		return ns.compute(op, ns.compute(op, x.read(&e.Dst), x.source(), size), carry, size), true
 	case x86.SignFill:
 		return ns.compute(ShiftRightSigned, x.read(&e.Src), constant(int64(size)*8-1), size), true
 	}
@@ -273,6 +286,53 @@ func (x execution) flags() compared {
 			bit := constant(1 << (uint64(e.Imm) & (8*uint64(size) - 1)))
 			return compared{byBit, x.read(&e.Dst), bit, size}
 		}
+	}
+	return compared{}
+}
+
+// flagsBefore are what the flags hold before an instruction of a block, in terms of the state there:
+// what they were made of is there still, or at least the result.
+func (f *follower) flagsBefore(st *state, r *plan.Routine, b *cfg.Block, insn int) compared {
+	var written x86.Set
+	stores := false
+	for i := insn - 1; i >= 0; i-- {
+		q := &b.Insns[i]
+		e := q.Effects(r.Code(q), q.End())
+		x := execution{f, st, q, &e}
+		reads := e.Read()
+		if e.FlagsWritten() == 0 {
+			_, _, ok := e.Stores()
+			if delta, known := e.StackDelta(); delta != 0 || !known {
+				written |= 1 << x86.RSP
+			}
+			written |= e.Written()
+			stores = stores || ok || e.StoresUnseen() || !e.Complete()
+			continue
+		}
+		if stores && e.Address().Mem {
+			return compared{}
+		}
+		kept := !written.Has(e.Dst.Reg) // the result
+		if e.Dst.Mem {
+			kept = reads&written == 0
+		}
+		switch e.Operation {
+		case x86.Cmp, x86.Test, x86.Bt:
+			if reads&written == 0 {
+				return x.flags()
+			}
+		case x86.Add, x86.Inc, x86.Dec, x86.Sub, x86.Neg:
+			if kept {
+				v := x.read(&e.Dst)
+				return compared{byResult, v, v, e.Dst.Size}
+			}
+		case x86.And, x86.Or, x86.Xor:
+			if kept {
+				v := x.read(&e.Dst)
+				return compared{byBits, v, v, e.Dst.Size}
+			}
+		}
+		break
 	}
 	return compared{}
 }

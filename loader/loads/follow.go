@@ -119,6 +119,7 @@ func (f *follower) from(s *plan.Site, outcome int) *way {
 	st, w := f.begin(), &way{}
 	r := f.plan.Routines[s.Routine]
 	at := place{int32(s.Routine), int32(s.Block)}
+	st.flags = f.flagsBefore(st, r, &r.Blocks[s.Block], s.Insn)
 	if s.Condition == plan.NoCondition {
 		f.follow(w, st, at, s.Insn, true, 0)
 		return w

@@ -25,6 +25,8 @@ type grouper struct {
 	ns    *nodes
 	o     *Options
 	known []*group // on the way, in the order of their reads
+	asked []int32  // nodes that were asked for on the way
+	had   []answer // by node
 	most  int      // reads of any way
 	// loads that are left out, for there are too many
 	beyond int
@@ -57,10 +59,11 @@ func (g *grouper) group(w *way, last bool) {
 		}
 		return
 	}
-	before := len(g.known)
+	before, asked := len(g.known), len(g.asked)
 	for _, n := range w.next {
 		g.group(n, last)
 		g.known = g.known[:before]
+		g.forget(asked)
 	}
 }
 
@@ -125,14 +128,50 @@ func (g *grouper) add(w *way, at value, size uint8) bool {
 	return true
 }
 
-// needs has the loads made that a node depends on.
+// An answer says whether a node can be computed on the way.
+type answer uint8
+
+const (
+	notAsked answer = iota
+	computable
+	missing
+)
+
+// needs has the loads made that a node depends on, and reports whether it can be computed then.
 func (g *grouper) needs(w *way, id int32) bool {
 	if id < fixed {
 		return id != unknown
 	}
-	n := g.ns.list[id]
-	if n.op == Fetch {
-		return g.add(w, n.a, n.size)
+	for int(id) >= len(g.had) {
+		g.had = append(g.had, notAsked)
 	}
-	return g.needs(w, n.a.node) && g.needs(w, n.b.node)
+	if was := g.had[id]; was != notAsked {
+		return was == computable
+	}
+	n := g.ns.list[id]
+	ok := false
+	switch n.op {
+	case Fetch:
+		ok = g.add(w, n.a, n.size)
+	case either:
+		q := &g.ns.asked[n.asks]
+		ok = g.needs(w, q.flags.a.node) && g.needs(w, q.flags.b.node) &&
+			g.needs(w, n.a.node) && g.needs(w, n.b.node)
+	default:
+		ok = g.needs(w, n.a.node) && g.needs(w, n.b.node)
+	}
+	g.had[id] = missing
+	if ok {
+		g.had[id] = computable
+	}
+	g.asked = append(g.asked, id)
+	return ok
+}
+
+// forget takes back what has been asked for since there were so many.
+func (g *grouper) forget(asked int) {
+	for _, id := range g.asked[asked:] {
+		g.had[id] = notAsked
+	}
+	g.asked = g.asked[:asked]
 }

@@ -16,9 +16,6 @@ type continuation struct {
 	uses           x86.Set
 }
 
-// kept are the registers that the code behind a call uses: those that calls keep, and results.
-const kept = x86.CalleeSaved | 1<<x86.RSP | 1<<x86.RAX | 1<<x86.RDX
-
 // continuations are those of all calls that traced routines make and that may be of such.
 func continuations(p *plan.Plan) (list []continuation) {
 	for id, r := range p.Routines {
@@ -64,11 +61,11 @@ func (f *finder) find(list []continuation) {
 		f.changed = false
 		for i := range list {
 			c := &list[i]
-			regs := c.uses & kept
+			regs, further := c.uses, x86.Set(0)
 			if c.returns {
-				regs |= f.facts[c.from.routine].behind
+				further = f.facts[c.from.routine].behind
 			}
-			if !c.reads && (!c.returns || regs == c.uses&kept) {
+			if regs |= further; !c.reads && further == 0 {
 				continue
 			}
 			regs |= 1 << x86.RSP

@@ -26,8 +26,9 @@ type Process interface {
 // Run runs the load programs of a hit, as the kernel does: that of what lies behind, then that of
 // the outcome. registers are the general ones by their hardware numbers and the base of fs; each
 // read is given to each, in their order. It returns whether traced code may be left before the next
-// hit; it may where the hit would take more steps or reads than it may. Reads of one that replays are those that the kernel made: their addresses follow from
-// registers and from what was read before. It does not allocate.
+// hit, which it may where the hit would take more steps or reads than there are. Reads of a process
+// that replays are those that the kernel made: their addresses follow from registers and from what
+// was read before. It does not allocate.
 func (p *Plan) Run(
 	look, outcome int, registers *[17]uint64, in Process, each func(r *Read),
 ) (left bool) {

@@ -33,7 +33,7 @@ const (
 )
 
 // The cells of a program: the general registers by their hardware numbers, and what else it starts
-// with; the others hold results. On each way each of these is written once, before it is used.
+// with; the others hold results, and are written before they are used.
 const (
 	ImageBias   = 16 // of the site's image: its addresses less those of the plan
 	FSBase      = 17

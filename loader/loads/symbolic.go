@@ -1,6 +1,8 @@
 package loads
 
 import (
+	"slices"
+
 	"wpptrace/loader/x86"
 )
 
@@ -38,13 +40,24 @@ type node struct {
 	op         Op
 	size, sign uint8
 	scale      uint8
+	asks       int32 // of either: which of nodes.asked
 	a, b       value
 }
+
+// either is the op of a value that is a if a condition holds, else b.
+const either Op = 255
 
 // nodes are those of the programs of a hit.
 type nodes struct {
 	list   []node
 	number map[node]int32
+	asked  []question
+}
+
+// A question is whether a condition holds.
+type question struct {
+	flags compared
+	code  uint8 // condition code
 }
 
 func (ns *nodes) reset() {
@@ -53,7 +66,7 @@ func (ns *nodes) reset() {
 		ns.list = make([]node, fixed)
 	}
 	clear(ns.number)
-	ns.list = ns.list[:fixed]
+	ns.list, ns.asked = ns.list[:fixed], ns.asked[:0]
 }
 
 func (ns *nodes) of(n node) value {
@@ -174,6 +187,27 @@ func (ns *nodes) compute(op Op, a, b value, size uint8) value {
 		return ns.low(a, 2)
 	}
 	return ns.of(node{op: op, size: size, a: a, b: b})
+}
+
+// either is one of two values, by a condition.
+func (ns *nodes) either(flags *compared, code uint8, a, b value) value {
+	if holds, known := flags.decide(code); known {
+		if holds {
+			return a
+		}
+		return b
+	}
+	if _, _, _, ok := flags.branch(code); !ok {
+		return value{node: unknown}
+	}
+	q := question{*flags, code}
+	asks := slices.Index(ns.asked, q)
+	if asks < 0 {
+		asks = len(ns.asked)
+		ns.asked = append(ns.asked, q)
+	}
+	return ns.of(node{op: either, size: max(ns.width(a), ns.width(b)), asks: int32(asks),
+		a: a, b: b})
 }
 
 // A compared is what the flags are made of.

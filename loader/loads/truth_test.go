@@ -178,7 +178,8 @@ func (r *run) check(t *testing.T, name string) {
 		total += n
 	}
 	t.Logf("%s: %d hits, %.2f reads, %.2f words a hit, %d left; %d loads: read %d, stored %d, "+
-		"private %d, read-only %d, unread %d %v", name, r.hits, float64(r.reads)/float64(r.hits), float64(r.words)/float64(r.hits), r.left, total,
+		"private %d, read-only %d, unread %d %v", name, r.hits,
+		float64(r.reads)/float64(r.hits), float64(r.words)/float64(r.hits), r.left, total,
 		r.loads[read], r.loads[stored], r.loads[private], r.loads[readOnly], r.loads[unread],
 		r.places)
 }
