@@ -306,6 +306,20 @@ func (r *run) record(t testing.TB) (*wpp.Snapshot, wet.Counts) {
 
 func (r *run) feed(t testing.TB, rec *values.Recorder, th *values.Thread) {
 	t.Helper()
+	for _, b := range r.batches(t) {
+		rec.Take(b)
+	}
+	for _, s := range r.symbols {
+		th.NewPath(s.routine, s.number, 1)
+	}
+	th.End()
+	if err := th.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *run) batches(t testing.TB) (all []wire.Batch) {
+	t.Helper()
 	for list := r.states; len(list) > 0; {
 		n := min(len(list), 50)
 		var data []byte
@@ -320,15 +334,9 @@ func (r *run) feed(t testing.TB, rec *values.Recorder, th *values.Thread) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec.Take(b)
+		all = append(all, b)
 	}
-	for _, s := range r.symbols {
-		th.NewPath(s.routine, s.number, 1)
-	}
-	th.End()
-	if err := th.Err(); err != nil {
-		t.Fatal(err)
-	}
+	return all
 }
 
 func (r *run) snapshot(t testing.TB, rec *values.Recorder, th *values.Thread,

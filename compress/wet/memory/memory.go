@@ -19,14 +19,15 @@ const (
 // A Memory is what is known of a thread's memory. The zero value knows nothing. It belongs to one
 // goroutine. An access costs some nanoseconds, unless a page is new.
 type Memory struct {
-	pages  map[uint64]*page
-	last   [recent]slot // by the page's number
-	epoch  uint64
-	life   uint64
-	undo   []change
-	added  []uint64 // pages
-	stores []span
-	keeps  bool
+	pages map[uint64]*page
+	last  [recent]slot // by the page's number
+	epoch uint64
+	life  uint64
+	undo  []change
+	added []uint64 // pages
+	// the number of times that Begin was called
+	stretch uint64
+	keeps   bool
 }
 
 // A slot has a page that was used lately.
@@ -39,6 +40,8 @@ type slot struct {
 type page struct {
 	data                   [pageSize]byte
 	held, known, confirmed bitmap
+	stored                 bitmap // since Begin,
+	stretch                uint64 // if this is the memory's
 	epoch                  uint64 // in another one than the memory's nothing is confirmed
 	life                   uint64 // and nothing known
 }
@@ -53,8 +56,6 @@ type change struct {
 	held uint8
 	data [8]byte
 }
-
-type span struct{ addr, size uint64 }
 
 // A Held says of some bytes, 1 to 64, what is known: a bit for each, from the first on.
 type Held struct {
@@ -93,29 +94,29 @@ func (m *Memory) Load(addr uint64, to []byte) (h Held) {
 
 // Store has some bytes, 1 to 64, hold what a thread has stored; Unknown: it is not known what that
 // is.
-func (m *Memory) Store(addr uint64, from []byte, k machine.Knowledge) {
-	if m.keeps {
-		m.stores = append(m.stores, span{addr, uint64(len(from))})
-	}
-	m.Learn(addr, from, k)
-}
+func (m *Memory) Store(addr uint64, from []byte, k machine.Knowledge) { m.put(addr, from, k, true) }
 
 // Learn has some bytes, 1 to 64, hold what a load has shown.
-func (m *Memory) Learn(addr uint64, from []byte, k machine.Knowledge) {
+func (m *Memory) Learn(addr uint64, from []byte, k machine.Knowledge) { m.put(addr, from, k, false) }
+
+func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, store bool) {
 	at := addr % pageSize
 	if n := int(pageSize - at); n < len(from) {
-		m.Learn(addr, from[:n], k)
+		m.put(addr, from[:n], k, store)
 		addr, from, at = addr+uint64(n), from[n:], 0
 	}
 	p := m.page(addr / pageSize)
 	if p == nil {
-		if k == machine.Unknown {
-			return
-		}
 		p = m.add(addr / pageSize)
 	}
 	if m.keeps {
 		m.keep(p, at, len(from))
+		if p.stretch != m.stretch {
+			p.stored, p.stretch = bitmap{}, m.stretch
+		}
+		if store {
+			set(&p.stored, at, len(from), true)
+		}
 	}
 	if p.epoch != m.epoch {
 		p.confirmed, p.epoch = bitmap{}, m.epoch
@@ -160,7 +161,8 @@ func (m *Memory) Keep() { m.keeps = true }
 // Begin says that what has changed so far is not to be undone. Where that is more than there is to
 // be memory for, all is forgotten.
 func (m *Memory) Begin() {
-	m.undo, m.added, m.stores = m.undo[:0], m.added[:0], m.stores[:0]
+	m.undo, m.added = m.undo[:0], m.added[:0]
+	m.stretch++
 	if len(m.pages) > mostPages {
 		m.pages, m.last = nil, [recent]slot{}
 	}
@@ -179,25 +181,25 @@ func (m *Memory) Rollback() {
 		delete(m.pages, number)
 		m.last[number%recent] = slot{}
 	}
-	m.undo, m.added, m.stores = m.undo[:0], m.added[:0], m.stores[:0]
+	m.undo, m.added = m.undo[:0], m.added[:0]
+	m.stretch++
 	m.Lose()
 }
 
 // Stored returns which of some bytes, 1 to 64, the thread has stored since Begin: a bit for each.
 func (m *Memory) Stored(addr uint64, n int) (stored uint64) {
-	for i := range m.stores {
-		s := &m.stores[i]
-		if behind := s.addr - addr; behind < uint64(n) { // where addresses end is no end
-			stored |= mask(int(min(s.size, uint64(n)-behind))) << behind
-		} else if before := addr - s.addr; before < s.size {
-			stored |= mask(int(min(s.size-before, uint64(n))))
-		}
+	at := addr % pageSize
+	if first := int(pageSize - at); first < n {
+		return m.Stored(addr, first) | m.Stored(addr+uint64(first), n-first)<<first
 	}
-	return stored
+	if p := m.page(addr / pageSize); p != nil && p.stretch == m.stretch {
+		return get(&p.stored, at, n)
+	}
+	return 0
 }
 
 // Bytes is how much memory the model takes.
-func (m *Memory) Bytes() uint64 { return uint64(len(m.pages)) * (pageSize + pageSize/4 + 64) }
+func (m *Memory) Bytes() uint64 { return uint64(len(m.pages)) * (pageSize + pageSize/2 + 64) }
 
 func (m *Memory) page(number uint64) *page {
 	s := &m.last[number%recent]
