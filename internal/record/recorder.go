@@ -154,7 +154,7 @@ func (r *Recorder) load() (err error) {
 	}
 	r.session, err = attach.Load(p, r.program.Image, r.program.Plan, attach.Options{
 		Ring: o.Ring, Hold: o.StopWhenFull, Shared: shared, Guard: o.Shared.Guard(),
-		ForkOfTraced: o.ForkOfTraced,
+		ForkOfTraced: o.ForkOfTraced, Loads: r.program.Loads,
 	})
 	if err != nil {
 		return gone(p, err)

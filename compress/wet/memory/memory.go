@@ -97,7 +97,9 @@ func (m *Memory) Load(addr uint64, to []byte) (h Held) {
 func (m *Memory) Store(addr uint64, from []byte, k machine.Knowledge) { m.put(addr, from, k, true) }
 
 // Learn has some bytes, 1 to 64, hold what a load has shown.
-func (m *Memory) Learn(addr uint64, from []byte, k machine.Knowledge) { m.put(addr, from, k, false) }
+func (m *Memory) Learn(addr uint64, from []byte, k machine.Knowledge) {
+	m.put(addr, from, k, false)
+}
 
 func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, store bool) {
 	at := addr % pageSize
