@@ -180,8 +180,10 @@ static __always_inline long fetch(struct looking *v, const struct load_step *s, 
 {
 	__u64 place = s->dst, at = v->words, size = s->size, last;
 
-	if (v->fetches >= LOAD_FETCHES)
+	if (v->fetches >= LOAD_FETCHES) {
+		v->left = 1;
 		return 1;
+	}
 	bound_index(place, LOAD_FETCHES);
 	bound_index(at, STATE_WORDS);
 	asm volatile("" : "+r"(size)); /* one register, of which the verifier learns the bounds */
@@ -329,6 +331,7 @@ __noinline int put_state(
 	}
 	if (v->next)
 		loop(LOAD_STEPS, run_step, &r);
+	v->left |= !!v->next; /* it has not come to its end */
 	v->left |= l->flags >> (out & 1) & LOOK_LEAVES;
 	read = v->words - read;
 	if (v->failed) {
@@ -338,8 +341,8 @@ __noinline int put_state(
 	}
 	at = v->count;
 	bound_index(at, STATE_WORDS);
-	v->states.words[at] = hash | read << 32 | state_flags(flags) << 40 | out << 47 |
-		whole << 48 | (__u64) !!v->failed << 49 | v->left << 50;
+	v->states.words[at] = hash | read << 32 | state_flags(flags) << 40 | out << 47 | whole << 48 |
+		(__u64) !!v->failed << 49 | v->left << 50;
 	v->states.words[at + 1] = id;
 	v->count = v->words;
 	v->states.hits++;

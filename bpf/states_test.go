@@ -121,7 +121,7 @@ func TestLoadPrograms(t *testing.T) {
 		{name: "a return to other code", steps: []bpf.TracerLoadStep{
 			step(opReturn, bpf.TracerLoadStep{A: rsp}), fetch8}, left: true},
 		{name: "no more than 16", steps: slices.Repeat([]bpf.TracerLoadStep{fetch8}, 17),
-			words: slices.Repeat([]uint64{0x3000}, 16)},
+			words: slices.Repeat([]uint64{0x3000}, 16), left: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)

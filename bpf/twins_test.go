@@ -66,6 +66,9 @@ func (w *writer) size() uint8 { return []uint8{1, 2, 4, 8}[w.IntN(4)] }
 
 // result is a cell that holds none yet, or none.
 func (w *writer) result(next *uint8) uint8 {
+	if w.IntN(16) == 0 {
+		return uint8(w.IntN(loads.ImageBias)) // of a register
+	}
 	if *next == loads.NoCell {
 		return loads.NoCell
 	}

@@ -245,7 +245,7 @@ enum cell {
 	CELLS
 };
 enum load_limit {
-	/* Of a hit: its programs end instead of one more. */
+	/* Of a hit: instead of one more its programs end, and traced code may be left. */
 	LOAD_STEPS = 256,
 	/* The same, and as many are the places. */
 	LOAD_FETCHES = 16,
