@@ -34,13 +34,18 @@ const (
 	// the rules of each thread, then the paths that the terminals stand for
 	Grammar Form = "grammar"
 	Dot     Form = "dot" // the grammar of each thread as a graph for Graphviz
+	// Of a snapshot that has values: TID IMAGE ADDRESS, a line for each instruction executed, then
+	// REG=HEX for each general register that it wrote, r[ADDR:SIZE]=HEX for what it read from
+	// memory and w[ADDR:SIZE]=HEX for what it wrote there. Behind a value: ?: it is not confirmed.
+	// -: it is not known.
+	Values Form = "values"
 	// of a snapshot of bare symbols, one thread: these, as little-endian numbers of 32 bits; not
 	// text
 	Symbols Form = "symbols"
 )
 
 // Forms returns all forms.
-func Forms() []Form { return append(textForms(), Symbols) }
+func Forms() []Form { return append(textForms(), Values, Symbols) }
 
 // textForms returns the forms of any snapshot.
 func textForms() []Form { return []Form{Insns, Blocks, Paths, Ops, Grammar, Dot} }
@@ -117,6 +122,8 @@ func dumpThread(out *bufio.Writer, labels *Labels, t *wpp.Thread, form Form, par
 	case Paths:
 		return writeStream(out, s, t, part,
 			func(line []byte, sym uint32) []byte { return appendPath(line, labels, tid, sym) })
+	case Values:
+		return writeValues(out, s, t)
 	case Ops:
 		return writeOperations(out, labels, t)
 	case Grammar:
