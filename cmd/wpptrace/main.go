@@ -130,11 +130,11 @@ func rootCommand() *cobra.Command {
 		}
 		return flagError(err)
 	})
-	root.AddCommand(topCommand(), profileCommand(), coverageCommand(), residualCommand(),
+	root.AddCommand(topCommand(), profileCommand(), valuesCommand(), coverageCommand(),
+		residualCommand(),
 		planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(),
 		rulesCommand(), orderCommand(), contextCommand(), diffCommand(), dumpCommand(),
-		boundsCommand(),
-		compressCommand(), compactCommand(), mergeCommand())
+		boundsCommand(), compressCommand(), compactCommand(), mergeCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

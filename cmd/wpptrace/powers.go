@@ -20,6 +20,12 @@ var takers = map[string]func(*cobra.Command) error{
 		}
 		return privilege.TakeAll()
 	},
+	"values": func(c *cobra.Command) error {
+		if c.Flags().Changed("stat") { // a snapshot is read
+			return privilege.Take()
+		}
+		return privilege.TakeAll()
+	},
 	"top":   func(*cobra.Command) error { return privilege.TakeAll() },
 	"check": func(*cobra.Command) error { return privilege.Take(lookers...) },
 	"plan": func(c *cobra.Command) error {

@@ -44,6 +44,7 @@ var commandLines = map[string][]string{
 	"rules":    {"never f f", "mine.wpp"},
 	"stat":     {"mine.wpp"},
 	"top":      nil,
+	"values":   {"--", "/bin/true"},
 }
 
 // filesOf are the arguments and flags of commands that name a file: all that TestFilesAreTheUsers

@@ -31,6 +31,7 @@ import (
 // recordFlags are the flags of a recording.
 type recordFlags struct {
 	counted     bool // a path profile is wanted
+	values      bool // values are wanted besides paths
 	overlap     int  // of a path profile, the degree of overlapping paths; below 0: none
 	pids        []int
 	limit       time.Duration
@@ -259,7 +260,7 @@ var confine = privilege.Confine
 func (o *recordFlags) options(s *interrupts.Wishes, log *slog.Logger) record.Options {
 	return record.Options{
 		Threads: o.tids, Selection: o.selection.compiled, Output: o.output, Raw: o.rawFile,
-		Counted: o.counted, Overlap: o.overlap + 1, Tool: version(),
+		Counted: o.counted, Overlap: o.overlap + 1, Values: o.values, Tool: version(),
 		Duration: o.limit, SnapshotEvery: o.every, Snapshot: s.Snapshot, MaxSlowDown: o.maxSlowDown,
 		Overhead: o.overhead / 100, Window: o.window, MaxStall: o.maxStall, Ring: int(o.ring),
 		StopWhenFull: o.onOverflow == overflowStop,

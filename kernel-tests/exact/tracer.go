@@ -100,6 +100,44 @@ func (w *Tracer) CountTo(ctx context.Context, file string, t Target,
 	return w.recordBy(ctx, []string{w.path, "profile"}, file, t, flags...)
 }
 
+// A ValueRecord is what wpptrace says of the values of one run.
+type ValueRecord struct {
+	Streams  []*truth.ValueStream
+	Routines truth.Routines
+}
+
+// Values runs the target under `wpptrace values -- CMD` with further flags.
+func (w *Tracer) Values(ctx context.Context, t Target, flags ...string) (*ValueRecord, error) {
+	dir, err := os.MkdirTemp("", "exact")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "run.wpp")
+	if _, err := w.recordBy(ctx, []string{w.path, "values"}, file, t, flags...); err != nil {
+		return nil, err
+	}
+	return w.ReadValues(ctx, file)
+}
+
+// ReadValues reads the values of a snapshot through wpptrace's commands.
+func (w *Tracer) ReadValues(ctx context.Context, file string) (*ValueRecord, error) {
+	text, err := w.output(ctx, "dump", "--as", "values", file)
+	if err != nil {
+		return nil, err
+	}
+	r := &ValueRecord{}
+	if r.Streams, err = truth.ParseValues(bytes.NewReader(text), ""); err != nil {
+		return nil, err
+	}
+	routines, err := w.output(ctx, "stat", "--routines", file)
+	if err != nil {
+		return nil, err
+	}
+	r.Routines, err = truth.ParseRoutines(bytes.NewReader(routines), "")
+	return r, err
+}
+
 // CountSome counts how often paths of the target run that a snapshot has recorded, under `wpptrace
 // profile --interesting FILE -- CMD` with further flags.
 func (w *Tracer) CountSome(ctx context.Context, file string, t Target,

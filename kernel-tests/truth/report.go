@@ -173,6 +173,9 @@ func parseAccess(place, value string, sure Sureness) (a ReportedAccess, err erro
 		return a, fmt.Errorf("it is not r[ADDR:SIZE] or w[ADDR:SIZE]")
 	}
 	a.Write, a.Sureness = way == "w", sure
+	if bytes == "-" {
+		bytes = "0"
+	}
 	size, err := strconv.Atoi(bytes)
 	if err != nil || size < 0 || size > most {
 		return a, fmt.Errorf("size %q is not a number of bytes", bytes)

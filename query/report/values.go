@@ -2,7 +2,6 @@ package report
 
 import (
 	"bufio"
-	"encoding/hex"
 	"math"
 	"slices"
 	"strconv"
@@ -97,19 +96,19 @@ func appendAccess(line []byte, a *machine.Access) []byte {
 	return appendSure(appendNumber(line, a.Bytes[:a.Size]), known)
 }
 
+const digits = "0123456789abcdef"
+
 // appendNumber writes the number that bytes are in memory.
 func appendNumber(line []byte, b []byte) []byte {
 	n := len(b)
 	for n > 1 && b[n-1] == 0 {
 		n--
 	}
-	reversed := slices.Clone(b[:n])
-	slices.Reverse(reversed)
-	text := hex.EncodeToString(reversed)
-	if len(text) > 1 && text[0] == '0' {
-		text = text[1:]
+	line = strconv.AppendUint(line, uint64(b[n-1]), 16)
+	for n--; n > 0; n-- {
+		line = append(line, digits[b[n-1]>>4], digits[b[n-1]&15])
 	}
-	return append(line, text...)
+	return line
 }
 
 func appendSure(line []byte, k machine.Knowledge) []byte {

@@ -1,0 +1,24 @@
+package valuing
+
+// Example is that of the help of wpptrace values.
+const Example = `  wpptrace values -F parse -- ./server -t   what parse computes, from start to exit
+  wpptrace values -p 4711 -F '^(push|pop)$' -d 10s
+  wpptrace values --stat server-4711.wpp    how much of it is known
+  wpptrace dump --as values server-4711.wpp each instruction, with what it wrote and accessed`
+
+// Help is the long help of wpptrace values.
+const Help = `The recording has, besides the paths, what each instruction of the traced routines
+wrote to general registers, and what it read from memory and wrote to it. At a probe the registers
+are seen and the memory is read that instructions up to the next probe will read; what these compute
+is emulated. All else is as in a recording: hot, find, stat and the others read the snapshot as
+they read one of paths.
+
+A value is confirmed, unconfirmed or unknown. Confirmed: it follows from what was seen, and what was
+seen later agrees. Unconfirmed: nothing has shown that it is wrong, but other code could have
+changed what it follows from. Unknown: it follows from what was not seen, or from an instruction
+that is not emulated. What is unknown is printed as -, never as a guess.
+
+Values cost more than paths: name the routines with -F. Of what these call and what is not traced,
+nothing is seen but what it leaves behind.
+
+--stat SNAPSHOT prints how much of the values of a recording is known, and what is not, by cause.`

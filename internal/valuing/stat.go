@@ -1,0 +1,67 @@
+package valuing
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
+	"wpptrace/query/values"
+)
+
+// mostPlaces is how many instructions of which something is unknown are listed.
+const mostPlaces = 10
+
+// WriteStat prints how much of the values of a snapshot is known. It replays all of them.
+func WriteStat(w io.Writer, s *wpp.Snapshot) error {
+	k, err := values.Count(s)
+	if err != nil {
+		return fmt.Errorf("count values: %w", err)
+	}
+	c, err := wet.CountsOf(s)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(name string, n, of uint64) {
+		fmt.Fprintf(out, "%d\t%.2f%%\t  %s\n", n, 100*float64(n)/float64(max(of, 1)), name)
+	}
+	line("instructions", k.Instructions, k.Instructions)
+	line("confirmed", k.Confirmed, k.Instructions)
+	line("unconfirmed", k.Unconfirmed, k.Instructions)
+	line("unknown", k.Unknown, k.Instructions)
+	line("of these, where memory is accessed", k.Address, k.Instructions)
+	line("what is read there", k.Memory, k.Instructions)
+	line("what is written", k.Result, k.Instructions)
+	if c != nil {
+		line("hits", c.Hits, c.Hits)
+		line("of which what was seen was lost", c.Missing, c.Hits)
+		line("that were not as worked out", c.Wrong, c.Hits)
+		line("loads", c.Loads, c.Loads)
+		line("that read what was expected", c.Predicted, c.Loads)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return writePlaces(w, s, k)
+}
+
+// writePlaces lists the instructions of which most is unknown.
+func writePlaces(w io.Writer, s *wpp.Snapshot, k *values.Known) error {
+	list := slices.SortedFunc(maps.Keys(k.Places), func(a, b values.Instruction) int {
+		return cmp.Or(cmp.Compare(k.Places[b], k.Places[a]), cmp.Compare(a.Addr, b.Addr))
+	})
+	for _, at := range list[:min(mostPlaces, len(list))] {
+		r := &s.Routines[at.Routine]
+		if _, err := fmt.Fprintf(w, "unknown at %s+%#x: %d times\n", names.Printable(r.Name),
+			at.Addr-r.Entry, k.Places[at]); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	return nil
+}

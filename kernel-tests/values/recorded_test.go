@@ -1,0 +1,156 @@
+//go:build linux && cgo
+
+package valuetests
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
+	"wpptrace/decoder"
+	"wpptrace/decoder/code"
+	"wpptrace/decoder/values"
+	"wpptrace/internal/record/source"
+	"wpptrace/kernel-tests/truth"
+	"wpptrace/kernel-tests/truth/states"
+	"wpptrace/loader/cfg/recovery"
+	"wpptrace/loader/image"
+	"wpptrace/loader/loads"
+	"wpptrace/loader/plan/planner"
+	"wpptrace/query/report"
+)
+
+// TestValuesOfRecordedRuns: of runs that were single-stepped before, what the kernel would have
+// sent becomes a snapshot, which has the values of the truth.
+func TestValuesOfRecordedRuns(t *testing.T) {
+	for _, name := range states.Names() {
+		t.Run(name, func(t *testing.T) {
+			s, err := states.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot, routines := record(t, s)
+			var text bytes.Buffer
+			if err := report.Dump(&text, snapshot, report.Values, report.Whole()); err != nil {
+				t.Fatal(err)
+			}
+				os.WriteFile("/tmp/dump-"+name, text.Bytes(), 0o644)
+			}
+			got, err := truth.ParseValues(&text, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, got, s.Trace, routines)
+		})
+	}
+}
+
+// record makes a snapshot of a sample, as a recording does, and says what was traced.
+func record(t *testing.T, sample *states.Sample) (*wpp.Snapshot, truth.Routines) {
+	t.Helper()
+	path, err := sample.Install(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	im, err := image.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	c, err := recovery.Recover(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := planner.Make(c, planner.Options{EveryRound: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := loads.Make(p, loads.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := sample.Records(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	d, err := decoder.New(p, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instructions := code.Of(p)
+	instructions.Place(0, sample.Trace.Bias)
+	recorder := values.New(l, instructions, d, nil)
+	alphabet, grammar := &ops.Symbols{}, sequitur.NewFolding()
+	var kept *values.Thread
+	var thread *decoder.Thread
+	for _, record := range records {
+		b, err := wire.ParseBatch(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.HasStates() {
+			recorder.Take(b)
+			continue
+		}
+		if thread == nil {
+			kept = recorder.Thread(b.Thread, b.Started, ops.NewRecorder(alphabet, grammar.AppendRun))
+			thread = d.Thread(kept, true)
+		}
+		for i := range b.Len() {
+			thread.Take(b.Event(i))
+		}
+	}
+	thread.Close()
+	kept.End()
+	if err := kept.Err(); err != nil {
+		t.Fatal(err)
+	}
+	id, _ := hex.DecodeString(im.BuildID)
+	made := &wpp.Snapshot{Machine: im.Machine,
+		Images:   []wpp.Image{{Name: im.Name, BuildID: id}},
+		Threads:  []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(grammar), Ended: true}},
+		Sections: append(recorder.Sections(), kept.Section(0))}
+	var routines truth.Routines
+	for _, r := range p.Routines {
+		w := wpp.Routine{Name: r.Name, Symbol: r.Symbol, Entry: r.Addr, LeftOut: r.LeftOut,
+			Paths: d.Paths(r.ID)}
+		for _, x := range r.Ranges {
+			w.Ranges = append(w.Ranges, wpp.Range{Lo: x[0], Hi: x[1]})
+			routines = append(routines,
+				truth.Routine{Start: x[0], End: x[1], Traced: r.Traced(), Name: r.Name})
+		}
+		made.Routines = append(made.Routines, w)
+	}
+	for i := range alphabet.Len() {
+		made.Symbols = append(made.Symbols, symbol(t, alphabet.Meaning(uint32(i)), d, l))
+	}
+	slices.SortFunc(routines, func(a, b truth.Routine) int { return cmp.Compare(a.Start, b.Start) })
+	source.NewTable(source.NewTroubles(log)).AddTo(made, p.Parts)
+	return made, routines
+}
+
+func symbol(t *testing.T, m ops.Meaning, d *decoder.Decoder, l *loads.Plan) wpp.Symbol {
+	t.Helper()
+	if m.IsMark {
+		return wpp.Symbol{IsMark: true, Mark: m.Mark, N: m.N}
+	}
+	p, err := d.Path(m.Routine, m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := wpp.Symbol{Routine: m.Routine, Path: m.Path, Start: p.Start, End: p.End, Blocks: p.Blocks,
+		Skip: p.Skip}
+	if p.Insns > 0 {
+		last := &l.Base.Routines[m.Routine].Blocks[p.Blocks[len(p.Blocks)-1]]
+		s.Cut = len(last.Insns) - p.Insns
+	}
+	return s
+}

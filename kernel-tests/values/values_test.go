@@ -1,0 +1,107 @@
+package valuetests
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"wpptrace/kernel-tests/exact"
+	"wpptrace/kernel-tests/truth"
+	"wpptrace/kernel-tests/zoo"
+	"wpptrace/loader/guard"
+)
+
+// What is made once for all tests: wpptrace, and a directory, which goes with the last of them.
+var (
+	tracer *exact.Tracer
+	work   string
+)
+
+// TestMain lets the test binary, started again, be the guard of a session.
+func TestMain(m *testing.M) {
+	guard.Main()
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	var err error
+	if work, err = os.MkdirTemp("", "value-tests"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(work)
+	if tracer, err = exact.Build(context.Background(), work); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// TestValuesOfOneRoutine: of the routines of a program that call no library each instruction has
+// the values of the truth.
+func TestValuesOfOneRoutine(t *testing.T) {
+	b, err := zoo.NewBuilder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := b.Build(t.Context(), zoo.Named("values_one"),
+		zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := prove(t, exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}, "^one_")
+	if report.Steps < 7000 || report.Known() < 0.995 {
+		t.Errorf("%d instructions, of which %.2f %% are known", report.Steps, 100*report.Known())
+	}
+}
+
+// prove fails the test unless each value that is recorded of some routines is that of the truth.
+func prove(t *testing.T, target exact.Target, only string) truth.ValueReport {
+	t.Helper()
+	r, err := tracer.Values(t.Context(), target, "-F", only)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := truth.Run(t.Context(), truth.Options{Path: target.Path, Args: target.Args,
+		Env: target.Env, Dir: target.Dir, Stdin: target.Stdin, FixedAddresses: true, Values: true,
+		Within: r.Routines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compare(t, r.Streams, want, r.Routines)
+}
+
+// compare fails the test where a value is not that of the truth.
+func compare(t *testing.T, got []*truth.ValueStream, want *truth.Trace,
+	routines truth.Routines) truth.ValueReport {
+	t.Helper()
+	report, err := truth.CompareValues(got, want, routines)
+	t.Logf("%d instructions: %.2f %% confirmed, %.2f %% unconfirmed, %.2f %% unknown%s",
+		report.Steps, share(report.Confirmed, report), share(report.Unconfirmed, report),
+		share(report.Unknown, report), places(report, routines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func share(n int, r truth.ValueReport) float64 {
+	return 100 * float64(n) / float64(max(r.Steps, 1))
+}
+
+// places are those of which most is unknown.
+func places(r truth.ValueReport, routines truth.Routines) (text string) {
+	const most = 12
+	list := slices.SortedFunc(maps.Keys(r.ByPlace), func(a, b uint64) int {
+		return cmp.Or(cmp.Compare(r.ByPlace[b], r.ByPlace[a]), cmp.Compare(a, b))
+	})
+	for _, pc := range list[:min(most, len(list))] {
+		in, _ := routines.Find(pc)
+		text += fmt.Sprintf("\n  %6d unknown at %x, %s+%x", r.ByPlace[pc], pc, in.Name, pc-in.Start)
+	}
+	return text
+}
