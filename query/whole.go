@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"wpptrace/compress/ops"
+	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
 	slots "wpptrace/compress/wpp/counted"
 	"wpptrace/compress/wpp/overlapped"
@@ -19,7 +20,7 @@ import (
 // Sections are the kinds that questions read, where a snapshot has them.
 func Sections() []wpp.SectionKind {
 	return []wpp.SectionKind{samples.Kind, windows.Kind, slots.Kind, pathprofile.Kind,
-		overlapped.SectionKind}
+		overlapped.SectionKind, wet.CodeKind, wet.LogKind, wet.CountsKind}
 }
 
 // A Total is an estimate of how much there was of something in the whole run, of which windows have

@@ -41,8 +41,6 @@ func TestValuesOfRecordedRuns(t *testing.T) {
 			if err := report.Dump(&text, snapshot, report.Values, report.Whole()); err != nil {
 				t.Fatal(err)
 			}
-				os.WriteFile("/tmp/dump-"+name, text.Bytes(), 0o644)
-			}
 			got, err := truth.ParseValues(&text, "")
 			if err != nil {
 				t.Fatal(err)
@@ -101,7 +99,8 @@ func record(t *testing.T, sample *states.Sample) (*wpp.Snapshot, truth.Routines)
 			continue
 		}
 		if thread == nil {
-			kept = recorder.Thread(b.Thread, b.Started, ops.NewRecorder(alphabet, grammar.AppendRun))
+			kept = recorder.Thread(b.Thread, b.Started,
+				ops.NewRecorder(alphabet, grammar.AppendRun))
 			thread = d.Thread(kept, true)
 		}
 		for i := range b.Len() {
@@ -132,7 +131,8 @@ func record(t *testing.T, sample *states.Sample) (*wpp.Snapshot, truth.Routines)
 	for i := range alphabet.Len() {
 		made.Symbols = append(made.Symbols, symbol(t, alphabet.Meaning(uint32(i)), d, l))
 	}
-	slices.SortFunc(routines, func(a, b truth.Routine) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(routines,
+		func(a, b truth.Routine) int { return cmp.Compare(a.Start, b.Start) })
 	source.NewTable(source.NewTroubles(log)).AddTo(made, p.Parts)
 	return made, routines
 }
