@@ -106,7 +106,7 @@ func TestUnknownThread(t *testing.T) {
 func TestUnknownForm(t *testing.T) {
 	for _, s := range []*wpp.Snapshot{querytest.Compressor(), {}} { // the latter has no threads
 		err := Dump(io.Discard, s, "csv", Whole())
-		const want = `dump as "csv": no such form: use one of [insns blocks paths ops grammar dot symbols]`
+		const want = `dump as "csv": no such form: use one of [insns blocks paths ops grammar dot values symbols]`
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
