@@ -80,3 +80,19 @@ func TestMostReads(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkMake plans the loads of a large program.
+func BenchmarkMake(b *testing.B) {
+	const path = "/bin/bash"
+	if !testenv.Have(b, path) {
+		b.Skip("there is no " + path)
+	}
+	p := planned(b, path)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := loads.Make(p, loads.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(p.Sites)), "sites")
+}

@@ -3,6 +3,7 @@ package loads
 import (
 	"encoding/binary"
 	"math/bits"
+	"sync"
 )
 
 // A Read is one read of a run.
@@ -33,7 +34,10 @@ func (p *Plan) Run(
 	look, outcome int, registers *[17]uint64, in Process, each func(r *Read),
 ) (left bool) {
 	l := &p.Looks[look]
-	m := interpreter{plan: p, in: in, each: each, left: l.Leaves[outcome&1], steps: MostSteps}
+	m := interpreters.Get().(*interpreter)
+	defer interpreters.Put(m)
+	m.plan, m.in, m.each, m.left = p, in, each, l.Leaves[outcome&1]
+	m.reads, m.steps = 0, MostSteps
 	copy(m.cells[:], registers[:16])
 	m.cells[ImageBias], m.cells[FSBase] = in.Bias(look), registers[16]
 	for _, first := range [...]uint32{l.Behind, l.First[outcome&1]} {
@@ -45,6 +49,10 @@ func (p *Plan) Run(
 	}
 	return m.left
 }
+
+// interpreters are used again: one is 2 KB. No program uses a cell or a place that it has not
+// written.
+var interpreters = sync.Pool{New: func() any { return &interpreter{} }}
 
 type interpreter struct {
 	plan  *Plan
