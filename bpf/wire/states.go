@@ -24,7 +24,8 @@ type State struct {
 	// FailedReads has a bit for each read of the load program, in their order, that failed.
 	FailedReads uint16
 	Registers   []uint64 // rax, rcx ... r15 in the order of their hardware numbers, and fs base
-	Words       []uint64 // what the reads have read, each in the words that its size takes
+	// what the reads have read, each in the words that its size takes; zeroes of one that failed
+	Words []uint64
 }
 
 // GeneralRegisters is how many Registers a whole state has: 16, and the base of fs.

@@ -8,15 +8,20 @@ import (
 
 // Read gives what the hit has read: see loads.Process.
 func (r *replay) Read(_ uint64, to []byte) bool {
-	failed := r.failed>>r.n&1 != 0
+	failed, words := r.failed>>r.n&1 != 0, (len(to)+7)/8
 	r.n++
-	if failed || len(r.words)*8 < len(to) {
+	if len(r.words) < words {
 		return false
 	}
-	for len(to) > 0 {
+	read := r.words[:words] // zeroes of one that failed
+	r.words = r.words[words:]
+	if failed {
+		return false
+	}
+	for _, v := range read {
 		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], r.words[0])
-		to, r.words = to[copy(to, word[:]):], r.words[1:]
+		binary.LittleEndian.PutUint64(word[:], v)
+		to = to[copy(to, word[:]):]
 	}
 	return true
 }

@@ -248,10 +248,9 @@ func (r *run) state(site, step int, regs *truth.Replay, whole bool) wire.State {
 	s.Left = r.plan.Run(site, s.Outcome, &all, &process{r, step}, func(read *loads.Read) {
 		if read.Failed {
 			s.FailedReads |= 1 << n
-		} else {
-			for at := 0; at < read.Size; at += 8 {
-				s.Words = append(s.Words, binary.LittleEndian.Uint64(read.Bytes[at:]))
-			}
+		}
+		for at := 0; at < read.Size; at += 8 { // zeroes, of one that failed
+			s.Words = append(s.Words, binary.LittleEndian.Uint64(read.Bytes[at:]))
 		}
 		n++
 	})
