@@ -53,71 +53,75 @@ func (b Batch) HasStates() bool { return b.states != nil }
 // not whole.
 func (b Batch) States() iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
-		words := b.states
-		for len(words) > 0 {
-			s, n, err := parseState(words)
+		for rest := b.states; len(rest) > 0; {
+			var s State
+			var err error
+			rest, err = s.Parse(rest)
 			if !yield(s, err) || err != nil {
 				return
 			}
-			words = words[8*n:]
 		}
 	}
 }
 
-func parseState(data []byte) (s State, words int, err error) {
-	at := func(i int) uint64 { return binary.LittleEndian.Uint64(data[8*i:]) }
+// RawStates are the states of the record, one behind the other, for State.Parse. They are good
+// until the next record is read.
+func (b Batch) RawStates() []byte { return b.states }
+
+// Parse reads the state at the start of data, and returns what is behind it. It uses the memory
+// that Registers and Words have. It fails where the state is not whole.
+func (s *State) Parse(data []byte) (rest []byte, err error) {
 	have := len(data) / 8
-	bad := func() (State, int, error) {
-		return State{}, 0, fmt.Errorf("read what a hit saw: %d words are less than it says", have)
-	}
+	at := func(i int) uint64 { return binary.LittleEndian.Uint64(data[8*i:]) }
 	if have < stateHeader {
-		return bad()
+		return nil, errCut(have)
 	}
 	head, id := at(0), at(1)
 	if head&stateReservedBits != 0 {
-		return State{}, 0, fmt.Errorf("read what a hit saw: its header is %#x", head)
+		return nil, fmt.Errorf("read what a hit saw: its header is %#x", head)
 	}
-	s = State{
+	*s = State{
 		Site:    int(id & (1<<stateSite - 1)),
 		Ordinal: id >> stateSite,
 		Hash:    uint32(head),
 		Flags:   uint8(head >> stateFlagsShift & stateKnownFlags),
 		Whole:   head&stateWhole != 0,
 		Left:    head&stateLeft != 0,
+
+		Registers: s.Registers[:0], Words: s.Words[:0],
 	}
 	if head&stateOutcome != 0 {
 		s.Outcome = 1
 	}
-	words = stateHeader
+	n, words := stateHeader, int(head>>stateWordsShift&stateMostWords)
+	last := n + words
 	if s.Whole {
-		if have < words+GeneralRegisters {
-			return bad()
-		}
-		s.Registers = make([]uint64, GeneralRegisters)
-		for i := range s.Registers {
-			s.Registers[i] = at(words + i)
-		}
-		words += GeneralRegisters
+		last += GeneralRegisters
 	}
-	n := int(head >> stateWordsShift & stateMostWords)
-	if have < words+n {
-		return bad()
-	}
-	if n > 0 {
-		s.Words = make([]uint64, n)
-		for i := range s.Words {
-			s.Words[i] = at(words + i)
-		}
-	}
-	words += n
 	if head&stateFailed != 0 {
-		if have < words+1 {
-			return bad()
-		}
-		s.FailedReads = uint16(at(words))
-		words++
+		last++
 	}
-	return s, words, nil
+	if have < last {
+		return nil, errCut(have)
+	}
+	if s.Whole {
+		for range GeneralRegisters {
+			s.Registers = append(s.Registers, at(n))
+			n++
+		}
+	}
+	for range words {
+		s.Words = append(s.Words, at(n))
+		n++
+	}
+	if head&stateFailed != 0 {
+		s.FailedReads = uint16(at(n))
+	}
+	return data[8*last:], nil
+}
+
+func errCut(words int) error {
+	return fmt.Errorf("read what a hit saw: %d words are less than it says", words)
 }
 
 // AppendState appends a state as a record has it.

@@ -14,7 +14,7 @@ type Counts struct {
 	Missing   uint64 // of these, those whose state was lost
 	Unchecked uint64 // those where too little was known to compare it
 	Wrong     uint64 // those where something was not as it had been worked out
-	Damaged   uint64 // records of states that could not be read
+	Damaged   uint64 // bytes of states that could not be read
 	Loads     uint64 // whose address is known
 	Predicted uint64 // of these, those that read what the model held
 	Unknown   uint64 // and those of which it is not known what they read

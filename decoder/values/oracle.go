@@ -18,8 +18,7 @@ type oracle struct {
 	thread   *Thread
 	memory   *memory.Memory
 	log      wet.Log
-	states   []wire.State // in the order of their hits
-	taken    int          // of these
+	states   queue
 	hits     uint64       // of the thread, so far
 	ahead    []step       // what is walked, and what comes behind it
 	wrong    bool         // what was walked since the last hit
@@ -85,27 +84,28 @@ func (o *oracle) match(number int) *wire.State {
 	}
 	s := o.next(number, 0)
 	if s != nil {
-		o.taken++
-		return s
+		o.states.pop()
 	}
-	return nil
+	return s
 }
 
 // next returns the state of the probe's hit that is so many hits further, and lets go of those of
 // hits before. nil: it is not there.
 func (o *oracle) next(number int, further uint64) *wire.State {
 	hit := o.hits + further
-	for ; o.taken < len(o.states); o.taken++ {
-		s := &o.states[o.taken]
+	for {
+		s := o.states.first()
 		switch {
+		case s == nil:
+			return nil
 		case s.Ordinal < o.hits, s.Ordinal == o.hits && further > 0 && number < FirstExtra:
-			continue
+			o.states.pop()
 		case s.Ordinal == hit && s.Site == number:
 			return s
+		default:
+			return nil
 		}
-		return nil
 	}
-	return nil
 }
 
 // whole compares all registers.

@@ -154,11 +154,17 @@ func (r *Recorder) path(routine int, number uint64) (*path, error) {
 }
 
 // Counts are what has been counted so far.
-func (r *Recorder) Counts() wet.Counts { return r.counts }
+func (r *Recorder) Counts() wet.Counts {
+	c := r.counts
+	for _, t := range r.threads {
+		c.Damaged += t.oracle.states.damaged
+	}
+	return c
+}
 
 // Sections returns what all threads have in common, of a snapshot.
 func (r *Recorder) Sections() []*wpp.Section {
-	return []*wpp.Section{r.code.Section(), r.counts.Section()}
+	return []*wpp.Section{r.code.Section(), r.Counts().Section()}
 }
 
 // Bytes is how much memory values take.

@@ -119,30 +119,9 @@ func (t *Thread) Section(thread int) *wpp.Section { return t.oracle.log.Section(
 // Err is why no more values of the thread are kept; nil: they are.
 func (t *Thread) Err() error { return t.failed }
 
-// mostStates is how many states are kept for which no path has come.
-const mostStates = 1 << 16
-
-func (t *Thread) take(b wire.Batch) {
-	o := &t.oracle
-	for s, err := range b.States() {
-		if err != nil {
-			t.recorder.counts.Damaged++
-			return
-		}
-		o.states = append(o.states, s)
-	}
-	if n := len(o.states) - o.taken; n > mostStates {
-		o.taken += n - mostStates
-	}
-	if o.taken > len(o.states)/2 {
-		n := copy(o.states, o.states[o.taken:])
-		clear(o.states[n:])
-		o.states, o.taken = o.states[:n], 0
-	}
-}
+func (t *Thread) take(b wire.Batch) { t.oracle.states.add(b.RawStates()) }
 
 func (t *Thread) bytes() uint64 {
-	const state = 200
 	return t.oracle.memory.Bytes() + t.oracle.log.Bytes() +
-		uint64(len(t.oracle.states))*state
+		uint64(cap(t.oracle.states.data))
 }
