@@ -42,6 +42,15 @@ type Metrics struct {
 	LostStates uint64 // the ring buffer was full: of hits that may be reported all the same
 }
 
+// ValueHits counts the hits of probes for values alone, which no event reports.
+func (c *Counters) ValueHits() (uint64, error) {
+	var m [bpf.TracerMetricMETRICS]uint64
+	if err := c.objects.Metrics.Get(&m); err != nil {
+		return 0, fmt.Errorf("read the counters of the BPF program: %w", err)
+	}
+	return m[bpf.TracerMetricMETRIC_VALUE_HITS], nil
+}
+
 // LogValue lists the failures that there were.
 func (m Metrics) LogValue() slog.Value {
 	var list []slog.Attr

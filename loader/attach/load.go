@@ -56,7 +56,7 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 	if o.Mechanism == 0 {
 		o.Mechanism = uprobe.Detect()
 	}
-	if n, most := len(pl.Sites), o.Mechanism.Most(); n > most {
+	if n, most := len(pl.Sites)+len(o.extra()), o.Mechanism.Most(); n > most {
 		return nil, remedy.Errorf(remedy.FewerProbes, "put %d probes into process %d (%s): this "+
 			"kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in",
 			n, p.PID, p.Name, most)
@@ -66,6 +66,7 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 	s.images = images{process: p, objects: &s.objects, mechanism: o.Mechanism, plan: pl,
 		looks: looks{plan: o.Loads, objects: &s.objects}, libraries: o.Shared, list: []*mapped{newMapped(&pl.Parts[0], base)}}
 	s.images.executable().copied = o.ForkOfTraced
+	s.images.executable().extra = o.extra()
 	if err := s.load(o); err != nil {
 		s.objects.Close()
 		return nil, err

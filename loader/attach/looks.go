@@ -66,6 +66,17 @@ type looks struct {
 	objects *bpf.TracerObjects
 }
 
+// extra are where the probes for values alone go, which are in the executable.
+func (o Options) extra() (sites []plan.Site) {
+	if o.Loads == nil {
+		return nil
+	}
+	for _, s := range o.Loads.Extra {
+		sites = append(sites, plan.Site{Addr: s.Addr, Routine: s.Routine, Stepped: s.Stepped})
+	}
+	return sites
+}
+
 // write writes what is read in a part of the plan: at its sites, from first on, and at probes for
 // values alone, if it is the first part.
 func (l *looks) write(first int, sites []plan.Site, library int) error {

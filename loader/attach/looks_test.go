@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/loader/loads"
+	"wpptrace/loader/plan"
 )
 
 // runWithStates runs a program to its end, and hands over what is read.
@@ -41,10 +43,10 @@ func runWithStates(t *testing.T, o Options, take func(wire.Batch), argv ...strin
 
 // TestStates: each hit has its state, which comes before its event.
 func TestStates(t *testing.T) {
-	plan := loadsOf(t, "/bin/bash")
-	sites := len(plan.Base.Sites)
+	p := loadsOf(t, "/bin/bash")
+	sites := len(p.Base.Sites)
 	states, hits, reads, failed := uint64(0), uint64(0), 0, 0
-	s := runWithStates(t, Options{Ring: 1 << 24, Loads: plan}, func(b wire.Batch) {
+	s := runWithStates(t, Options{Ring: 1 << 24, Loads: p}, func(b wire.Batch) {
 		if hits += b.Received(); hits > states {
 			t.Fatalf("events of %d hits, states of %d", hits, states)
 		}
@@ -114,5 +116,56 @@ func TestLostStates(t *testing.T) {
 	if err != nil || known != nil || len(h) != 1 || m.LostStates == 0 ||
 		m.LostStates+states < h[0].Hits {
 		t.Errorf("metrics %+v, %v; losses %+v, %v; %d states", m, err, h, known, states)
+	}
+}
+
+// TestProbesForValuesAlone: they make states, and no events.
+func TestProbesForValuesAlone(t *testing.T) {
+	p := loadsOf(t, "/bin/bash")
+	const push = 0x55 // %rbp
+	probed := map[uint64]bool{}
+	for _, s := range p.Base.Sites {
+		probed[s.Addr] = true
+	}
+	for i, r := range p.Base.Parts[0].Program.Routines {
+		at := r.Addr
+		code := p.Base.Parts[0].Program.Image.Bytes(at, at+1)
+		if len(code) == 1 && code[0] == push && !probed[at] {
+			probed[at] = true
+			p.Extra = append(p.Extra, loads.Site{Addr: at, Routine: i,
+				Condition: plan.NoCondition})
+			p.Looks = append(p.Looks, loads.Look{})
+		}
+	}
+	states, events, extra := uint64(0), uint64(0), map[int]uint64{}
+	s := runWithStates(t, Options{Ring: 1 << 24, Loads: p}, func(b wire.Batch) {
+		events += b.Received()
+		for s, err := range b.States() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Site >= ExtraCookies {
+				extra[s.Site-ExtraCookies]++
+			} else {
+				states++
+			}
+			if s.Ordinal != states {
+				t.Fatalf("a state of hit %d of probe %d behind %d hits", s.Ordinal, s.Site, states)
+			}
+		}
+	}, "/bin/bash", "-c", "for i in {1..20}; do x=$i$x; done")
+	var hits uint64
+	for i, n := range extra {
+		if i >= len(p.Extra) {
+			t.Errorf("%d hits of probe %d of %d", n, i, len(p.Extra))
+		}
+		hits += n
+	}
+	counted, err := s.session.Counters().ValueHits()
+	m, metricsErr := s.session.Counters().Metrics()
+	if err != nil || metricsErr != nil || m != (Metrics{}) || counted != hits || hits < 100 ||
+		states != events {
+		t.Errorf("%d hits for values alone, %d counted, %v; states of %d of %d others; %+v, %v",
+			hits, counted, err, states, events, m, metricsErr)
 	}
 }

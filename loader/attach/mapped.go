@@ -3,6 +3,7 @@ package attach
 import (
 	"errors"
 	"os"
+	"slices"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -16,12 +17,13 @@ type mapped struct {
 	image   *image.Image
 	program *cfg.Program
 	sites   []plan.Site
-	first   int      // the cookie of the first of them
-	file    *os.File // the executable's is known from Attach on
-	base    uint64   // load address minus link-time address
-	absent  bool     // it was mapped, and is not any more
-	tables  []uint64 // pages of tables that probed jumps read; nil: not looked for yet
-	copied  bool     // with copies of the breakpoints of another process that has the same sites
+	first   int         // the cookie of the first of them
+	extra   []plan.Site // of probes for values alone: in the hot group, and nowhere in the plan
+	file    *os.File    // the executable's is known from Attach on
+	base    uint64      // load address minus link-time address
+	absent  bool        // it was mapped, and is not any more
+	tables  []uint64    // pages of tables that probed jumps read; nil: not looked for yet
+	copied  bool        // with copies of the breakpoints of another process that has the same sites
 	cold    []*group
 	others  *group // the hot one; nil: it is to be made
 }
@@ -52,13 +54,11 @@ const page = 4096
 
 // probedMemory is how many bytes the pages have that have probes.
 func (m *mapped) probedMemory() uint64 {
-	n, last := uint64(0), ^uint64(0)
-	for i := range m.sites { // in the order of their addresses
-		if at := m.sites[i].Addr / page; at != last {
-			n, last = n+1, at
-		}
+	pages := map[uint64]bool{}
+	for _, s := range slices.Concat(m.sites, m.extra) {
+		pages[s.Addr/page] = true
 	}
-	return n * page
+	return uint64(len(pages)) * page
 }
 
 // groupOf makes a group of some sites of the image, whose indices ascend.
@@ -90,5 +90,9 @@ func (m *mapped) hot() *group {
 		}
 	}
 	m.others = m.groupOf(rest)
+	for i := range m.extra { // behind the others, for cookies ascend
+		m.others.sites = append(m.others.sites, m.extra[i])
+		m.others.cookies = append(m.others.cookies, uint64(ExtraCookies+i))
+	}
 	return m.others
 }

@@ -123,7 +123,7 @@ func (m *mapped) left(p *target.Process) (n int, err error) {
 	if m.absent {
 		return 0, nil
 	}
-	err = m.readSites(p, m.sites, func(site *plan.Site, b byte) error {
+	err = m.readSites(p, slices.Concat(m.sites, m.extra), func(site *plan.Site, b byte) error {
 		if file := m.image.Bytes(site.Addr, site.Addr+1); b == breakpoint && len(file) == 1 &&
 			file[0] != b {
 			n++
@@ -134,7 +134,7 @@ func (m *mapped) left(p *target.Process) (n int, err error) {
 }
 
 // readSites hands over the first byte of the instruction of each site as it is in the memory of the
-// process.
+// process. Nearly all are in the order of addresses, which is fast.
 func (m *mapped) readSites(p *target.Process, sites []plan.Site,
 	check func(s *plan.Site, b byte) error) error {
 	const chunk = 4096
@@ -142,7 +142,8 @@ func (m *mapped) readSites(p *target.Process, sites []plan.Site,
 	for i := 0; i < len(sites); {
 		lo := sites[i].Addr
 		n := 1
-		for i+n < len(sites) && sites[i+n].Addr-lo < chunk {
+		for i+n < len(sites) && sites[i+n].Addr >= sites[i+n-1].Addr &&
+			sites[i+n].Addr-lo < chunk {
 			n++
 		}
 		part := buf[:sites[i+n-1].Addr-lo+1]
