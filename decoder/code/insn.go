@@ -71,6 +71,9 @@ var plain = [256]machine.Op{
 
 // insn returns the instruction, or why it is opaque.
 func (t *translator) insn() (machine.Insn, machine.Cause) {
+	if t.Operation == x86.Vector {
+		return t.vector()
+	}
 	op := plain[t.Operation]
 	if op == machine.Opaque {
 		return machine.Insn{}, causes[t.Operation]

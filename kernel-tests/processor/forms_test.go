@@ -109,6 +109,7 @@ type encoder struct {
 	r         *rand.Rand
 	size      int
 	locked    bool
+	none      bool // vvvv names no register
 	prefix    []byte
 	vex       []byte // map, pp, then the opcode
 	opcode    []byte
@@ -222,7 +223,7 @@ func (e *encoder) bytes(vex bool) (b []byte) {
 		if len(e.vex) > 2 { // the length
 			b[2] |= e.vex[2] << 2
 		}
-		if e.vex[0] == 3 { // rorx: vvvv is not used
+		if e.none || string(e.opcode) == "\xf0" { // rorx
 			b[2] |= 0x78
 		}
 		return append(append(append(b, e.opcode...), e.modRM...), e.immediate...)

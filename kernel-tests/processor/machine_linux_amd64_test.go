@@ -3,14 +3,19 @@ package processor_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"golang.org/x/sys/cpu"
+	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wet/machine"
 	"wpptrace/decoder/code"
+	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/processor"
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -31,11 +36,11 @@ func newCase(r *rand.Rand, index int) *maker {
 	c.Before.MXCSR = 0x1f80
 	for i := range c.Before.Vectors {
 		for j := 0; j < 32; j += 8 {
-			binary.LittleEndian.PutUint64(c.Before.Vectors[i][j:], edge(r))
+			binary.LittleEndian.PutUint64(c.Before.Vectors[i][j:], element(r))
 		}
 	}
 	for i := 0; i < processor.Window; i += 8 {
-		binary.LittleEndian.PutUint64(c.Data[0][i:], edge(r))
+		binary.LittleEndian.PutUint64(c.Data[0][i:], element(r))
 	}
 	return &maker{r, c, index}
 }
@@ -52,6 +57,16 @@ func (m *maker) add(raw []byte) bool {
 	if s, ok := in.Segment(); !ok || s != x86.NoSegment {
 		return false
 	}
+	switch e.Operation {
+	case x86.Unknown, x86.State, x86.CpuID, x86.Random, x86.SystemCall, x86.Stop, x86.XBegin,
+		x86.XEnd, x86.XAbort:
+		return false
+	case x86.Vector:
+		gathers := in.Map == 0x12 && in.Op >= 0x90 && in.Op <= 0x93
+		if e.StoresUnseen() || gathers || in.Map >= 0x20 && e.Address().Mem {
+			return false
+		}
+	}
 	var before []byte
 	set := func(reg int8, v uint64) { before = append(before, movabs(uint8(reg), v)...) }
 	accesses := e.Accesses(nil)
@@ -61,7 +76,7 @@ func (m *maker) add(raw []byte) bool {
 	relative := -1
 	for _, a := range accesses {
 		target := int64(processor.WindowAt + 256 + m.r.IntN(512))
-		if e.Operation == x86.CmpXchgPair || m.r.IntN(2) == 0 {
+		if e.Operation == x86.CmpXchgPair || e.Operation == x86.Vector || m.r.IntN(2) == 0 {
 			target &^= 31
 		}
 		o := a.At
@@ -192,6 +207,7 @@ func (w *memory) Store(addr uint64, from []byte, k machine.Knowledge) {
 // A figure counts what was compared.
 type figure struct {
 	cases, steps, unsure, outside, registers, unknown, opaque, flags, flagsUnknown int
+	bytes, bytesUnknown                                                            int
 }
 
 // An emulated is a case as package machine runs it.
@@ -213,6 +229,10 @@ func emulate(c *processor.Case, index int, ran bool) *emulated {
 		e.m.SetGeneral(n, v, machine.Confirmed)
 	}
 	e.m.SetFlags(machine.OwnFlags(uint16(c.Before.Flags)), machine.Confirmed)
+	for n, v := range c.Before.Vectors {
+		e.m.SetVector(n, v, machine.Confirmed)
+	}
+	e.m.SetMXCSR(c.Before.MXCSR, machine.Confirmed)
 	start := processor.CodeOf(index)
 	for pc := start; pc < start+uint64(len(c.Code)); {
 		raw := c.Code[pc-start:]
@@ -224,10 +244,17 @@ func emulate(c *processor.Case, index int, ran bool) *emulated {
 		insn := code.Insn(&in, raw)
 		e.last = fmt.Sprintf("% x", raw[:in.Len])
 		raises := ran && c.After.Signal != 0 && c.After.RIP == pc
+		if raises && c.After.Signal == uint32(unix.SIGILL) && in.Operation() == x86.Vector {
+			return e.unsureOf() // a form that does not exist
+		}
 		if raises && insn.Op == machine.Opaque {
 			return e
 		}
 		out := e.m.Step(&insn, pc+uint64(in.Len), &e.mem)
+		if raises && c.After.Signal == uint32(unix.SIGSEGV) && in.Operation() == x86.Vector &&
+			len(e.m.Accesses()) == 1 && e.m.Accesses()[0].Addr%16 != 0 {
+			return e.unsureOf() // it has to be aligned
+		}
 		for _, a := range e.m.Accesses() {
 			if a.Write && (a.At == machine.Unknown || a.Size == 0) {
 				for i := range e.mem.unknown {
@@ -297,6 +324,18 @@ func (e *emulated) compare(c *processor.Case, f *figure) string {
 	}
 	if want := machine.OwnFlags(uint16(c.After.Flags)); (value^want)&known != 0 {
 		return fmt.Sprintf("flags are %x of %x, the processor has %x", value&known, known, want)
+	}
+	for n, want := range c.After.Vectors {
+		v, k := e.m.Vector(n)
+		for i := range want {
+			f.bytes++
+			if k[i] == machine.Unknown {
+				f.bytesUnknown++
+			} else if v[i] != want[i] {
+				return fmt.Sprintf("vector %d is\n%x, the processor has\n%x, before it was\n%x", n,
+					*v, want, c.Before.Vectors[n])
+			}
+		}
 	}
 	for i, want := range c.Data[1] {
 		if !e.mem.unknown[i] && e.mem.bytes[i] != want {
@@ -404,11 +443,19 @@ func (t *tester) blame(c *processor.Case, index int) string {
 func (t *tester) report() {
 	f := &t.figure
 	t.Logf("%d cases, %d steps (%d opaque), %d cases end unsure, %d left out; unknown: %d of %d "+
-		"registers, %d of %d flags", f.cases, f.steps, f.opaque, f.unsure, f.outside, f.unknown,
-		f.registers, f.flagsUnknown, f.flags)
+		"registers, %d of %d flags, %d of %d bytes of vectors", f.cases, f.steps, f.opaque, f.unsure, f.outside, f.unknown,
+		f.registers, f.flagsUnknown, f.flags, f.bytesUnknown, f.bytes)
 	if f.unknown*10 > f.registers {
 		t.Errorf("%d of %d registers are unknown", f.unknown, f.registers)
 	}
+}
+
+// soaked is how many steps to run: with make soak, many more.
+func soaked(steps int) int {
+	if os.Getenv("WPPTRACE_SOAK") != "" {
+		return 100 * steps
+	}
+	return steps
 }
 
 // TestMachineAgainstProcessor runs a million random instructions.
@@ -416,7 +463,7 @@ func TestMachineAgainstProcessor(t *testing.T) {
 	all := forms()
 	r := rand.New(rand.NewPCG(1, 2))
 	tester := newTester(t)
-	for n := 0; tester.steps < 1_000_000; n++ {
+	for tester.steps < soaked(1_000_000) {
 		m := tester.next(r)
 		for range 6 {
 			if r.IntN(8) == 0 {
@@ -427,6 +474,143 @@ func TestMachineAgainstProcessor(t *testing.T) {
 		}
 		if len(m.c.Code) > 0 && len(m.c.Code) <= processor.MostCode {
 			tester.take(m)
+		}
+	}
+	tester.run()
+	tester.report()
+}
+
+// TestVectorsAgainstProcessor runs random vector instructions.
+func TestVectorsAgainstProcessor(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	tester := newTester(t)
+	for tester.steps < soaked(150_000) {
+		m := tester.next(r)
+		for range 4 {
+			m.addVector()
+		}
+		if len(m.c.Code) > 0 {
+			tester.take(m)
+		}
+	}
+	tester.run()
+	tester.report()
+}
+
+// addVector adds a vector instruction that is emulated.
+func (m *maker) addVector() {
+	for {
+		e := encoder{r: m.r, size: []int{4, 4, 4, 8}[m.r.IntN(4)]}
+		prefix, space := m.r.IntN(4), 1+m.r.IntN(3)
+		vex := m.r.IntN(2) == 0
+		if vex {
+			e.vex = []byte{byte(space), byte(prefix), byte(m.r.IntN(2))}
+			e.none = m.r.IntN(2) == 0
+		} else {
+			e.prefix = [][]byte{nil, {0x66}, {0xf3}, {0xf2}}[prefix]
+			e.opcode = [][]byte{1: {0x0f}, {0x0f, 0x38}, {0x0f, 0x3a}}[space]
+		}
+		e.opcode = append(e.opcode, byte(m.r.IntN(256)))
+		e.operands("r")
+		raw := e.bytes(vex)
+		in, ok := x86.Decode(append(append([]byte{}, raw...), 0))
+		if !ok || in.Operation() != x86.Vector {
+			continue
+		}
+		if int(in.Len) == len(raw)+1 { // an immediate
+			raw = append(raw, byte(m.r.IntN(256)))
+		}
+		if in, ok = x86.Decode(raw); !ok || int(in.Len) != len(raw) {
+			continue
+		}
+		if insn := code.Insn(&in, raw); insn.Op != machine.Opaque && m.add(raw) {
+			return
+		}
+	}
+}
+
+// element draws 8 bytes as vectors have them: integers, or floating-point numbers.
+func element(r *rand.Rand) uint64 {
+	single := func() uint64 {
+		switch r.IntN(6) {
+		case 0:
+			return uint64(math.Float32bits(float32(r.IntN(200) - 100)))
+		case 1:
+			return uint64([]uint32{0, 1 << 31, 0x7f800000, 0xff800000, 0x7fc12345, 0xff812345, 1,
+				0x807fffff, 0x4effffff, 0xcf000000, 0x7f7fffff}[r.IntN(11)])
+		}
+		return uint64(math.Float32bits(float32(r.NormFloat64() * 1000)))
+	}
+	switch r.IntN(5) {
+	case 0:
+		return math.Float64bits(r.NormFloat64() * 1e6)
+	case 1:
+		return []uint64{0, 1 << 63, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000012345,
+			0xfff0000000012345, 1, 0x800fffffffffffff, 0x41dfffffffc00000, 0xc3e0000000000000,
+			0x7fefffffffffffff, 0x47efffffefffffff}[r.IntN(12)]
+	case 2:
+		return single() | single()<<32
+	case 3:
+		return math.Float64bits(float64(r.IntN(2000)-1000) / 2)
+	}
+	return edge(r)
+}
+
+// instructions returns each different instruction of a program that says nothing of where it is.
+func instructions(t testing.TB, path string, seen map[string]bool) (all [][]byte) {
+	im, err := image.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	for _, part := range im.Ranges {
+		code := im.Bytes(part.Lo, part.Hi)
+		for len(code) > 0 {
+			in, ok := x86.Decode(code)
+			if !ok {
+				break
+			}
+			raw := code[:in.Len]
+			code = code[in.Len:]
+			if in.Kind != x86.Other {
+				continue
+			}
+			key := append([]byte{}, raw...)
+			if in.IsRIPRelative() {
+				_, _, at := in.Operands(raw, 0)
+				copy(key[at-4:], []byte{0, 0, 0, 0})
+			}
+			if !seen[string(key)] {
+				seen[string(key)] = true
+				all = append(all, key)
+			}
+		}
+	}
+	return all
+}
+
+// TestInstructionsOfPrograms runs each different instruction of some programs.
+func TestInstructionsOfPrograms(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	tester := newTester(t)
+	seen := map[string]bool{}
+	for _, path := range []string{"/bin/bash", "/usr/bin/python3",
+		"/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libm.so.6",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6"} {
+		if !testenv.Have(t, path) {
+			continue
+		}
+		all := instructions(t, path, seen)
+		t.Logf("%s: %d", path, len(all))
+		for len(all) > 0 {
+			m := tester.next(r)
+			for range min(4, len(all)) {
+				m.add(all[0])
+				all = all[1:]
+			}
+			if len(m.c.Code) > 0 {
+				tester.take(m)
+			}
 		}
 	}
 	tester.run()

@@ -182,6 +182,9 @@ func decodeVector(in *Inst, code []byte, escapeByte byte, at int) (attr, int) {
 		return xopAttr(space), at
 	default:
 		in.Map = 0x10 | space
+		if second&4 != 0 {
+			in.prefix |= wideVectors
+		}
 		return vexAttr(space, in.Op), at
 	}
 }

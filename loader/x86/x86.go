@@ -48,7 +48,7 @@ type Inst struct {
 	vvvv      uint8 // the register that the field vvvv of VEX, EVEX and XOP names
 }
 
-// A prefix is a set of the prefixes that matter to the probe class.
+// A prefix is a set of the prefixes that matter to the probe class or to operands.
 type prefix uint8
 
 const (
@@ -57,6 +57,7 @@ const (
 	addressPrefix
 	fsPrefix // with segmentPrefix
 	gsPrefix
+	wideVectors // the field L of VEX
 )
 
 // An Operand is where an instruction finds a value: a register, or memory at Base + Index*Scale +

@@ -32,6 +32,13 @@ func AppendInsn(b []byte, in *Insn) []byte {
 		}
 	}
 	b = append(b, fields, in.Len, in.Size)
+	if in.Op >= firstVector {
+		clears := byte(0)
+		if in.Clears {
+			clears = 0x80
+		}
+		b = append(b, in.Lane|clears)
+	}
 	for _, o := range [3]*Operand{&in.Dst, &in.Src, &in.Third} {
 		if o.Class != None {
 			b = appendOperand(b, o)
@@ -70,6 +77,10 @@ func ParseInsn(b []byte) (in Insn, rest []byte, err error) {
 	op := r.uvarint()
 	fields := r.byte()
 	in.Len, in.Size = r.byte(), r.byte()
+	if op >= uint64(firstVector) {
+		lane := r.byte()
+		in.Lane, in.Clears = lane&0x7f, lane&0x80 != 0
+	}
 	for i, o := range [3]*Operand{&in.Dst, &in.Src, &in.Third} {
 		if fields>>i&1 != 0 {
 			r.operand(o)
@@ -163,7 +174,7 @@ func (in *Insn) check() error {
 	case in.Repeat > RepeatUnequal || in.Condition > 15 || in.Cause >= causes:
 		return fmt.Errorf("it has an instruction with repeat %d, condition %d, cause %d",
 			in.Repeat, in.Condition, in.Cause)
-	case !in.Op.allows(in.Size):
+	case !in.Op.allows(in.Size) || in.Op >= firstVector && !in.vectorsFit():
 		return fmt.Errorf("it has instruction %d of %d bytes", in.Op, in.Size)
 	}
 	for _, o := range [3]*Operand{&in.Dst, &in.Src, &in.Third} {
@@ -177,10 +188,20 @@ func (in *Insn) check() error {
 // allows reports whether an operation, or an operand of one, may have so many bytes.
 func (op Op) allows(size uint8) bool {
 	most := uint8(8)
-	if op == Opaque || op == NoOp {
+	switch {
+	case op == Opaque || op == NoOp:
 		return size <= 128
+	case op >= firstVector:
+		most = 32
 	}
 	return size > 0 && size <= most && size&(size-1) == 0
+}
+
+// vectorsFit reports whether elements are a part of vectors, and registers in their places.
+func (in *Insn) vectorsFit() bool {
+	lane := in.Lane
+	return lane > 0 && lane <= 16 && lane&(lane-1) == 0 &&
+		(in.Op < VAdd || lane <= 8) && in.Imm >= 0 && in.Imm < 256
 }
 
 func (o *Operand) valid() bool {

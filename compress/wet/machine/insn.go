@@ -102,7 +102,103 @@ const (
 	Call       // as Jump
 	Return     // and pops Imm bytes more
 
+	// Vectors have Size bytes, in elements of Lane bytes. Their results are from Third and Src in
+	// that order; of fewer than 16 bytes, they are the lowest of what is else Third.
+	VMov          // Dst = Src
+	VMovZero      // Dst = Src, zeroes above
+	VMovOut       // Dst, which is no vector, = Src
+	VMerge        // Dst = Src, Third above
+	VMovHigh      // the second 8 bytes = Src
+	VMovHighLow   // the first 8 bytes = the second of Src
+	VMovHighOut   // Dst, in memory, = the second 8 bytes of Src
+	VDup          // each second element twice: of Src, from Imm on
+	VBroadcast    // Src in each element
+	VZeroUpper    // of all registers
+	VExtract      // Dst = element Imm of Src
+	VInsert       // element Imm = Src
+	VMoveMask     // Dst, a general register, = the signs of Src
+	VShuffle      // four elements in 16 bytes, by Imm
+	VShuffleLow   // four of 2 bytes, the others as they are
+	VShuffleHigh  //
+	VShuffleTwo   // of Third, then of Src, by Imm
+	VPermilPD     // by bits of Imm
+	VPermQ        // four elements, by Imm
+	VPermD        // of Src, by Third
+	VPerm2        // halves, by Imm
+	VUnpackLow    //
+	VUnpackHigh   //
+	VAlign        // Imm bytes on in Third and Src
+	VShlBytes     // Third by Imm
+	VShrBytes     //
+	VBlend        // by bits of Imm
+	VShuffleBytes // of Third, by Src
+	VExtendZ      // elements of Imm bytes
+	VExtendS      //
+	VAdd          //
+	VSub          //
+	VAddS         // saturated, signed
+	VAddU         // unsigned
+	VSubS         //
+	VSubU         //
+	VMulLow       //
+	VMulHigh      //
+	VMulHighU     //
+	VMulHighRound //
+	VMulWideU     // of the lower halves
+	VMulWide      //
+	VMulAdd       // of halves, added
+	VMulAddU      // unsigned of Third, signed of Src
+	VSad          // of bytes
+	VAvg          //
+	VMinS         //
+	VMinU         //
+	VMaxS         //
+	VMaxU         //
+	VAbs          // Src
+	VSign         //
+	VAnd          //
+	VAndN         // ^Third & Src
+	VOr           //
+	VXor          //
+	VCmpEq        //
+	VCmpGt        //
+	VShl          // Third by Src, or Imm
+	VShr          //
+	VSar          //
+	VShlEach      //
+	VShrEach      //
+	VSarEach      //
+	VPackS        // from elements of Lane bytes
+	VPackU        //
+	VHAdd         //
+	VHSub         //
+	VHAddS        //
+	VHSubS        //
+	VTest         // flags of Dst and Src
+	FAdd          // of floating-point numbers
+	FSub          //
+	FMul          //
+	FDiv          //
+	FMin          //
+	FMax          //
+	FSqrt         // Src
+	FCmp          // by Imm
+	FCompare      // flags of Dst and Src
+	FRound        // Src, by Imm
+	FAddSub       //
+	FHAdd         //
+	FHSub         //
+	FFromInt      // Src, of its Size, or of vectors of elements of Imm bytes
+	FToInt        // truncated; Dst is a general register
+	FToIntRound   //
+	FToFloat      // from elements of Imm bytes
+	VFromInt      // from elements of 4 bytes
+	VToInt        // to elements of 4 bytes, from Imm, truncated
+	VToIntRound   //
+
 	ops
+
+	firstVector = VMov
 )
 
 // A Class says what an operand is.
@@ -167,6 +263,8 @@ type Insn struct {
 	Condition uint8 // as it is encoded: the lowest bit negates it
 	Cause     Cause // of Opaque
 	Locked    bool  // atomic: other threads may have their share in the result
+	Lane      uint8 // bytes of an element of vectors
+	Clears    bool  // what is above the result in a vector register becomes 0
 
 	Dst, Src, Third Operand
 	Imm             int64

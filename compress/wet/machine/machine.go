@@ -71,6 +71,7 @@ type Machine struct {
 func New() *Machine {
 	m := &Machine{}
 	m.known[Next&31], m.known[Zero&31] = 0x3f, 0x3f
+	m.vectors.rounding = Unconfirmed
 	return m
 }
 
@@ -113,6 +114,31 @@ func (m *Machine) Written() uint16 { return uint16(m.wrote) }
 
 // Accesses are those of the last step, in their order. They are good until the next.
 func (m *Machine) Accesses() []Access { return m.accesses }
+
+// Vector returns the 32 bytes that a vector register holds, and what is known of each.
+func (m *Machine) Vector(n int) (*[32]byte, *[32]Knowledge) {
+	v := &m.vectors.registers[n&15]
+	return &v.bytes, &v.known
+}
+
+// SetVector gives a vector register a value.
+func (m *Machine) SetVector(n int, bytes [32]byte, k Knowledge) {
+	v := &m.vectors.registers[n&15]
+	v.bytes = bytes
+	v.know(0, 32, k)
+}
+
+// SetMXCSR says how floating-point numbers are rounded and what raises exceptions. Where that is
+// not as processes begin, results are unknown. At first it is so, unconfirmed.
+func (m *Machine) SetMXCSR(v uint32, k Knowledge) {
+	if v&0xffc0 != 0x1f80 {
+		k = Unknown
+	}
+	m.vectors.rounding = k
+}
+
+// WrittenVectors has a bit for each vector register that the last step has written.
+func (m *Machine) WrittenVectors() uint16 { return m.vectors.wrote }
 
 // Forget makes registers and flags unknown. Of vectors, all.
 func (m *Machine) Forget(s Set) {

@@ -228,6 +228,8 @@ func (m *Machine) seldom(in *Insn, mem Memory) Outcome {
 		m.frameOrFlags(in, mem)
 	case JumpCX, Loop, LoopEqual, LoopUneven:
 		return m.loop(in)
+	default:
+		m.vector(in, mem)
 	}
 	return falls
 }
@@ -243,8 +245,6 @@ func (m *Machine) opaque(in *Insn, mem Memory) {
 	m.vectors.wrote |= s.Vectors
 	m.Forget(s)
 	switch in.Dst.Class {
-	case General, High:
-		m.put(&in.Dst, 0, Unknown, mem)
 	case Mem:
 		m.at, m.atKnown = m.address(&in.Dst)
 		m.storeUnknown(int(in.Dst.Size), mem)

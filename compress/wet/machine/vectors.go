@@ -1,23 +1,412 @@
 package machine
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
-// vectors is the vector registers of 32 bytes, and what is known of each four bytes of one: two
-// bits each, from the lowest on.
+// A vector is a vector register, or a value of one, and what is known of each byte.
+type vector struct {
+	bytes [32]byte
+	known [32]Knowledge
+}
+
+func (v *vector) know(from, to int, k Knowledge) {
+	for i := from; i < to; i++ {
+		v.known[i] = k
+	}
+}
+
+// lane returns an element, and the least that is known of its bytes.
+func (v *vector) lane(i, size int) (x uint64, k Knowledge) {
+	k = Confirmed
+	for n := i * size; n < (i+1)*size; n++ {
+		k &= v.known[n&31]
+	}
+	switch at := i * size & 31; size {
+	case 8:
+		x = binary.LittleEndian.Uint64(v.bytes[at&24:])
+	case 4:
+		x = uint64(binary.LittleEndian.Uint32(v.bytes[at&28:]))
+	case 2:
+		x = uint64(binary.LittleEndian.Uint16(v.bytes[at&30:]))
+	case 1:
+		x = uint64(v.bytes[at])
+	}
+	return x, k
+}
+
+func (v *vector) setLane(i, size int, x uint64, k Knowledge) {
+	for n := i * size; n < (i+1)*size; n++ {
+		v.bytes[n&31], v.known[n&31] = byte(x), k
+		x >>= 8
+	}
+}
+
+// vectors is the vector registers, and room for operands.
 type vectors struct {
-	value [16][32]byte
-	known [16]uint16
-	wrote uint16 // by the last step
+	registers  [16]vector
+	wrote      uint16 // by the last step
+	rounding   Knowledge
+	third, src vector
+	result     vector
+	selection  [32]uint8
 }
 
 func (v *vectors) forget(registers uint16) {
 	for r := registers; r != 0; r &= r - 1 {
-		v.known[bits.TrailingZeros16(r)] = 0
+		v.registers[bits.TrailingZeros16(r)].known = [32]Knowledge{}
 	}
 }
 
 func (v *vectors) doubt() {
-	for i := range v.known {
-		v.known[i] &= 0x5555
+	v.rounding &= Unconfirmed
+	for i := range v.registers {
+		for n := range v.registers[i].known {
+			v.registers[i].known[n] &= Unconfirmed
+		}
 	}
+}
+
+// fetch reads an operand.
+func (m *Machine) fetch(o *Operand, in *Insn, mem Memory, to *vector) {
+	switch o.Class {
+	case Vector:
+		*to = m.vectors.registers[o.Reg&15]
+	case Mem:
+		m.at, m.atKnown = m.address(o)
+		a := m.access(int(o.Size))
+		if m.atKnown != Unknown {
+			a.Known = mem.Load(m.at, m.buffer[:o.Size]) & m.atKnown
+		}
+		copy(to.bytes[:], m.buffer[:o.Size])
+		copy(a.Bytes[:], m.buffer[:o.Size])
+		to.know(0, int(o.Size), a.Known)
+	case None:
+	default:
+		v, k := m.value(o, in, mem)
+		binary.LittleEndian.PutUint64(to.bytes[:], v)
+		to.know(0, 8, k)
+	}
+}
+
+// leave writes a result to where it belongs: of a vector register at least 16 bytes.
+func (m *Machine) leave(in *Insn, r *vector, mem Memory) {
+	switch o := &in.Dst; o.Class {
+	case Vector:
+		to := &m.vectors.registers[o.Reg&15]
+		m.vectors.wrote |= 1 << (o.Reg & 15)
+		n := max(16, int(in.Size))
+		copy(to.bytes[:n], r.bytes[:n])
+		copy(to.known[:n], r.known[:n])
+		if in.Clears {
+			to.clear(n)
+		}
+	case Mem:
+		m.at, m.atKnown = m.address(o)
+		m.storeVector(r, int(o.Size), mem)
+	default:
+		v, k := r.lane(0, int(min(o.Size, 8)))
+		m.put(o, v, k, mem)
+	}
+}
+
+// clear makes what is from a byte on 0.
+func (v *vector) clear(from int) {
+	clear(v.bytes[from:])
+	v.know(from, 32, Confirmed)
+}
+
+// storeVector writes the first bytes of a vector at m.at, what is known equally well at once.
+func (m *Machine) storeVector(r *vector, size int, mem Memory) {
+	a := m.access(size)
+	a.Write, a.Known = true, m.atKnown
+	copy(a.Bytes[:], r.bytes[:size])
+	for from := 0; from < size; {
+		to := from + 1
+		for to < size && r.known[to] == r.known[from] {
+			to++
+		}
+		a.Known &= r.known[from]
+		if m.atKnown != Unknown {
+			copy(m.buffer[:], r.bytes[from:to])
+			mem.Store(m.at+uint64(from), m.buffer[:to-from], r.known[from]&m.atKnown)
+		}
+		from = to
+	}
+}
+
+// vector is Step of vector instructions.
+func (m *Machine) vector(in *Insn, mem Memory) {
+	if in.Op == VZeroUpper {
+		for i := range m.vectors.registers {
+			m.vectors.registers[i].clear(16)
+		}
+		m.vectors.wrote = 0xffff
+		return
+	}
+	a, b, r := &m.vectors.third, &m.vectors.src, &m.vectors.result
+	m.fetch(&in.Third, in, mem, a)
+	m.fetch(&in.Src, in, mem, b)
+	switch {
+	case in.Op == VMoveMask:
+		m.moveMask(in, b, mem)
+		return
+	case in.Op == VTest || in.Op == FCompare:
+		m.fetch(&in.Dst, in, mem, a)
+		m.compareVectors(in, a, b)
+		return
+	case in.Op < VExtendS:
+		m.choose(in, a, b, r)
+	case in.Op >= FAdd:
+		m.floating(in, a, b, r)
+	default:
+		m.elements(in, a, b, r)
+	}
+	m.leave(in, r, mem)
+}
+
+// moveMask makes a number of the signs of elements.
+func (m *Machine) moveMask(in *Insn, b *vector, mem Memory) {
+	v, k := uint64(0), Confirmed
+	for i := range int(in.Size / in.Lane) {
+		x, kx := b.lane(i, int(in.Lane))
+		v |= x >> top(in.Lane) & 1 << i
+		k &= kx
+	}
+	m.put(&in.Dst, v, k, mem)
+}
+
+// compareVectors is for what sets flags.
+func (m *Machine) compareVectors(in *Insn, a, b *vector) {
+	if in.Op == FCompare {
+		x, kx := a.lane(0, int(in.Size))
+		y, ky := b.lane(0, int(in.Size))
+		f := [4]uint8{unordered: ZF | PF | CF, less: CF, equal: ZF}[relation(x, y, in.Size)]
+		m.flags.set(Arithmetic, 0, f, kx&ky&m.vectors.rounding)
+		return
+	}
+	zero, carry, k := uint64(0), uint64(0), Confirmed
+	for i := range int(in.Size / 8) {
+		x, kx := a.lane(i, 8)
+		y, ky := b.lane(i, 8)
+		zero |= x & y
+		carry |= ^x & y
+		k &= kx & ky
+	}
+	m.flags.set(Arithmetic, 0, uint8(number(zero == 0))*ZF|uint8(number(carry == 0))*CF, k)
+}
+
+// Where a byte of a result comes from, besides the bytes of Third, and of Src from ofSrc on.
+const (
+	ofSrc   = 32
+	ofZero  = 64
+	ofNever = 65 // it is not known
+)
+
+// choose is for what moves bytes, and computes nothing.
+func (m *Machine) choose(in *Insn, a, b, r *vector) {
+	s := &m.vectors.selection
+	for i := range s {
+		s[i] = uint8(i)
+	}
+	if in.Op <= VMovHighOut || in.Op == VExtract || in.Op == VInsert {
+		selectPart(in, s)
+	} else if in.Op <= VPerm2 {
+		selectElements(in, s, a)
+	} else {
+		selectBytes(in, s, b)
+	}
+	for i, from := range s {
+		switch {
+		case from < ofSrc:
+			r.bytes[i], r.known[i] = a.bytes[from], a.known[from]
+		case from < ofZero:
+			r.bytes[i], r.known[i] = b.bytes[from-ofSrc], b.known[from-ofSrc]
+		case from == ofZero:
+			r.bytes[i], r.known[i] = 0, Confirmed
+		default:
+			r.known[i] = Unknown
+		}
+	}
+	if in.Op == VShuffleBytes { // what the control says is no surer than it
+		for i := range r.known {
+			r.known[i] &= b.known[i]
+		}
+	}
+	if in.Op == VPermD {
+		for i := range 8 {
+			_, k := a.lane(i, 4)
+			for n := i * 4; n < i*4+4; n++ {
+				r.known[n] &= k
+			}
+		}
+	}
+}
+
+// fill makes bytes of a selection consecutive.
+func fill(s *[32]uint8, to, n int, from uint8) {
+	for i := range n {
+		s[(to+i)&31] = from + uint8(i)
+	}
+}
+
+// selectPart is for what moves one part.
+func selectPart(in *Insn, s *[32]uint8) {
+	size, lane := int(in.Size), int(in.Lane)
+	switch in.Op {
+	case VMov:
+		fill(s, 0, 32, ofSrc)
+	case VMovZero:
+		for i := range s {
+			s[i] = ofZero
+		}
+		fill(s, 0, size, ofSrc)
+	case VMovOut, VMerge:
+		fill(s, 0, int(in.Src.Size), ofSrc)
+	case VMovHigh:
+		fill(s, 8, 8, ofSrc)
+	case VMovHighLow:
+		fill(s, 0, 8, ofSrc+8)
+	case VMovHighOut:
+		fill(s, 0, 8, ofSrc+8)
+	case VExtract:
+		for i := range s {
+			s[i] = ofZero
+		}
+		n := int(in.Imm) & (max(int(in.Src.Size)/lane, 1) - 1)
+		fill(s, 0, lane, uint8(ofSrc+n*lane&31))
+	case VInsert:
+		n := int(in.Imm) & (max(size/lane, 1) - 1)
+		fill(s, n*lane, lane, ofSrc)
+	}
+}
+
+// selectElements is for what moves elements to where the instruction says.
+func selectElements(in *Insn, s *[32]uint8, a *vector) {
+	lane, imm := int(in.Lane), int(in.Imm)
+	n := 32 / lane
+	element := func(to, from int) { fill(s, to*lane, lane, uint8(from*lane)) }
+	const second = 32 // in elements, of Src: see from
+	from := func(i int) int { return second/lane + i }
+	switch in.Op {
+	case VDup:
+		for i := range n {
+			element(i, from(i&^1|imm&1))
+		}
+	case VBroadcast:
+		for i := range n {
+			element(i, from(0))
+		}
+	case VShuffle, VShuffleLow, VShuffleHigh:
+		fill(s, 0, 32, ofSrc)
+		per := 16 / lane
+		first := 0
+		if in.Op == VShuffleHigh {
+			first = 4
+		}
+		for base := 0; base < n; base += per {
+			for i := range 4 {
+				element((base+first+i)&(n-1), from(base+first+imm>>(2*i)&3)&63)
+			}
+		}
+	case VShuffleTwo:
+		selectTwo(in, s)
+	case VPermilPD:
+		for i := range n {
+			element(i, from(i&^1|imm>>i&1))
+		}
+	case VPermQ:
+		for i := range n {
+			element(i, from(imm>>(2*i&7)&3))
+		}
+	case VPermD:
+		for i := range 8 {
+			x, _ := a.lane(i, 4)
+			fill(s, i*4, 4, uint8(ofSrc+x&7*4))
+		}
+	case VPerm2:
+		for i := range 2 {
+			control := imm >> (4 * i)
+			fill(s, i*16, 16, uint8(control&3*16))
+			if control&8 != 0 {
+				for j := range 16 {
+					s[i*16+j] = ofZero
+				}
+			}
+		}
+	}
+}
+
+// selectTwo is shufps and shufpd.
+func selectTwo(in *Insn, s *[32]uint8) {
+	lane, imm := int(in.Lane), int(in.Imm)
+	for base := 0; base < 32; base += 16 {
+		per := 16 / lane
+		for i := range per {
+			n := imm >> (2 * i) & 3
+			if lane == 8 {
+				n = imm >> (i + base/8) & 1
+			}
+			from := base + n*lane
+			if i >= per/2 {
+				from += ofSrc
+			}
+			fill(s, base+i*lane, lane, uint8(from))
+		}
+	}
+}
+
+// selectBytes is for what moves bytes within 16.
+func selectBytes(in *Insn, s *[32]uint8, b *vector) {
+	lane, imm := int(in.Lane), int(in.Imm)
+	for i := range 32 {
+		base, at := i&16, i&15
+		switch in.Op {
+		case VUnpackLow, VUnpackHigh:
+			n := at / lane
+			from := base + n/2*lane + at%lane
+			if in.Op == VUnpackHigh {
+				from += 8
+			}
+			s[i] = uint8(from + n%2*ofSrc)
+		case VAlign:
+			s[i] = within(at+imm, base)
+		case VShlBytes:
+			if s[i] = uint8(base + at - imm); at < imm {
+				s[i] = ofZero
+			}
+		case VShrBytes:
+			if s[i] = uint8(base + at + imm); at+imm > 15 {
+				s[i] = ofZero
+			}
+		case VBlend:
+			if imm>>(i/lane&7)&1 != 0 {
+				s[i] = uint8(ofSrc + i)
+			}
+		case VShuffleBytes:
+			control := b.bytes[i]
+			if s[i] = uint8(base) + control&15; control > 127 {
+				s[i] = ofZero
+			}
+			if b.known[i] == Unknown {
+				s[i] = ofNever
+			}
+		case VExtendZ:
+			if s[i] = ofZero; i%lane < imm {
+				s[i] = uint8(ofSrc + (i/lane*imm+i%lane)&31)
+			}
+		}
+	}
+}
+
+// within returns byte n of 16 of Src, then as many of Third.
+func within(n, base int) uint8 {
+	switch {
+	case n < 16:
+		return uint8(ofSrc + base + n)
+	case n < 32:
+		return uint8(base + n - 16)
+	}
+	return ofZero
 }
