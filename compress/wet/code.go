@@ -26,6 +26,9 @@ type Routine struct {
 type Block struct {
 	Addr  uint64 // link-time
 	Insns []machine.Insn
+	// Frame has the instructions whose memory operand is in the frame of a routine that takes no
+	// address there, ascending: nobody else knows of it.
+	Frame []int
 	Sites []Site // in the order of their instructions
 }
 
@@ -102,6 +105,10 @@ func appendRoutine(b []byte, r *Routine) []byte {
 		for j := range block.Insns {
 			b = machine.AppendInsn(b, &block.Insns[j])
 		}
+		b = binary.AppendUvarint(b, uint64(len(block.Frame)))
+		for _, i := range block.Frame {
+			b = binary.AppendUvarint(b, uint64(i))
+		}
 		b = binary.AppendUvarint(b, uint64(len(block.Sites)))
 		for _, s := range block.Sites {
 			b = binary.AppendUvarint(b, uint64(s.Insn))
@@ -177,17 +184,27 @@ func readBlock(r *reader, of *wpp.Block) (b Block, err error) {
 		}
 		b.Insns = append(b.Insns, in)
 	}
-	last := -1
-	for range r.count(n, "probes") {
-		at := r.count(n-1, "instruction")
-		if r.err != nil {
-			break
-		}
-		if at <= last {
-			return b, fmt.Errorf("its probes do not ascend")
-		}
-		last = at
-		b.Sites = append(b.Sites, Site{Insn: at})
+	b.Frame = readAscending(r, n, "instructions of frames")
+	for _, i := range readAscending(r, n, "probes") {
+		b.Sites = append(b.Sites, Site{Insn: i})
 	}
 	return b, r.err
+}
+
+// readAscending reads indices of a block's instructions.
+func readAscending(r *reader, insns int, of string) (list []int) {
+	last := -1
+	for range r.count(insns, of) {
+		at := r.count(insns-1, of)
+		if r.err != nil {
+			return nil
+		}
+		if at <= last {
+			r.fail("%s that do not ascend", of)
+			return nil
+		}
+		last = at
+		list = append(list, at)
+	}
+	return list
 }

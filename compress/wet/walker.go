@@ -35,8 +35,10 @@ type Walker struct {
 	called  bool
 	fresh   bool // where it was, before what is walked next, is not known
 	lost    bool // in a stretch of which nothing is to be known
-	load    Load
-	done    Executed
+	// of the instruction that runs: nobody else knows where it loads, or stores
+	privateLoad, privateStore bool
+	load                      Load
+	done                      Executed
 }
 
 // NewWalker returns a walker that has not begun. It tells the observer what it has executed; nil:
@@ -146,9 +148,12 @@ func (w *Walker) block(b *Block, from, to int, inside bool) error {
 	if err := w.arrive(addr, inside); err != nil {
 		return err
 	}
-	sites := b.Sites
+	sites, frame := b.Sites, b.Frame
 	for len(sites) > 0 && sites[0].Insn < from {
 		sites = sites[1:]
+	}
+	for len(frame) > 0 && frame[0] < from {
+		frame = frame[1:]
 	}
 	for i := from; i < to; i++ {
 		in := &b.Insns[i]
@@ -159,13 +164,18 @@ func (w *Walker) block(b *Block, from, to int, inside bool) error {
 			}
 			sites = sites[1:]
 		}
+		w.privateLoad, w.privateStore = usesStack(in.Op)
+		if len(frame) > 0 && frame[0] == i {
+			w.privateLoad, w.privateStore = true, true
+			frame = frame[1:]
+		}
 		next := addr + uint64(in.Len)
 		w.leads = w.machine.Step(in, next, w)
 		w.called = in.Op == machine.Call
 		w.returns = next
 		for j := range w.machine.Accesses() {
-			if a := &w.machine.Accesses()[j]; a.Write && a.At != machine.Confirmed {
-				w.lose() // it may have been written anywhere
+			if a := &w.machine.Accesses()[j]; a.Write && (a.At == machine.Unknown || a.Size == 0) {
+				w.storedAnywhere()
 			}
 		}
 		if w.observer != nil {
@@ -186,6 +196,7 @@ func (w *Walker) arrive(addr uint64, inside bool) error {
 	case known && w.leads.To == addr:
 		return nil
 	case w.called && w.returns == addr:
+		w.loseExternal()
 		w.forgetReturned()
 	case inside && !w.called:
 		if known {
@@ -193,9 +204,9 @@ func (w *Walker) arrive(addr uint64, inside bool) error {
 		}
 		return nil
 	default:
+		w.loseExternal()
 		w.forget()
 	}
-	w.doubt()
 	if w.lost {
 		return nil
 	}
@@ -221,16 +232,45 @@ func (w *Walker) forget() {
 	w.leads, w.called = machine.Outcome{Way: machine.Unsure}, false
 }
 
-// doubt has memory be what external code may have changed.
-func (w *Walker) doubt() {
-	w.memory.Doubt()
+// loseExternal loses what external code may have changed, where it was entered: what is not
+// private, and what lies below the stack pointer.
+func (w *Walker) loseExternal() {
+	if sp, k := w.machine.General(machine.RSP); k == machine.Unknown {
+		w.memory.LoseAll()
+	} else {
+		w.memory.Drop(sp)
+		w.memory.Lose()
+	}
 	w.oracle.Doubt()
 }
 
-// lose has it be what the thread may have changed anywhere.
-func (w *Walker) lose() {
-	w.memory.Lose()
+// storedAnywhere loses what an instruction may have changed of which it is not known where it
+// stores.
+func (w *Walker) storedAnywhere() {
+	if w.privateStore {
+		w.memory.LoseAll()
+	} else {
+		w.memory.Lose()
+	}
 	w.oracle.Doubt()
+}
+
+// lose loses all of memory.
+func (w *Walker) lose() {
+	w.memory.LoseAll()
+	w.oracle.Doubt()
+}
+
+// usesStack reports whether an operation loads from the stack, or stores there, besides its
+// operands.
+func usesStack(op machine.Op) (loads, stores bool) {
+	switch op {
+	case machine.Pop, machine.PopF, machine.Leave, machine.Return:
+		return true, false
+	case machine.Push, machine.PushF, machine.Call:
+		return false, true
+	}
+	return false, false
 }
 
 // Load is for the machine: see machine.Memory.
@@ -240,10 +280,10 @@ func (w *Walker) Load(addr uint64, to []byte) machine.Knowledge {
 	}
 	l := &w.load
 	l.Place, l.Addr, l.Bytes = w.at, addr, to
-	l.Held = w.memory.Load(addr, to)
+	l.Held = w.memory.Load(addr, to, w.privateLoad)
 	k, isNew := w.oracle.Load(l)
 	if isNew {
-		w.memory.Learn(addr, to, k)
+		w.memory.Learn(addr, to, k, w.privateLoad)
 	}
 	return k
 }
@@ -251,7 +291,7 @@ func (w *Walker) Load(addr uint64, to []byte) machine.Knowledge {
 // Store is for the machine: see machine.Memory.
 func (w *Walker) Store(addr uint64, from []byte, k machine.Knowledge) {
 	if !w.lost {
-		w.memory.Store(addr, from, k)
+		w.memory.Store(addr, from, k, w.privateStore)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"wpptrace/compress/wet/machine"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
 )
 
 // Of returns the code of a plan's traced routines, those that are appended later included. Each is
@@ -24,6 +25,11 @@ func Of(p *plan.Plan) *wet.Code {
 		for i := range r.Blocks {
 			r.Blocks[i] = wet.Block{Addr: pr.Blocks[i].Lo, Insns: Block(pr.Routine, i)}
 		}
+		if cfg.HidesFrame(pr.Blocks, pr.CFA, pr.Code) {
+			for i := range r.Blocks {
+				r.Blocks[i].Frame = inFrame(pr.Routine, i)
+			}
+		}
 		return r
 	})
 }
@@ -38,4 +44,19 @@ func Block(r *cfg.Routine, block int) []machine.Insn {
 		out[i] = Insn(&q.Inst, r.Code(q))
 	}
 	return out
+}
+
+// inFrame lists the instructions of a block whose memory operand is in the routine's frame.
+func inFrame(r *cfg.Routine, block int) (list []int) {
+	b := &r.Blocks[block]
+	for i := range b.Insns {
+		q := &b.Insns[i]
+		e := q.Effects(r.Code(q), q.End())
+		o := e.Address()
+		if (o.Base == x86.RSP || o.Base == x86.RBP) && e.Operation != x86.Lea &&
+			r.HasPlace(o, q.Addr) {
+			list = append(list, i)
+		}
+	}
+	return list
 }

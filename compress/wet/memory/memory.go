@@ -18,15 +18,19 @@ const (
 
 // A Memory is what is known of a thread's memory. The zero value knows nothing. It belongs to one
 // goroutine. An access costs some nanoseconds, unless a page is new.
+//
+// Some bytes are private: nobody but the thread's own traced code knows where they are, such as
+// return addresses and the frames of routines that take no address there. What external code does
+// leaves them as they are.
 type Memory struct {
-	pages map[uint64]*page
-	last  [recent]slot // by the page's number
-	epoch uint64
-	life  uint64
-	undo  []change
-	added []uint64 // pages
-	// the number of times that Begin was called
-	stretch uint64
+	pages   map[uint64]*page
+	last    [recent]slot // by the page's number
+	life    uint64       // the number of times that Lose was called
+	era     uint64       // and LoseAll
+	stretch uint64       // and Begin
+	lowest  uint64       // private byte that was stored since LoseAll, or Drop
+	undo    []change
+	added   []uint64 // pages
 	keeps   bool
 }
 
@@ -38,12 +42,15 @@ type slot struct {
 
 // A page is 4 KB of memory, with a bit for each byte.
 type page struct {
-	data                   [pageSize]byte
-	held, known, confirmed bitmap
-	stored                 bitmap // since Begin,
-	stretch                uint64 // if this is the memory's
-	epoch                  uint64 // in another one than the memory's nothing is confirmed
-	life                   uint64 // and nothing known
+	data      [pageSize]byte
+	held      bitmap // it has held something
+	confirmed bitmap
+	fresh     bitmap // it was stored or loaded since Lose,
+	life      uint64 // if this is the memory's
+	private   bitmap // it was stored as a private one since LoseAll,
+	era       uint64 // if this is the memory's
+	stored    bitmap // it was stored since Begin,
+	stretch   uint64 // if this is the memory's
 }
 
 type bitmap [pageSize / 64]uint64
@@ -60,16 +67,16 @@ type change struct {
 // A Held says of some bytes, 1 to 64, what is known: a bit for each, from the first on.
 type Held struct {
 	Held      uint64 // they have held something once
-	Known     uint64 // of these, those that hold it still, as far as external code leaves it
-	Confirmed uint64 // of these, those that surely do
+	Known     uint64 // of these, those that hold it still
+	Confirmed uint64 // of these, those that are confirmed
 }
 
-// Load copies what is held of some bytes, 1 to 64.
-func (m *Memory) Load(addr uint64, to []byte) (h Held) {
+// Load copies what is held of some bytes, 1 to 64. private: the load is one of private bytes.
+func (m *Memory) Load(addr uint64, to []byte, private bool) (h Held) {
 	at := addr % pageSize
 	if n := int(pageSize - at); n < len(to) {
-		h = m.Load(addr, to[:n])
-		more := m.Load(addr+uint64(n), to[n:])
+		h = m.Load(addr, to[:n], private)
+		more := m.Load(addr+uint64(n), to[n:], private)
 		return Held{h.Held | more.Held<<n, h.Known | more.Known<<n,
 			h.Confirmed | more.Confirmed<<n}
 	}
@@ -84,27 +91,37 @@ func (m *Memory) Load(addr uint64, to []byte) (h Held) {
 	}
 	h.Held = get(&p.held, at, len(to))
 	if p.life == m.life {
-		h.Known = get(&p.known, at, len(to))
-		if p.epoch == m.epoch {
-			h.Confirmed = get(&p.confirmed, at, len(to)) & h.Known
-		}
+		h.Known = get(&p.fresh, at, len(to))
 	}
+	if private && p.era == m.era {
+		h.Known |= get(&p.private, at, len(to))
+	}
+	h.Known &= h.Held
+	h.Confirmed = get(&p.confirmed, at, len(to)) & h.Known
 	return h
 }
 
 // Store has some bytes, 1 to 64, hold what a thread has stored; Unknown: it is not known what that
-// is.
-func (m *Memory) Store(addr uint64, from []byte, k machine.Knowledge) { m.put(addr, from, k, true) }
-
-// Learn has some bytes, 1 to 64, hold what a load has shown.
-func (m *Memory) Learn(addr uint64, from []byte, k machine.Knowledge) {
-	m.put(addr, from, k, false)
+// is. private: they are private from now on, else not.
+func (m *Memory) Store(addr uint64, from []byte, k machine.Knowledge, private bool) {
+	if private {
+		m.lowest = min(m.lowest, addr)
+	}
+	m.put(addr, from, k, private, true)
 }
 
-func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, store bool) {
+// Learn has some bytes, 1 to 64, hold what a load has shown. private: see Store.
+func (m *Memory) Learn(addr uint64, from []byte, k machine.Knowledge, private bool) {
+	if private {
+		m.lowest = min(m.lowest, addr)
+	}
+	m.put(addr, from, k, private, false)
+}
+
+func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, private, store bool) {
 	at := addr % pageSize
 	if n := int(pageSize - at); n < len(from) {
-		m.put(addr, from[:n], k, store)
+		m.put(addr, from[:n], k, private, store)
 		addr, from, at = addr+uint64(n), from[n:], 0
 	}
 	p := m.page(addr / pageSize)
@@ -120,11 +137,11 @@ func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, store bool) 
 			set(&p.stored, at, len(from), true)
 		}
 	}
-	if p.epoch != m.epoch {
-		p.confirmed, p.epoch = bitmap{}, m.epoch
-	}
 	if p.life != m.life {
-		p.known, p.life = bitmap{}, m.life
+		p.fresh, p.life = bitmap{}, m.life
+	}
+	if p.era != m.era {
+		p.private, p.era = bitmap{}, m.era
 	}
 	if len(from) == 8 {
 		binary.LittleEndian.PutUint64(p.data[at:], binary.LittleEndian.Uint64(from))
@@ -132,7 +149,8 @@ func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, store bool) 
 		copy(p.data[at:], from)
 	}
 	set(&p.held, at, len(from), k != machine.Unknown)
-	set(&p.known, at, len(from), k != machine.Unknown)
+	set(&p.fresh, at, len(from), true)
+	set(&p.private, at, len(from), private)
 	set(&p.confirmed, at, len(from), k == machine.Confirmed)
 }
 
@@ -147,14 +165,42 @@ func (m *Memory) keep(p *page, at uint64, n int) {
 	}
 }
 
-// Doubt has nothing be confirmed any more: external code has run.
-func (m *Memory) Doubt() { m.epoch++ }
-
-// Lose has nothing be known any more: the thread may have stored anything anywhere. What bytes held
+// Lose has nothing be known any more but private bytes: external code has run. What bytes held
 // stays held.
-func (m *Memory) Lose() {
-	m.epoch++
+func (m *Memory) Lose() { m.life++ }
+
+// Drop has no bytes be private below an address: they are of frames that are no more.
+func (m *Memory) Drop(below uint64) {
+	const most = 1 << 20
+	lo := m.lowest
+	switch {
+	case lo >= below:
+		return
+	case below-lo > most:
+		m.dropAll()
+		return
+	}
+	m.lowest = below
+	for lo < below {
+		at := lo % pageSize
+		n := min(64-at%64, below-lo)
+		if p := m.page(lo / pageSize); p != nil && p.era == m.era {
+			set(&p.private, at, int(n), false)
+		}
+		lo += n
+	}
+}
+
+func (m *Memory) dropAll() {
+	m.era++
+	m.lowest = ^uint64(0)
+}
+
+// LoseAll has nothing be known any more: the thread may have stored anything anywhere. What bytes
+// held stays held.
+func (m *Memory) LoseAll() {
 	m.life++
+	m.dropAll()
 }
 
 // Keep has changes be kept from now on, so that they can be undone.
@@ -185,7 +231,7 @@ func (m *Memory) Rollback() {
 	}
 	m.undo, m.added = m.undo[:0], m.added[:0]
 	m.stretch++
-	m.Lose()
+	m.LoseAll()
 }
 
 // Stored returns which of some bytes, 1 to 64, the thread has stored since Begin: a bit for each.
@@ -201,7 +247,7 @@ func (m *Memory) Stored(addr uint64, n int) (stored uint64) {
 }
 
 // Bytes is how much memory the model takes.
-func (m *Memory) Bytes() uint64 { return uint64(len(m.pages)) * (pageSize + pageSize/2 + 64) }
+func (m *Memory) Bytes() uint64 { return uint64(len(m.pages)) * (2 * pageSize) }
 
 func (m *Memory) page(number uint64) *page {
 	s := &m.last[number%recent]

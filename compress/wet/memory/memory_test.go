@@ -12,9 +12,9 @@ import (
 type plain map[uint64]cell
 
 type cell struct {
-	value            byte
-	known, confirmed bool
-	stored           bool
+	value                     byte
+	fresh, private, confirmed bool
+	stored                    bool
 }
 
 func (p plain) copy() plain {
@@ -36,72 +36,70 @@ func TestMemoryIsPlain(t *testing.T) {
 				Draw(t, "page") + uint64(rapid.IntRange(0, 8).Draw(t, "at"))
 			n := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 64}).Draw(t, "size")
 			b := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "bytes")
+			private := rapid.Bool().Draw(t, "private")
 			k := rapid.SampledFrom([]machine.Knowledge{machine.Unknown, machine.Unconfirmed,
 				machine.Confirmed}).Draw(t, "knowledge")
-			switch rapid.IntRange(0, 10).Draw(t, "call") {
-			case 10:
-				m.Lose()
-				want.lose()
+			switch rapid.IntRange(0, 11).Draw(t, "call") {
 			case 0:
-				m.Doubt()
-				want.doubt()
+				m.Lose()
+				want.each(func(_ uint64, c *cell) { c.fresh = false })
 			case 1:
 				m.Begin()
-				for a, c := range want {
-					c.stored = false
-					want[a] = c
-				}
+				want.each(func(_ uint64, c *cell) { c.stored = false })
 				before = want.copy()
 			case 2:
 				m.Rollback()
 				want = before.copy()
-				want.lose()
-			case 3, 4, 5:
-				m.Store(addr, b, k)
-				want.put(addr, b, k, true)
-			case 6:
-				m.Learn(addr, b, k)
-				want.put(addr, b, k, false)
+				want.each(func(_ uint64, c *cell) { c.fresh, c.private = false, false })
+			case 3:
+				m.LoseAll()
+				want.each(func(_ uint64, c *cell) { c.fresh, c.private = false, false })
+			case 4:
+				m.Drop(addr)
+				far := addr > 1<<30 // so far that all is dropped
+				want.each(func(a uint64, c *cell) {
+					c.private = c.private && a >= addr && !far
+				})
+			case 5, 6, 7:
+				m.Store(addr, b, k, private)
+				want.put(addr, b, k, private, true)
+			case 8:
+				m.Learn(addr, b, k, private)
+				want.put(addr, b, k, private, false)
 			default:
-				want.check(t, &m, addr, n)
+				want.check(t, &m, addr, n, private)
 			}
 		}
 	})
 }
 
-func (p plain) doubt() {
+func (p plain) each(change func(a uint64, c *cell)) {
 	for a, c := range p {
-		c.confirmed = false
+		change(a, &c)
 		p[a] = c
 	}
 }
 
-func (p plain) lose() {
-	for a, c := range p {
-		c.known, c.confirmed = false, false
-		p[a] = c
-	}
-}
-
-func (p plain) put(addr uint64, b []byte, k machine.Knowledge, store bool) {
+func (p plain) put(addr uint64, b []byte, k machine.Knowledge, private, store bool) {
 	for i, v := range b {
 		a := addr + uint64(i)
 		if k == machine.Unknown {
 			delete(p, a)
 			continue
 		}
-		p[a] = cell{v, true, k == machine.Confirmed, store || p[a].stored}
+		p[a] = cell{v, true, private, k == machine.Confirmed, store || p[a].stored}
 	}
 }
 
-func (p plain) check(t *rapid.T, m *Memory, addr uint64, n int) {
+func (p plain) check(t *rapid.T, m *Memory, addr uint64, n int, private bool) {
 	got := make([]byte, n)
-	h := m.Load(addr, got)
+	h := m.Load(addr, got, private)
 	stored := m.Stored(addr, n)
 	for i := range n {
 		c, ok := p[addr+uint64(i)]
-		if ok != (h.Held>>i&1 != 0) || c.known != (h.Known>>i&1 != 0) ||
-			c.confirmed != (h.Confirmed>>i&1 != 0) ||
+		known := c.fresh || c.private && private
+		if ok != (h.Held>>i&1 != 0) || known != (h.Known>>i&1 != 0) ||
+			(known && c.confirmed) != (h.Confirmed>>i&1 != 0) ||
 			ok && c.value != got[i] || c.stored && stored>>i&1 == 0 {
 			t.Fatalf("byte %d at %x: %x, want %v %v", i, addr, h, ok, c)
 		}
@@ -117,21 +115,21 @@ func BenchmarkStoreLoad(b *testing.B) {
 			m.Begin()
 		}
 		addr := 0x7fff0000 + uint64(i%512)*8
-		m.Store(addr, to[:], machine.Confirmed)
-		m.Load(addr, to[:])
+		m.Store(addr, to[:], machine.Confirmed, true)
+		m.Load(addr, to[:], true)
 	}
 }
 
 func TestMemoryIsBounded(t *testing.T) {
 	var m Memory
 	for i := range uint64(mostPages + 1) {
-		m.Store(i*pageSize, []byte{1}, machine.Confirmed)
+		m.Store(i*pageSize, []byte{1}, machine.Confirmed, false)
 	}
 	if m.Bytes() == 0 {
 		t.Error("it takes no memory")
 	}
 	m.Begin()
-	if h := m.Load(0, make([]byte, 1)); h != (Held{}) || m.Bytes() != 0 {
+	if h := m.Load(0, make([]byte, 1), true); h != (Held{}) || m.Bytes() != 0 {
 		t.Errorf("%x is held of what was forgotten", h)
 	}
 }
