@@ -290,8 +290,8 @@ func (x execution) flags() compared {
 	return compared{}
 }
 
-// flagsBefore are what the flags hold before an instruction of a block, in terms of the state there:
-// what they were made of is there still, or at least the result.
+// flagsBefore are what the flags hold before an instruction of a block, in terms of the state
+// there: what they were made of is there still, or at least the result.
 func (f *follower) flagsBefore(st *state, r *plan.Routine, b *cfg.Block, insn int) compared {
 	var written x86.Set
 	stores := false

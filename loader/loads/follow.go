@@ -89,6 +89,20 @@ type facts struct {
 	checks     map[int][]*cfg.JumpTable // by the blocks that check their bounds
 	// the registers that code behind a return is known by; none: programs end there
 	behind x86.Set
+	extras map[int]int // by block, the instruction with a probe for values alone
+}
+
+// probe is the instruction of a block with its first probe from an instruction on; the number of
+// its instructions if there is none.
+func (x *facts) probe(r *plan.Routine, block, insn int) int {
+	first := len(r.Blocks[block].Insns)
+	if s := r.Site(block); s != nil && s.Insn >= insn {
+		first = s.Insn
+	}
+	if i, ok := x.extras[block]; ok && i >= insn {
+		first = min(first, i)
+	}
+	return first
 }
 
 func factsOf(r *plan.Routine) (x facts) {
@@ -113,9 +127,9 @@ func factsOf(r *plan.Routine) (x facts) {
 	return x
 }
 
-// from follows the code from an instruction on, which is executed even if it carries a probe;
-// outcome is that of its jump, if it is conditional.
-func (f *follower) from(s *plan.Site, outcome int) *way {
+// from follows the code from a probe's instruction on; outcome is that of its jump, if it is
+// conditional.
+func (f *follower) from(s *Site, outcome int) *way {
 	st, w := f.begin(), &way{}
 	r := f.plan.Routines[s.Routine]
 	at := place{int32(s.Routine), int32(s.Block)}
@@ -172,24 +186,22 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 	for ; ; insn, isHit = 0, false {
 		r := f.plan.Routines[at.routine]
 		b := &r.Blocks[at.block]
-		end := len(b.Insns)
-		site := r.Site(int(at.block))
-		isNext := site != nil && !isHit
-		if isNext {
-			end = site.Insn
+		behind := insn
+		if isHit {
+			behind++
 		}
+		end := f.facts[r.ID].probe(r, int(at.block), behind)
 		if f.insns -= max(end-insn, 1); f.insns < 0 {
 			w.cut = true
 			return
 		}
-		last := end - 1
 		for i := insn; i < end; i++ {
-			if i == last && b.End == cfg.Jcc && !isNext {
+			if i == len(b.Insns)-1 && b.End == cfg.Jcc {
 				f.noteCase(st, at)
 			}
 			f.execute(w, st, r, &b.Insns[i])
 		}
-		if isNext {
+		if end < len(b.Insns) {
 			return
 		}
 		var ok bool

@@ -1,6 +1,8 @@
 package loads
 
 import (
+	"slices"
+
 	"wpptrace/loader/plan"
 )
 
@@ -42,13 +44,12 @@ type Look struct {
 // which it calls: it fails as that does, and changes nothing then. The other plan is this one's
 // from then on.
 func (p *Plan) Append(part *Plan) error {
-	if len(p.Extra)+len(part.Extra) > 0 {
-		return errExtra
-	}
+	sites, routines := len(p.Base.Sites), len(p.Base.Routines)
+	ofPart := len(part.Base.Sites)
 	if err := p.Base.Append(part.Base); err != nil {
 		return err
 	}
-	looks, steps, cases := len(p.Looks), uint32(len(p.Steps)), uint32(len(p.Cases))
+	steps, cases := uint32(len(p.Steps)), uint32(len(p.Cases))
 	moved := func(step uint32) uint32 {
 		if step == 0 {
 			return 0
@@ -69,16 +70,31 @@ func (p *Plan) Append(part *Plan) error {
 		}
 		at += 1 + int(n)
 	}
-	for _, l := range part.Looks {
+	for i := range part.Looks {
+		l := &part.Looks[i]
 		l.First[0], l.First[1], l.Behind = moved(l.First[0]), moved(l.First[1]), moved(l.Behind)
-		p.Looks = append(p.Looks, l)
+	}
+	p.Looks = slices.Insert(p.Looks, sites, part.Looks[:ofPart]...)
+	p.Looks = append(p.Looks, part.Looks[ofPart:]...)
+	for _, s := range part.Extra {
+		s.Routine += routines
+		p.Extra = append(p.Extra, s)
 	}
 	offset := p.Base.Parts[len(p.Base.Parts)-1].Offset
 	for ra, step := range part.After {
 		p.After[ra+offset] = moved(step)
 	}
+	for i := range p.figures {
+		if x := &p.figures[i]; x.Look >= sites {
+			x.Look += ofPart
+		}
+	}
 	for _, x := range part.figures {
-		x.Look += looks
+		if x.Look < ofPart {
+			x.Look += sites
+		} else {
+			x.Look += len(p.Looks) - len(part.Looks)
+		}
 		p.figures = append(p.figures, x)
 	}
 	return nil

@@ -40,7 +40,7 @@ func TestMostReads(t *testing.T) {
 		p := planned(t, path)
 		{
 			began := time.Now()
-			l, err := loads.Make(p, loads.Options{})
+			l, err := loads.Make(p, loads.Options{Extra: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,6 +65,14 @@ func TestMostReads(t *testing.T) {
 				}
 				most = max(most, x.MostReads)
 			}
+			base, extra := 0.0, 0.0
+			for i := range p.Sites {
+				base += p.Sites[i].Expected
+			}
+			for _, x := range l.Extra {
+				extra += p.Routines[x.Routine].Runs(x.Block)
+			}
+			t.Logf("%d extra sites, %.3f of hits", len(l.Extra), extra/base)
 			leaves := 0
 			for _, k := range l.Looks {
 				if k.Leaves[0] || k.Leaves[1] {

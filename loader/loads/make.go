@@ -10,12 +10,12 @@ import (
 	"wpptrace/loader/x86"
 )
 
-var errExtra = errors.New("append a plan of loads: one of them has probes for values alone")
-
 // Options say what a plan may cost.
 type Options struct {
 	// MostReads is how many reads a hit makes at most; 0: the greatest number there is, MostReads.
 	MostReads int
+	// Extra admits probes for values alone, which only an executable may have.
+	Extra bool
 }
 
 // Make makes the plan of loads for the plan of one image, on all CPUs. Cost: 0.3 s for a program of
@@ -29,24 +29,33 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 	}
 	known := make([]facts, len(p.Routines))
 	parallel.Each(len(known), func(i int) { known[i] = factsOf(p.Routines[i]) })
+	all := make([]Site, len(p.Sites))
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		all[i] = Site{Addr: s.Addr, Routine: s.Routine, Block: s.Block, Insn: s.Insn,
+			Condition: s.Condition, Stepped: s.Stepped}
+	}
+	if o.Extra {
+		for _, s := range extras(p) {
+			known[s.Routine].add(s)
+			all = append(all, s)
+		}
+	}
 	list := continuations(p)
 	inPieces(len(list), func(m *maker, i int) { m.examine(&list[i]) }, p, known, &o)
 	f := finder{plan: p, facts: known}
 	f.find(list)
 	behind := inPieces(len(list), func(m *maker, i int) { m.behind(list[i].from) }, p, known, &o)
-	sites := inPieces(len(p.Sites), func(m *maker, i int) { m.site(&p.Sites[i]) }, p, known, &o)
+	sites := inPieces(len(all), func(m *maker, i int) { m.site(&all[i], i) }, p, known, &o)
 
-	a := assembler{plan: &Plan{Base: p, After: map[uint64]uint32{}}, same: map[string]uint32{}}
-	a.plan.Steps = []Step{{Op: End}, {Op: End}}
+	a := assembler{plan: &Plan{Base: p, Extra: all[len(p.Sites):], After: map[uint64]uint32{},
+		Steps: []Step{{Op: End}, {Op: End}}}, same: map[string]uint32{}}
 	for _, m := range sites {
-		for i := range m.figures {
-			m.figures[i].Look += len(a.plan.Looks)
-		}
 		a.plan.figures = append(a.plan.figures, m.figures...)
 		for i := range m.made {
 			x, y := &m.made[i][0], &m.made[i][1]
 			a.plan.Looks = append(a.plan.Looks, Look{First: [2]uint32{a.add(x), a.add(y)},
-				Leaves: [2]bool{x.leaves, y.leaves}})
+				Leaves: [2]bool{x.leaves, y.leaves}, Only: len(a.plan.Looks) >= len(p.Sites)})
 		}
 	}
 	for _, m := range behind {
@@ -85,7 +94,7 @@ type maker struct {
 	follow  follower
 	emit    emitter
 	made    [][2]program
-	figures Figures // with looks from its first site on
+	figures Figures
 }
 
 // A program is the steps that are made for one outcome of a site. Indices in cases are from its
@@ -96,17 +105,22 @@ type program struct {
 	leaves bool
 }
 
-func (m *maker) site(s *plan.Site) {
+// site makes the programs of a site, the look of which has that number.
+func (m *maker) site(s *Site, look int) {
 	var list [2]program
 	outcomes := 2
 	if s.Condition == plan.NoCondition {
 		outcomes = 1
 	}
+	hits := m.follow.plan.Routines[s.Routine].Runs(s.Block)
+	if base := m.follow.plan.Sites; look < len(base) {
+		hits = base[look].Expected
+	}
 	for outcome := range outcomes {
 		w := m.follow.from(s, outcome)
 		g := m.program(w, &list[outcome])
-		x := m.figure(w, g, s.Expected/float64(outcomes))
-		x.Look, x.Outcome = len(m.made), outcome
+		x := m.figure(w, g, hits/float64(outcomes))
+		x.Look, x.Outcome = look, outcome
 		m.figures = append(m.figures, x)
 	}
 	m.made = append(m.made, list)
