@@ -71,7 +71,7 @@ var plain = [256]machine.Op{
 
 // insn returns the instruction, or why it is opaque.
 func (t *translator) insn() (machine.Insn, machine.Cause) {
-	if t.Operation == x86.Vector {
+	if t.Operation == x86.Vector || t.Operation == x86.State {
 		return t.vector()
 	}
 	op := plain[t.Operation]
@@ -265,7 +265,11 @@ func (t *translator) opaque(cause machine.Cause) machine.Insn {
 		s.Memory = true
 	}
 	var dst machine.Operand
+	exact := t.MemorySize()
 	if to, bytes, ok := t.Stores(); ok {
+		if exact > 0 {
+			bytes = int(exact)
+		}
 		if dst = t.operand(&to); bytes <= 128 && !t.StoresFar() {
 			dst.Size = uint8(bytes)
 		} else {
@@ -281,6 +285,7 @@ func (t *translator) opaque(cause machine.Cause) machine.Insn {
 	for _, a := range t.Accesses(nil) {
 		if a.Reads {
 			in.Src = t.operand(&a.At)
+			in.Src.Size = max(in.Src.Size, exact)
 		}
 	}
 	return in

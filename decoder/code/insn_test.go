@@ -74,6 +74,40 @@ func TestInsn(t *testing.T) {
 	}
 }
 
+func TestVectors(t *testing.T) {
+	x := func(n, size uint8) machine.Operand {
+		return machine.Operand{Class: machine.Vector, Size: size, Reg: n}
+	}
+	for _, test := range []struct {
+		asm, code string
+		want      machine.Insn
+	}{
+		{"movaps %xmm1,(%rdi)", "0f290f", machine.Insn{Op: machine.VMov, Size: 16, Lane: 1,
+			Dst: memory(machine.RDI, 16, 0), Src: x(1, 16)}},
+		{"movq %xmm1,(%rdi)", "660fd60f", machine.Insn{Op: machine.VMovOut, Size: 8, Lane: 1,
+			Dst: memory(machine.RDI, 8, 0), Src: x(1, 8)}},
+		{"movd %edi,%xmm1", "660f6ecf", machine.Insn{Op: machine.VMovZero, Size: 4, Lane: 1,
+			Dst: x(1, 4), Src: general(7, 4)}},
+		{"addsd (%rdi),%xmm1", "f20f580f", machine.Insn{Op: machine.FAdd, Size: 8, Lane: 8,
+			Dst: x(1, 8), Third: x(1, 8), Src: memory(machine.RDI, 8, 0)}},
+		{"vaddsd (%rdi),%xmm2,%xmm1", "c5eb580f", machine.Insn{Op: machine.FAdd, Size: 8, Lane: 8,
+			Clears: true, Dst: x(1, 8), Third: x(2, 8), Src: memory(machine.RDI, 8, 0)}},
+		{"vpaddd %ymm3,%ymm2,%ymm1", "c5edfecb", machine.Insn{Op: machine.VAdd, Size: 32, Lane: 4,
+			Clears: true, Dst: x(1, 32), Third: x(2, 32), Src: x(3, 32)}},
+		{"psrldq $3,%xmm1", "660f73d903", machine.Insn{Op: machine.VShrBytes, Size: 16, Lane: 1,
+			Imm: 3, Dst: x(1, 16), Third: x(1, 16)}},
+		{"cvttsd2si %xmm1,%rax", "f2480f2cc1", machine.Insn{Op: machine.FToInt, Size: 8, Lane: 8,
+			Dst: general(0, 8), Src: x(1, 8)}},
+		{"ldmxcsr (%rdi)", "0fae17", machine.Insn{Op: machine.LoadMXCSR, Size: 4, Lane: 4,
+			Src: memory(machine.RDI, 4, 0)}},
+	} {
+		test.want.Len = uint8(len(test.code) / 2)
+		if got := decode(t, test.code); got != test.want {
+			t.Errorf("%s:\n%+v, want\n%+v", test.asm, got, test.want)
+		}
+	}
+}
+
 func TestOpaque(t *testing.T) {
 	all := machine.Set{General: 0xffef, Memory: true, Flags: machine.AllFlags, Vectors: 0xffff}
 	for _, test := range []struct {
@@ -97,6 +131,9 @@ func TestOpaque(t *testing.T) {
 	} {
 		in := decode(t, test.code)
 		got := in.Opaque()
+		if test.cause == machine.X87 && in.Dst.Size != 8 {
+			t.Errorf("%s writes %d bytes", test.asm, in.Dst.Size)
+		}
 		if in.Op != machine.Opaque || in.Cause != test.cause || got != test.want ||
 			in.Dst.Class != test.dst {
 			t.Errorf("%s: %+v writes %+v, want %v %+v", test.asm, in, got, test.cause, test.want)

@@ -39,6 +39,8 @@ func vectorOpMap() map[string]vectorOp {
 			set(op, lane, imm, name+s)
 		}
 	}
+	set(machine.LoadMXCSR, 4, 0, "ldmxcsr")
+	set(machine.StoreMXCSR, 4, 0, "stmxcsr")
 	set(machine.VMov, 1, 0, "mov")
 	set(machine.VMovZero, 1, 0, "movzero")
 	set(machine.VMovOut, 1, 0, "movout")
@@ -169,7 +171,7 @@ func (t *translator) vector() (machine.Insn, machine.Cause) {
 	v, known := t.Vectors()
 	op, emulates := vectorOps[v.Name]
 	if !known || !emulates {
-		return machine.Insn{}, machine.Vectors
+		return machine.Insn{}, causes[t.Operation]
 	}
 	o := machine.Insn{Op: op.op, Len: t.in.Len, Size: v.Size, Lane: op.lane, Imm: op.imm,
 		Clears: v.Clears, Dst: t.vectorOperand(&v.Dst), Src: t.vectorOperand(&v.Src),

@@ -247,6 +247,9 @@ func (e *Effects) Vectors() (v VectorEffects, ok bool) {
 	if !in.HasModRM {
 		return v, false
 	}
+	if space == 1 && in.Op == 0xae {
+		return e.control(v)
+	}
 	key := vectorKey{space, uint8(impliedPrefix(in)), in.Op}
 	if in.Rep != 0 && !vex { // 66 is not a part of the opcode then
 		key.prefix = map[byte]uint8{0xf3: 2, 0xf2: 3}[in.Rep]
@@ -372,4 +375,48 @@ func (e *Effects) registerForms(f vectorForm, v VectorEffects) VectorEffects {
 		v.Src.Size = 8
 	}
 	return v
+}
+
+// control is for ldmxcsr and stmxcsr.
+func (e *Effects) control(v VectorEffects) (VectorEffects, bool) {
+	_, rm, _ := e.in.Operands(e.code, 0)
+	rm.Size = 4
+	group := e.in.ModRM >> 3 & 7
+	v.Size, v.Clears = 4, false
+	v.Dst, v.Third, v.Src = VectorOperand{Operand: none}, VectorOperand{Operand: none},
+		VectorOperand{Operand: none}
+	switch {
+	case !rm.Mem || e.in.Rep != 0 || e.in.OpSize:
+	case group == 2:
+		v.Name, v.Src.Operand = "ldmxcsr", rm
+	case group == 3:
+		v.Name, v.Dst.Operand = "stmxcsr", rm
+	}
+	return v, v.Name != ""
+}
+
+// x87Sizes are how many bytes x87 instructions have in memory, by the low bits of the opcode and
+// the reg field.
+var x87Sizes = [8][8]uint8{
+	{4, 4, 4, 4, 4, 4, 4, 4}, {4, 0, 4, 4, 28, 2, 28, 2}, {4, 4, 4, 4, 4, 4, 4, 4},
+	{4, 4, 4, 4, 0, 10, 0, 10}, {8, 8, 8, 8, 8, 8, 8, 8}, {8, 8, 8, 8, 108, 0, 108, 2},
+	{2, 2, 2, 2, 2, 2, 2, 2}, {2, 2, 2, 2, 10, 8, 10, 8},
+}
+
+// MemorySize returns how many bytes the memory operand has, also where its Size does not say so; 0
+// if there is none, or it is not known.
+func (e *Effects) MemorySize() uint8 {
+	switch a := e.Address(); {
+	case !a.Mem || a.Size > 0:
+		return a.Size
+	case e.Operation == X87:
+		return x87Sizes[e.in.Op&7][e.in.ModRM>>3&7]
+	}
+	v, ok := e.Vectors()
+	for _, o := range [2]*VectorOperand{&v.Dst, &v.Src} {
+		if ok && o.Mem {
+			return o.Size
+		}
+	}
+	return 0
 }

@@ -86,14 +86,14 @@ func appendAccess(line []byte, a *machine.Access) []byte {
 		line = strconv.AppendInt(line, int64(a.Size), 10)
 	}
 	line = append(line, "]="...)
-	if a.Known == machine.Unknown || a.Size == 0 || a.Size > len(a.Bytes) {
+	if a.Known == machine.Unknown || a.Size == 0 || len(a.Data()) == 0 {
 		return append(line, '-')
 	}
 	known := a.Known
 	if a.At != machine.Confirmed {
 		known &= machine.Unconfirmed
 	}
-	return appendSure(appendNumber(line, a.Bytes[:a.Size]), known)
+	return appendSure(appendNumber(line, a.Data()), known)
 }
 
 const digits = "0123456789abcdef"

@@ -195,6 +195,8 @@ const (
 	VFromInt      // from elements of 4 bytes
 	VToInt        // to elements of 4 bytes, from Imm, truncated
 	VToIntRound   //
+	LoadMXCSR     // of Src
+	StoreMXCSR    // of which exceptions there were is not known
 
 	ops
 

@@ -557,9 +557,12 @@ func (m *Machine) exchangePair(in *Insn, mem Memory) bool {
 	return true
 }
 
-// mostRounds is how many rounds of a string instruction are run at most: where it has more, what it
-// leaves is unknown.
-const mostRounds = 1 << 20
+// How many rounds of a string instruction are run at most, upwards and downwards, where accesses do
+// not become one: where it has more, what it leaves is unknown.
+const (
+	mostRounds     = 1 << 20
+	mostRoundsDown = 1 << 10
+)
 
 // strings is for the string instructions.
 func (m *Machine) strings(in *Insn, mem Memory) Outcome {
@@ -569,7 +572,11 @@ func (m *Machine) strings(in *Insn, mem Memory) Outcome {
 		n, kn := m.register(RCX, 8)
 		rounds, k = n, k&kn
 	}
-	if k == Unknown || rounds > mostRounds {
+	most := uint64(mostRounds)
+	if m.flags.value&DF != 0 {
+		most = mostRoundsDown
+	}
+	if k == Unknown || rounds > most {
 		m.loseString(in, mem)
 		return falls
 	}
@@ -648,13 +655,22 @@ func (m *Machine) joinAccess() {
 	a := &m.accesses[last]
 	for i := max(last-2, 0); i < last; i++ {
 		b := &m.accesses[i]
-		if b.Write == a.Write && b.At == a.At && b.Addr+uint64(b.Size) == a.Addr {
-			copy(b.Bytes[min(b.Size, len(b.Bytes)):], a.Bytes[:a.Size])
-			b.Size += a.Size
-			b.Known &= a.Known
-			m.accesses = m.accesses[:last]
-			return
+		if b.Write != a.Write || b.At != a.At || b.Addr+uint64(b.Size) != a.Addr {
+			continue
 		}
+		if end := b.Size + a.Size; end <= len(b.Bytes) {
+			copy(b.Bytes[b.Size:], a.Bytes[:a.Size])
+		} else {
+			if b.long == nil {
+				b.long = append(m.long[i&1][:0], b.Bytes[:b.Size]...)
+			}
+			b.long = append(b.long, a.Bytes[:a.Size]...)
+			m.long[i&1] = b.long
+		}
+		b.Size += a.Size
+		b.Known &= a.Known
+		m.accesses = m.accesses[:last]
+		return
 	}
 }
 

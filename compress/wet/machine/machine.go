@@ -31,6 +31,15 @@ type Access struct {
 	At    Knowledge // of Addr
 	Known Knowledge // of what was read or written; Unknown, too, if the address is not known
 	Bytes [64]byte  // those that Size says; the first, where it is more
+	long  []byte    // all, where it is more
+}
+
+// Data is the bytes that were read or written. They are good until the machine's next step.
+func (a *Access) Data() []byte {
+	if a.Size > len(a.Bytes) {
+		return a.long
+	}
+	return a.Bytes[:a.Size]
 }
 
 // A Way is how control goes on behind an instruction.
@@ -64,6 +73,7 @@ type Machine struct {
 	at       uint64 // where the operand of the last load is
 	atKnown  Knowledge
 	accesses []Access
+	long     [2][]byte // room for those of the first accesses of a string instruction
 	buffer   [64]byte
 }
 
@@ -224,6 +234,7 @@ func (m *Machine) access(size int) *Access {
 	}
 	a := &m.accesses[n]
 	a.Addr, a.Size, a.Write, a.At, a.Known = m.at, size, false, m.atKnown, Unknown
+	a.long = nil
 	return a
 }
 

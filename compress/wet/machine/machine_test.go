@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"testing"
 )
 
@@ -93,6 +94,48 @@ func TestUnknownStore(t *testing.T) {
 	}
 	if v, k := m.General(RCX); v != 0 || k != Confirmed {
 		t.Errorf("RCX is %d, %d behind a repeated store", v, k)
+	}
+}
+
+// TestLongAccess: the rounds of a string instruction are one access, with all its bytes.
+func TestLongAccess(t *testing.T) {
+	m := New()
+	m.SetFlags(0, Confirmed)
+	mem := &page{}
+	for i := range mem {
+		mem[i] = byte(i * 7)
+	}
+	for range 2 { // again, in the same room
+		m.SetGeneral(RSI, 0x100, Confirmed)
+		m.SetGeneral(RDI, 0x800, Confirmed)
+		m.SetGeneral(RCX, 50, Confirmed)
+		src := memory(RSI, 8, 0)
+		m.Step(&Insn{Op: Movs, Size: 8, Repeat: RepeatEqual, Src: src}, 0, mem)
+		a := m.Accesses()
+		if len(a) != 2 || !bytes.Equal(a[0].Data(), mem[0x100:0x290]) ||
+			!bytes.Equal(a[1].Data(), mem[0x800:0x990]) || !a[1].Write {
+			t.Fatalf("accesses %+v", a)
+		}
+	}
+}
+
+// TestRounding: floating-point numbers are as sure as what is known of how they are rounded.
+func TestRounding(t *testing.T) {
+	x := Operand{Class: Vector, Size: 8, Reg: 1}
+	add := Insn{Op: FAdd, Size: 8, Lane: 8, Dst: x, Src: x, Third: x}
+	for _, test := range []struct {
+		mxcsr uint32
+		want  Knowledge
+	}{{0x1f80, Confirmed}, {0x1fa1, Confirmed}, {0x1f80 | 1<<13, Unknown}, {0x9fc0, Unknown}} {
+		m := New()
+		m.SetVector(1, [32]byte{7: 0x40}, Confirmed)
+		m.SetMXCSR(test.mxcsr, Confirmed)
+		m.Step(&add, 0, nil)
+		v, k := m.Vector(1)
+		if k[7] != test.want || k[0] != test.want || k[8] != Confirmed || v[7] != 0x40 ||
+			v[6] != 0x10 {
+			t.Errorf("MXCSR %x: %x, known %v", test.mxcsr, *v, *k)
+		}
 	}
 }
 

@@ -244,6 +244,9 @@ func (m *Machine) opaque(in *Insn, mem Memory) {
 	m.wrote |= uint32(s.General)
 	m.vectors.wrote |= s.Vectors
 	m.Forget(s)
+	if in.Cause == State { // MXCSR may be another one
+		m.vectors.rounding = Unknown
+	}
 	switch in.Dst.Class {
 	case Mem:
 		m.at, m.atKnown = m.address(&in.Dst)

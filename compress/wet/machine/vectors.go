@@ -149,6 +149,14 @@ func (m *Machine) vector(in *Insn, mem Memory) {
 	m.fetch(&in.Third, in, mem, a)
 	m.fetch(&in.Src, in, mem, b)
 	switch {
+	case in.Op == LoadMXCSR:
+		v, k := b.lane(0, 4)
+		m.SetMXCSR(uint32(v), k)
+		return
+	case in.Op == StoreMXCSR:
+		m.at, m.atKnown = m.address(&in.Dst)
+		m.storeUnknown(4, mem)
+		return
 	case in.Op == VMoveMask:
 		m.moveMask(in, b, mem)
 		return
