@@ -201,8 +201,13 @@ func (s *benchmarkSubject) runEmpty(b *testing.B, empty *ebpf.Program) func() ti
 // runTraced returns the CPU time of a run whose hits end behind a part, and counts those that do
 // not.
 func (s *benchmarkSubject) runTraced(b *testing.B, last bpf.TracerPart, r *round) time.Duration {
+	return s.runWith(b, Options{Ring: DefaultRing, last: last}, r)
+}
+
+// runWith is runTraced with other options.
+func (s *benchmarkSubject) runWith(b *testing.B, o Options, r *round) time.Duration {
 	return s.run(b, func(c *target.Child, exe *os.File) func() {
-		session, err := Load(c.Process, s.image, s.plan, Options{Ring: DefaultRing, last: last})
+		session, err := Load(c.Process, s.image, s.plan, o)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -213,7 +218,7 @@ func (s *benchmarkSubject) runTraced(b *testing.B, last bpf.TracerPart, r *round
 			b.Fatal(err)
 		}
 		return func() {
-			if last == bpf.TracerPartPART_ALL {
+			if o.last == bpf.TracerPartPART_ALL {
 				s.count(b, session, r)
 			}
 			session.Close()

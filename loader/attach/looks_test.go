@@ -2,10 +2,13 @@ package attach
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
+	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
 	"wpptrace/loader/loads"
 	"wpptrace/loader/plan"
@@ -168,4 +171,65 @@ func TestProbesForValuesAlone(t *testing.T) {
 		t.Errorf("%d hits for values alone, %d counted, %v; states of %d of %d others; %+v, %v",
 			hits, counted, err, states, events, m, metricsErr)
 	}
+}
+
+// BenchmarkLook measures what a state adds to a hit, ns: one of registers alone, what each read
+// adds to that where a hit makes 2, 4, 8 or 16, each of 8 bytes of the stack, and each of 16 steps
+// that compute. It is as BenchmarkHitParts is.
+func BenchmarkLook(b *testing.B) {
+	const stack = 4
+	read := loads.Step{Op: loads.Fetch, A: stack, B: loads.NoCell, Size: 8}
+	sum := loads.Step{Op: loads.Sum, Dst: loads.FirstResult, A: stack, B: loads.NoCell, Size: 8}
+	programs := [][]loads.Step{nil, slices.Repeat([]loads.Step{sum}, 16)}
+	reads := []int{2, 4, 8, 16}
+	for _, n := range reads {
+		programs = append(programs, slices.Repeat([]loads.Step{read}, n))
+	}
+	subjects := slices.DeleteFunc(benchmarkSubjects(b),
+		func(s *benchmarkSubject) bool { return s.stepped })
+	for b.Loop() {
+		const rounds = 5
+		sums := make([]float64, len(programs))
+		for _, s := range subjects {
+			var r round
+			runs := []func() time.Duration{
+				func() time.Duration { return s.runTraced(b, bpf.TracerPartPART_ALL, &r) }}
+			for _, steps := range programs {
+				o := Options{Ring: DefaultRing, Loads: everywhere(s.plan, steps)}
+				runs = append(runs, func() time.Duration { return s.runWith(b, o, &round{}) })
+			}
+			took := make([][]time.Duration, len(runs))
+			for n := range rounds {
+				for i := range runs {
+					i = (i + n) % len(runs)
+					took[i] = append(took[i], runs[i]())
+				}
+			}
+			for i := range sums {
+				sums[i] += float64(median(took[i+1])-median(took[0])) / float64(r.hits)
+			}
+		}
+		for i := range sums {
+			sums[i] /= float64(len(subjects))
+		}
+		b.ReportMetric(sums[0], "ns/state")
+		b.ReportMetric((sums[1]-sums[0])/16, "ns/step-of-16")
+		for i, n := range reads {
+			b.ReportMetric((sums[2+i]-sums[0])/float64(n), fmt.Sprintf("ns/read-of-%d", n))
+		}
+	}
+}
+
+// everywhere has each hit run the same load program.
+func everywhere(p *plan.Plan, steps []loads.Step) *loads.Plan {
+	l := &loads.Plan{Base: p, Steps: []loads.Step{{}}}
+	first := uint32(0)
+	if len(steps) > 0 {
+		first = 1
+		l.Steps = append(append(l.Steps, steps...), loads.Step{})
+	}
+	for range p.Sites {
+		l.Looks = append(l.Looks, loads.Look{First: [2]uint32{first, first}})
+	}
+	return l
 }
