@@ -13,6 +13,7 @@ import (
 	"wpptrace/bpf"
 	"wpptrace/bpf/usermode"
 	"wpptrace/bpf/wire"
+	"wpptrace/loader/attach"
 	"wpptrace/loader/loads"
 )
 
@@ -183,7 +184,8 @@ func TestTwins(t *testing.T) {
 
 		r := &rig{usermode.New(sites[:1], nil, base, size), usermode.NewThread(42, 7, false)}
 		r.Peek, r.FSBase, r.Cases, r.After = in.peek, fs, w.plan.Cases, in
-		r.Looks, r.Steps = []bpf.TracerLook{lookOf(l)}, stepsOf(w.plan.Steps)
+		r.Looks = []bpf.TracerLook{attach.KernelLook(&l, usermode.ConditionNone, 0)}
+		r.Steps = attach.KernelSteps(w.plan.Steps)
 		r.Hit(r.thread, 0, &regs)
 		list := r.states(t)
 		r.thread.Free()
@@ -197,24 +199,4 @@ func TestTwins(t *testing.T) {
 				regs.General)
 		}
 	}
-}
-
-func lookOf(l loads.Look) bpf.TracerLook {
-	k := bpf.TracerLook{First: l.First, Behind: l.Behind, Condition: usermode.ConditionNone}
-	if l.Leaves[0] {
-		k.Flags |= uint8(bpf.TracerLookFlagLOOK_LEAVES)
-	}
-	if l.Leaves[1] {
-		k.Flags |= uint8(bpf.TracerLookFlagLOOK_LEAVES_TAKEN)
-	}
-	return k
-}
-
-func stepsOf(list []loads.Step) (steps []bpf.TracerLoadStep) {
-	for _, s := range list {
-		steps = append(steps, bpf.TracerLoadStep{Op: uint8(s.Op), Dst: s.Dst, A: s.A, B: s.B,
-			Scale: s.Scale, Size: s.Size, Sign: s.Sign, Condition: s.Condition, Imm: s.Imm,
-			Jump: s.Jump})
-	}
-	return steps
 }

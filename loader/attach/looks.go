@@ -90,12 +90,12 @@ func (l *looks) write(first int, sites []plan.Site, library int) error {
 	var list []bpf.TracerLook
 	for i := range sites {
 		entries = append(entries, uint32(first+i))
-		list = append(list, lookOf(&l.plan.Looks[first+i], sites[i].Condition, library))
+		list = append(list, KernelLook(&l.plan.Looks[first+i], sites[i].Condition, library))
 	}
 	if library == 0 {
 		for i := range l.plan.Extra {
 			entries = append(entries, uint32(l.extra+i))
-			list = append(list, lookOf(&l.plan.Looks[len(sites)+i], l.plan.Extra[i].Condition, 0))
+			list = append(list, KernelLook(&l.plan.Looks[len(sites)+i], l.plan.Extra[i].Condition, 0))
 		}
 	}
 	if err := write(l.objects.Looks, entries, list); err != nil {
@@ -106,12 +106,7 @@ func (l *looks) write(first int, sites []plan.Site, library int) error {
 
 // writePrograms writes the steps and cases that the kernel does not have yet.
 func (l *looks) writePrograms() error {
-	steps := make([]bpf.TracerLoadStep, 0, len(l.plan.Steps)-l.steps)
-	for _, s := range l.plan.Steps[l.steps:] {
-		steps = append(steps, bpf.TracerLoadStep{Op: uint8(s.Op), Dst: s.Dst, A: s.A, B: s.B,
-			Scale: s.Scale, Size: s.Size, Sign: s.Sign, Condition: s.Condition, Imm: s.Imm,
-			Jump: s.Jump})
-	}
+	steps := KernelSteps(l.plan.Steps[l.steps:])
 	if err := write(l.objects.LoadSteps, indices(l.steps, len(steps)), steps); err != nil {
 		return fmt.Errorf("write %d steps of load programs: %w", len(steps), err)
 	}
@@ -147,8 +142,9 @@ func indices(first, n int) []uint32 {
 	return list
 }
 
-// lookOf turns a look of the plan into the kernel's.
-func lookOf(l *loads.Look, condition uint8, library int) bpf.TracerLook {
+// KernelLook is what is read at a hit of a probe as the BPF program has it: by the condition of the
+// probed jump and by library, the number of the probe's image, 0 for the executable.
+func KernelLook(l *loads.Look, condition uint8, library int) bpf.TracerLook {
 	k := bpf.TracerLook{First: l.First, Behind: l.Behind, Condition: condition,
 		Library: uint8(library)}
 	for outcome, flag := range []bpf.TracerLookFlag{bpf.TracerLookFlagLOOK_LEAVES,
@@ -158,4 +154,15 @@ func lookOf(l *loads.Look, condition uint8, library int) bpf.TracerLook {
 		}
 	}
 	return k
+}
+
+// KernelSteps are steps of load programs as the BPF program has them.
+func KernelSteps(list []loads.Step) []bpf.TracerLoadStep {
+	steps := make([]bpf.TracerLoadStep, 0, len(list))
+	for _, s := range list {
+		steps = append(steps, bpf.TracerLoadStep{Op: uint8(s.Op), Dst: s.Dst, A: s.A, B: s.B,
+			Scale: s.Scale, Size: s.Size, Sign: s.Sign, Condition: s.Condition, Imm: s.Imm,
+			Jump: s.Jump})
+	}
+	return steps
 }

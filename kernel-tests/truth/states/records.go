@@ -11,7 +11,6 @@ import (
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/loads"
-	"wpptrace/loader/plan"
 )
 
 // thread is what the records say of the one thread: its id, and when it began.
@@ -56,7 +55,7 @@ type run struct {
 	machine *usermode.Machine
 	thread  *usermode.Thread
 	replay  truth.Replay
-	sites   map[uint64]int // by link-time address
+	sites   map[uint64]int // cookies of probes, by link-time address
 }
 
 func newRun(s *Sample, p *loads.Plan) *run {
@@ -140,24 +139,17 @@ func (r *run) hit(site int) {
 
 // setLooks gives the process the load programs.
 func (r *run) setLooks(p *loads.Plan) {
+	sites := p.Base.Sites
 	for i := range p.Looks {
-		l := &p.Looks[i]
-		k := bpf.TracerLook{First: l.First, Behind: l.Behind, Condition: plan.NoCondition}
-		if i < len(p.Base.Sites) {
-			k.Condition = p.Base.Sites[i].Condition
+		condition := uint8(0)
+		if i < len(sites) {
+			condition = sites[i].Condition
+		} else {
+			x := &p.Extra[i-len(sites)]
+			condition, r.sites[x.Addr] = x.Condition, attach.ExtraCookies+i-len(sites)
 		}
-		for outcome, flag := range []bpf.TracerLookFlag{bpf.TracerLookFlagLOOK_LEAVES,
-			bpf.TracerLookFlagLOOK_LEAVES_TAKEN} {
-			if l.Leaves[outcome] {
-				k.Flags |= uint8(flag)
-			}
-		}
-		r.machine.Looks = append(r.machine.Looks, k)
+		r.machine.Looks = append(r.machine.Looks, attach.KernelLook(&p.Looks[i], condition, 0))
 	}
-	for _, s := range p.Steps {
-		r.machine.Steps = append(r.machine.Steps, bpf.TracerLoadStep{Op: uint8(s.Op), Dst: s.Dst,
-			A: s.A, B: s.B, Scale: s.Scale, Size: s.Size, Sign: s.Sign, Condition: s.Condition,
-			Imm: s.Imm, Jump: s.Jump})
-	}
-	r.machine.Cases, r.machine.After = p.Cases, p.After
+	r.machine.Steps, r.machine.Cases = attach.KernelSteps(p.Steps), p.Cases
+	r.machine.After = p.After
 }

@@ -35,7 +35,7 @@ func planOf(t *testing.T, s *states.Sample) *loads.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := loads.Make(p, loads.Options{})
+	l, err := loads.Make(p, loads.Options{Extra: true})
 	if err != nil {
 		t.Fatal(err)
 	}
