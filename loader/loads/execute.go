@@ -12,8 +12,8 @@ func (f *follower) execute(w *way, st *state, r *plan.Routine, q *cfg.Insn) {
 	e := q.Effects(r.Code(q), q.End())
 	x := execution{f, st, q, &e}
 	x.noteLoads(w, r)
-	if !e.Complete() && e.Written() != 0 {
-		w.leaves = true // no emulator has its result: registers are kept at the next hit
+	if !x.isModelled() && e.Written() != 0 {
+		w.leaves = true // an emulator may not have the result: the next hit shows all registers
 	}
 	flags, changed := compared{}, e.FlagsWritten() != 0
 	if changed {
@@ -35,6 +35,17 @@ type execution struct {
 	e  *x86.Effects
 }
 
+// isModelled reports whether what the instruction does to general registers follows from these and
+// from memory.
+func (x execution) isModelled() bool {
+	switch x.e.Operation {
+	case x86.Unknown, x86.Vector, x86.X87, x86.State:
+		return false
+	}
+	segment, ok := x.q.Segment()
+	return x.e.Complete() || ok && segment == x86.FS && !x.q.Short()
+}
+
 // noteLoads notes what the instruction loads, in terms of the state before it.
 func (x execution) noteLoads(w *way, r *plan.Routine) {
 	f, e := x.f, x.e
@@ -45,11 +56,15 @@ func (x execution) noteLoads(w *way, r *plan.Routine) {
 			continue
 		}
 		l := load{at: value{node: unknown}, size: a.At.Size}
+		if v, ok := e.Vectors(); l.size == 0 && ok && v.Src.Mem {
+			l.size = v.Src.Size
+		}
 		// how many rounds there are, or how far away it lies, is not known
 		if e.Repeat == 0 && !e.StoresFar() && l.size > 0 {
 			l.at = x.address(&a.At)
 		}
 		l.need = x.need(r, &a.At, l.at, l.size)
+		w.leaves = w.leaves || l.need == notComputable
 		w.loads = append(w.loads, l)
 	}
 }
@@ -70,7 +85,7 @@ func (x execution) need(r *plan.Routine, o *x86.Operand, at value, size uint8) n
 	case x.f.isReadOnly(at):
 		return readOnly
 	}
-	if v, found := x.st.forwarded(&x.f.ns, at, size); found && v.isKnown() {
+	if x.st.covers(at, size) {
 		return forwarded
 	}
 	return toRead
@@ -93,8 +108,12 @@ func (f *follower) isReadOnly(at value) bool {
 
 // address is where a memory operand lies.
 func (x execution) address(o *x86.Operand) value {
-	if x.e.Elsewhere() {
+	segment, ok := x.q.Segment()
+	switch {
+	case !ok || segment == x86.GS || x.q.Short():
 		return value{node: unknown}
+	case segment == x86.FS && x.e.Operation != x86.Lea:
+		return x.f.ns.sum(value{node: fsNode}, x.f.ns.address(x.st, o), 0)
 	}
 	return x.f.ns.address(x.st, o)
 }
@@ -161,7 +180,7 @@ func (x execution) move() (ok bool) {
 	sp := &st.regs[x86.RSP]
 	switch e.Operation {
 	case x86.Mov:
-		if !e.Complete() && !e.Elsewhere() {
+		if !x.isModelled() {
 			return false
 		}
 		x.write(&e.Dst, x.source())

@@ -43,7 +43,7 @@ type load struct {
 type way struct {
 	loads  []load
 	ends   ending
-	leaves bool     // external code may run
+	leaves bool     // the next hit has to show all registers: external code may run
 	cut    bool     // it goes on, and was followed no further
 	flags  compared // of a fork by condition
 	code   uint8    // condition code

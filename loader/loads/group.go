@@ -38,8 +38,10 @@ func (g *grouper) group(w *way, last bool) {
 	for i := range w.loads {
 		if l := &w.loads[i]; l.need == toRead && !g.add(w, l.at, l.size) {
 			g.beyond++
+			w.leaves = true
 		}
 	}
+	w.leaves = w.leaves || w.cut
 	if w.ends == returned && (!last || w.behind == 0 || !g.needs(w, w.address.node)) {
 		w.ends, w.leaves = ended, true
 	}

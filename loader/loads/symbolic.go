@@ -371,3 +371,15 @@ func (s *state) forwarded(ns *nodes, at value, size uint8) (v value, found bool)
 	}
 	return value{}, false
 }
+
+// covers reports whether the last of the route's own stores to a place has all of it.
+func (s *state) covers(at value, size uint8) bool {
+	for i := len(s.stores) - 1; i >= 0; i-- {
+		w := &s.stores[i]
+		d := at.add - w.at.add
+		if w.at.node == at.node && d < int64(w.size) && d+int64(size) > 0 {
+			return d >= 0 && d+int64(size) <= int64(w.size)
+		}
+	}
+	return false
+}
