@@ -149,7 +149,7 @@ func (g *signals) jump(i int, out route.Out) {
 	case to != nil:
 		next := f.jumpedTo(activation{to, f.cfa}, f.caller)
 		next.inferred = f.inferred
-		g.calls.enter(next)
+		g.calls.enterBy(next, ops.Traced)
 	}
 }
 

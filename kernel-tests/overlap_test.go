@@ -1,7 +1,10 @@
 package kerneltests
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -10,6 +13,14 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
+	"wpptrace/internal/shape"
+	"wpptrace/internal/testenv"
+	"wpptrace/kernel-tests/exact"
+	"wpptrace/kernel-tests/zoo"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/recovery"
+	"wpptrace/loader/image"
+	"wpptrace/query/bounds"
 )
 
 // overlapDegree is that of the overlapping paths that profiles count in these tests.
@@ -49,7 +60,8 @@ func overlapName(s *wpp.Snapshot, path uint32, x overlapped.Extension) string {
 
 // overlapsIn is how often each overlapping path ran, by the symbols that stand side by side in the
 // streams of threads: nothing else comes between a path and what directly follows it. The profile
-// says which blocks are predicates, which are of loops, and whom they call.
+// says which blocks are predicates, which are of loops, and whom they call; where it does not know
+// whom, the program's file does: see entersItself.
 func overlapsIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
 	aside []string) map[string]uint64 {
 	t.Helper()
@@ -88,14 +100,15 @@ func overlapsIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
 		}
 		all[overlapName(s, path, x)]++
 	}
-	leadsTo := func(path uint32) int { // the routine that is called or jumped to
+	itself := entersItself(t, s)
+	enters := func(path uint32, callee int) bool { // and not by way of external code
 		symbol := &s.Symbols[path]
 		for _, c := range shapeIn(t, s, profile, p, symbol.Routine).Calls {
 			if c.Block == symbol.Blocks[len(symbol.Blocks)-1] {
-				return c.Routine
+				return c.Routine == callee
 			}
 		}
-		return -1
+		return itself(symbol, callee)
 	}
 	isWhole := func(sym uint32) bool {
 		x := &s.Symbols[sym]
@@ -118,12 +131,12 @@ func overlapsIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
 			case x.IsMark:
 			default:
 				if x.Start == ops.StartEntry || resumes {
-					called := end == ops.EndCall && leadsTo(before) == x.Routine
+					called := end == ops.EndCall && enters(before, x.Routine)
 					if called && follows {
 						count(before, sym)
 					}
 					open = append(open, activation{called || end == ops.EndTail && jumped &&
-						leadsTo(before) == x.Routine})
+						enters(before, x.Routine)})
 				}
 				if follows && end == ops.EndLoop && x.Start == ops.StartLoop {
 					count(before, sym)
@@ -159,4 +172,245 @@ func shapeIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
 		t.Fatalf("%s has no shape", s.Routines[routine].Name)
 	}
 	return shape
+}
+
+// entersItself returns what says, by the program's file, whether the call or jump that ends a path
+// of a snapshot enters a routine itself: by a stub that has the routine's name, or through a
+// pointer. So it does not know pointers to code that calls back.
+func entersItself(t *testing.T, s *wpp.Snapshot) func(path *wpp.Symbol, callee int) bool {
+	t.Helper()
+	programs := make([]*cfg.Program, len(s.Images))
+	program := func(i int) *cfg.Program {
+		if programs[i] != nil {
+			return programs[i]
+		}
+		im, err := image.OpenFile(s.Images[i].Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer im.Close()
+		ran := map[uint64]bool{}
+		for k := range s.Routines {
+			if r := &s.Routines[k]; r.Image == i && len(r.Blocks) > 0 {
+				ran[r.Entry] = true
+			}
+		}
+		programs[i], err = recovery.Part(im, func(c recovery.Candidate) bool {
+			return ran[c.Ranges[c.Entry][0]]
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return programs[i]
+	}
+	type call struct{ routine, block int }
+	stubs := map[call]string{}
+	const pointer, untraced = "", "?"
+	return func(path *wpp.Symbol, callee int) bool {
+		at := call{path.Routine, path.Blocks[len(path.Blocks)-1]}
+		name, ok := stubs[at]
+		if !ok {
+			r := &s.Routines[at.routine]
+			of := program(r.Image)
+			to, stub := of.Callee(of.At(r.Entry), at.block)
+			name = stub
+			if to != nil {
+				name = untraced
+			}
+			stubs[at] = name
+		}
+		return name == pointer || name == s.Routines[callee].Symbol
+	}
+}
+
+// onPointers calls through pointers: from check what qsort calls back, too, which is no matter to
+// its own calls; from once a routine, or the C library's pthread_once, which calls the routine
+// back; and relay jumps.
+const onPointers = `
+	#include <pthread.h>
+	#include <stdlib.h>
+	#define ROUTINE __attribute__((noipa)) static
+	typedef int compare(const void *, const void *);
+	static volatile int sum;
+	ROUTINE int less(const void *a, const void *b) {
+		int x = *(const int *)a, y = *(const int *)b;
+		return x < y ? -1 : x > y;
+	}
+	ROUTINE int more(const void *a, const void *b) {
+		return *(const int *)a > *(const int *)b ? -1 : 1;
+	}
+	ROUTINE int check(compare *f, int *list) {
+		qsort(list, 2, sizeof *list, f);
+		return f(list, list + 1) > 0 ? sum++ : 0;
+	}
+	ROUTINE int relay(compare *f, int *list) { return f(list, list + 1); }
+	ROUTINE int visit(pthread_once_t *once, void (*f)(void)) {
+		if (sum & 1)
+			sum += 2;
+		return 0;
+	}
+	typedef int run(pthread_once_t *, void (*)(void));
+	ROUTINE int once(run *f) {
+		pthread_once_t fresh = PTHREAD_ONCE_INIT;
+		return f(&fresh, (void (*)(void))visit) ? sum++ : sum;
+	}
+	int main(void) {
+		for (int i = 0; i < 9; i++) {
+			int list[] = {i, 7 - i};
+			check(i % 3 ? less : more, list);
+			if (relay(i % 2 ? less : more, list) > 0)
+				sum++;
+			once(i == 4 ? pthread_once : visit);
+		}
+		return 0;
+	}`
+
+// TestCallsThroughPointers: of activations that began at calls through pointers it is known which
+// external code began. Where both happened at one call, a profile counts those that it did not, and
+// a recording names the place.
+func TestCallsThroughPointers(t *testing.T) {
+	target := exact.Target{Path: testenv.CompileC(t, onPointers, "-O2", "-pthread"),
+		Env: zoo.Env(), FixedAddresses: true}
+	want := map[string]uint64{
+		"call main check": 9, "return check main": 9,
+		"call check less": 6, "return less check": 6,
+		"call check more": 3, "return more check": 3,
+		"call main relay": 9, "return less main": 4, "return more main": 5,
+		"call main once": 9, "return once main": 9,
+	}
+	file, target := recordOnce(t, target)
+	whole := read(t, file)
+	followed := follow(t, whole)
+	if diff := cmp.Diff(want, betweenRoutines(whole, followed)); diff != "" {
+		t.Errorf("of a recording: %s", diff)
+	}
+	truth, err := bounds.New(whole, followed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth.TakeTruth(truth)
+	leftOut := map[string]string{}
+	for a := range truth.Answers(1) {
+		if a.LeftOut != "" {
+			leftOut[fmt.Sprint(a.Kind, " ", whole.Routines[a.Routine].Name, " ",
+				whole.Routines[a.Callee].Name)] = a.LeftOut
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"call once visit": overlapped.Mixed.String(),
+		"return once visit": overlapped.Mixed.String()}, leftOut); diff != "" {
+		t.Errorf("places that are left out: %s", diff)
+	}
+	profile := read(t, profileOf(t, target))
+	p, err := overlapped.Of(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want["call once visit"], want["return visit once"] = 8, 8
+	if diff := cmp.Diff(want, betweenRoutines(profile, p)); diff != "" {
+		t.Errorf("of a profile: %s", diff)
+	}
+	counted, err := bounds.New(profile, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := counted.TakeTruth(truth); n > 0 {
+		t.Errorf("pairs of paths that the profile does not have ran %d times", n)
+	}
+	for a := range counted.Answers(1) {
+		if isLeftOut := a.LeftOut != ""; isLeftOut != (a.Callee >= 0 &&
+			profile.Routines[a.Callee].Name == "visit") || a.Outside > 0 {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// follow finds the pairs of a recording.
+func follow(t *testing.T, whole *wpp.Snapshot) *overlapped.Profile {
+	t.Helper()
+	shapes, err := shape.Of(whole, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := bounds.Follow(whole, shapes.Of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// profileOf counts paths of a target, and overlapping ones.
+func profileOf(t *testing.T, target exact.Target) (file string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience())
+	defer cancel()
+	file = filepath.Join(t.TempDir(), "profile.wpp")
+	if _, err := tracer.CountTo(ctx, file, target, "--overlap", overlapDegree); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// betweenRoutines is how often pairs ran over calls and returns, by routine.
+func betweenRoutines(s *wpp.Snapshot, p *overlapped.Profile) map[string]uint64 {
+	all := map[string]uint64{}
+	for _, c := range p.Counts {
+		kind, _ := overlapped.KindOf(s.Symbols[c.Path].End)
+		if kind != overlapped.OverLoop {
+			all[fmt.Sprint(kind, " ", routineOf(s, int(c.Path)), " ",
+				s.Routines[p.Extensions[c.Extension].Routine].Name)] += c.N
+		}
+	}
+	return all
+}
+
+// TestCallsThroughStubs: routines of a library call each other by stubs, as others may take their
+// place, and what is called back calls so, too.
+func TestCallsThroughStubs(t *testing.T) {
+	library := testenv.CompileC(t, `
+		#include <stdlib.h>
+		int less(const void *a, const void *b) {
+			return *(const int *)a < *(const int *)b ? -1 : 1;
+		}
+		int order(int *list) {
+			qsort(list, 2, sizeof *list, less);
+			return less(list, list + 1) > 0 ? 3 : 4;
+		}
+		int both(int *list) { return order(list) + less(list + 1, list); }
+		int last(int *list) { return less(list, list); }`, "-O2", "-shared", "-fPIC",
+		"-Wl,-soname,libstubs.so")
+	dir := filepath.Dir(library)
+	if err := os.Rename(library, filepath.Join(dir, "libstubs.so")); err != nil {
+		t.Fatal(err)
+	}
+	target := exact.Target{Path: testenv.CompileC(t, `
+		int both(int *), last(int *);
+		int main(void) {
+			int n = 0;
+			for (int i = 0; i < 5; i++) {
+				int list[] = {i, 3};
+				n += both(list) + last(list);
+			}
+			return n == 0;
+		}`, "-O2", "-L"+dir, "-Wl,-rpath,"+dir, "-Wl,--no-as-needed", "-lstubs"), Env: zoo.Env(),
+		FixedAddresses: true, Libraries: []string{"libstubs.so"}}
+	file, target := recordOnce(t, target)
+	whole := read(t, file)
+	followed := follow(t, whole)
+	want := map[string]uint64{
+		"call main both": 5, "return both main": 5, "call main last": 5,
+		"return less main": 5, // last jumps to it
+		"call both order":  5, "return order both": 5, "call both less": 5, "return less both": 5,
+		"call order less": 5, "return less order": 5,
+	}
+	if diff := cmp.Diff(want, betweenRoutines(whole, followed)); diff != "" {
+		t.Errorf("of a recording: %s", diff)
+	}
+	profile := read(t, profileOf(t, target))
+	p, err := overlapped.Of(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, betweenRoutines(profile, p)); diff != "" {
+		t.Errorf("of a profile: %s", diff)
+	}
 }

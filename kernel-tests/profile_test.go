@@ -129,14 +129,8 @@ func TestProfilesWithLosses(t *testing.T) {
 // counts. Paths of the routines aside are not compared.
 func countsAgree(t *testing.T, target exact.Target, aside []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience())
-	defer cancel()
 	whole, target := recordOnce(t, target)
-	profile := filepath.Join(t.TempDir(), "profile.wpp")
-	if _, err := tracer.CountTo(ctx, profile, target, "--overlap", overlapDegree); err != nil {
-		t.Fatal(err)
-	}
-	a, b := read(t, whole), read(t, profile)
+	a, b := read(t, whole), read(t, profileOf(t, target))
 	if !pathprofile.IsProfile(b) || pathprofile.IsProfile(a) || a.Figures.Lost+b.Figures.Lost > 0 {
 		t.Fatalf("%d and %d events are lost", a.Figures.Lost, b.Figures.Lost)
 	}

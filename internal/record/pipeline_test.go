@@ -120,10 +120,10 @@ func extensionsHaveNumbers(t *testing.T, program *traced.Program, p *overlapped.
 // discard is a sink for operations that nobody wants.
 type discard struct{}
 
-func (discard) EnterRoutine(int)            {}
-func (discard) LeaveRoutine()               {}
-func (discard) NewPath(int, uint64, uint64) {}
-func (discard) Mark(ops.Mark, uint64)       {}
+func (discard) EnterRoutine(int, ops.Caller) {}
+func (discard) LeaveRoutine()                {}
+func (discard) NewPath(int, uint64, uint64)  {}
+func (discard) Mark(ops.Mark, uint64)        {}
 
 func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event) {
 	runtime.LockOSThread()
@@ -163,6 +163,10 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 		{name: "decode", run: func() { decode(discard{}) }},
 		{name: "decode+map",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
+		{name: "decode+map+entries", run: func() {
+			kept := &ops.Symbols{}
+			decode(overlapping.NewEntries(kept, program.Plan, d).Recorder(func(uint32, uint64) {}))
+		}},
 		{name: "decode+count", run: func() { decode(pathprofile.NewCounter(&ops.Symbols{})) }},
 		{name: "decode+count+overlap", run: func() { decode(both()) }},
 		{name: "decode+map+sequitur",

@@ -12,6 +12,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/entries"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/decoder"
@@ -33,6 +34,7 @@ type threads struct {
 	alphabet *ops.Symbols
 	counter  *pathprofile.Counter // of a path profile; nil: streams keep the order
 	overlaps *overlapped.Counter  // of overlapping paths besides; nil: they are not counted
+	entries  *entries.Counter     // of how activations began, where streams keep the order
 	raw      *rawTrace            // nil: none is written
 	controls *overhead.Controls   // that count hits; nil: none do
 	recorded []uint64             // hits by site; shorter: none of the rest
@@ -105,6 +107,9 @@ func (s *threads) take(b wire.Batch) {
 	}
 }
 
+// keep has streams kept in order, with what these do not say.
+func (s *threads) keep() { s.entries = overlapping.NewEntries(s.alphabet, s.plan, s.decoder) }
+
 // count has paths counted, and not kept in order, and overlapping ones of so many predicates
 // besides.
 func (s *threads) count(overlap int) {
@@ -165,7 +170,7 @@ func (s *threads) begin(id uint32, started uint64) *thread {
 		sink = overlapping.Sink(s.alphabet, s.counter, s.overlaps)
 	case s.counter == nil:
 		t.stream = s.streams.Thread(int(id), t.name)
-		sink = ops.NewRecorder(s.alphabet, t.stream.Append)
+		sink = s.entries.Recorder(t.stream.Append)
 	}
 	if s.raw != nil {
 		sink = s.raw.besides(sink, t)
