@@ -13,13 +13,13 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/overlapped"
+	"wpptrace/internal/original"
 	"wpptrace/internal/shape"
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/recovery"
-	"wpptrace/loader/image"
 	"wpptrace/query/bounds"
 )
 
@@ -176,7 +176,7 @@ func shapeIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
 
 // entersItself returns what says, by the program's file, whether the call or jump that ends a path
 // of a snapshot enters a routine itself: by a stub that has the routine's name, or through a
-// pointer. So it does not know pointers to code that calls back.
+// pointer, or by setjmp, which only jumps on. So it does not know pointers to code that calls back.
 func entersItself(t *testing.T, s *wpp.Snapshot) func(path *wpp.Symbol, callee int) bool {
 	t.Helper()
 	programs := make([]*cfg.Program, len(s.Images))
@@ -184,7 +184,7 @@ func entersItself(t *testing.T, s *wpp.Snapshot) func(path *wpp.Symbol, callee i
 		if programs[i] != nil {
 			return programs[i]
 		}
-		im, err := image.OpenFile(s.Images[i].Name)
+		im, _, err := original.OpenBinary(s, i, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func entersItself(t *testing.T, s *wpp.Snapshot) func(path *wpp.Symbol, callee i
 			of := program(r.Image)
 			to, stub := of.Callee(of.At(r.Entry), at.block)
 			name = stub
-			if to != nil {
+			if to != nil && !of.CallReturnsTwice(of.At(r.Entry), at.block) {
 				name = untraced
 			}
 			stubs[at] = name
@@ -324,10 +324,10 @@ func TestCallsThroughPointers(t *testing.T) {
 	}
 }
 
-// follow finds the pairs of a recording.
-func follow(t *testing.T, whole *wpp.Snapshot) *overlapped.Profile {
+// follow finds the pairs of a recording, of files that are not where its program was.
+func follow(t *testing.T, whole *wpp.Snapshot, files ...string) *overlapped.Profile {
 	t.Helper()
-	shapes, err := shape.Of(whole, nil)
+	shapes, err := shape.Of(whole, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,8 @@ func TestCallsThroughStubs(t *testing.T) {
 		int last(int *list) { return less(list, list); }`, "-O2", "-shared", "-fPIC",
 		"-Wl,-soname,libstubs.so")
 	dir := filepath.Dir(library)
-	if err := os.Rename(library, filepath.Join(dir, "libstubs.so")); err != nil {
+	named := filepath.Join(dir, "libstubs.so")
+	if err := os.Rename(library, named); err != nil {
 		t.Fatal(err)
 	}
 	target := exact.Target{Path: testenv.CompileC(t, `
@@ -395,7 +396,7 @@ func TestCallsThroughStubs(t *testing.T) {
 		FixedAddresses: true, Libraries: []string{"libstubs.so"}}
 	file, target := recordOnce(t, target)
 	whole := read(t, file)
-	followed := follow(t, whole)
+	followed := follow(t, whole, named)
 	want := map[string]uint64{
 		"call main both": 5, "return both main": 5, "call main last": 5,
 		"return less main": 5, // last jumps to it
