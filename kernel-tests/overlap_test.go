@@ -45,7 +45,11 @@ func overlapsAgree(t *testing.T, whole, profile *wpp.Snapshot, aside []string) {
 			got[overlapName(profile, c.Path, x)] += c.N
 		}
 	}
-	want := overlapsIn(t, whole, profile, p, aside)
+	want, unknown := overlapsIn(t, whole, profile, p, aside)
+	for name := range unknown {
+		delete(got, name)
+		delete(want, name)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%d overlapping paths, and %d in the profile: %s", len(want), len(got), diff)
 	}
@@ -63,11 +67,19 @@ func overlapName(s *wpp.Snapshot, path uint32, x overlapped.Extension) string {
 // says which blocks are predicates, which are of loops, and whom they call; where it does not know
 // whom, the program's file does: see entersItself.
 func overlapsIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
-	aside []string) map[string]uint64 {
+	aside []string) (all map[string]uint64, unknown map[string]bool) {
 	t.Helper()
-	type activation struct{ returnsToCaller bool }
-	all := map[string]uint64{}
-	count := func(path, next uint32) {
+	type returns int // to the caller
+	const (
+		no returns = iota
+		perhaps
+		yes
+	)
+	all, unknown = map[string]uint64{}, map[string]bool{}
+	count := func(path, next uint32, how returns) {
+		if how == no {
+			return
+		}
 		q := &s.Symbols[next]
 		if slices.Contains(aside, routineOf(s, int(path))) ||
 			slices.Contains(aside, routineOf(s, int(next))) {
@@ -98,26 +110,40 @@ func overlapsIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
 				left--
 			}
 		}
-		all[overlapName(s, path, x)]++
+		name := overlapName(s, path, x)
+		if how == perhaps {
+			unknown[name] = true
+			return
+		}
+		all[name]++
 	}
 	itself := entersItself(t, s)
-	enters := func(path uint32, callee int) bool { // and not by way of external code
+	enters := func(path uint32, callee int) returns { // and not by way of external code
 		symbol := &s.Symbols[path]
 		for _, c := range shapeIn(t, s, profile, p, symbol.Routine).Calls {
 			if c.Block == symbol.Blocks[len(symbol.Blocks)-1] {
-				return c.Routine == callee
+				if c.Routine == callee {
+					return yes
+				}
+				return no
 			}
 		}
-		return itself(symbol, callee)
+		switch is, known := itself(symbol, callee); {
+		case !known:
+			return perhaps
+		case is:
+			return yes
+		}
+		return no
 	}
 	isWhole := func(sym uint32) bool {
 		x := &s.Symbols[sym]
 		return !x.IsMark && x.Start != ops.StartResume && x.End != ops.EndCut
 	}
 	for _, thread := range s.Threads {
-		var open []activation
+		var open []returns
 		resumes, first := false, true
-		before, jumped := uint32(0), false // jumped: by an activation that returns to its caller
+		before, jumped := uint32(0), no // jumped: how what has ended returns
 		for sym := range thread.Grammar.Expand(0) {
 			x := &s.Symbols[sym]
 			end := ops.EndCut // of the path before
@@ -131,22 +157,27 @@ func overlapsIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
 			case x.IsMark:
 			default:
 				if x.Start == ops.StartEntry || resumes {
-					called := end == ops.EndCall && enters(before, x.Routine)
-					if called && follows {
-						count(before, sym)
+					how := no
+					switch {
+					case end == ops.EndCall:
+						how = enters(before, x.Routine)
+						if follows {
+							count(before, sym, how)
+						}
+					case end == ops.EndTail && jumped > no:
+						how = min(jumped, enters(before, x.Routine))
 					}
-					open = append(open, activation{called || end == ops.EndTail && jumped &&
-						enters(before, x.Routine)})
+					open = append(open, how)
 				}
 				if follows && end == ops.EndLoop && x.Start == ops.StartLoop {
-					count(before, sym)
+					count(before, sym, yes)
 				}
-				if follows && end == ops.EndReturn && x.Start == ops.StartCall && jumped {
-					count(before, sym)
+				if follows && end == ops.EndReturn && x.Start == ops.StartCall {
+					count(before, sym, jumped)
 				}
-				jumped = false
+				jumped = no
 				if n := len(open); n > 0 && (x.End == ops.EndReturn || x.End == ops.EndTail) {
-					jumped = open[n-1].returnsToCaller
+					jumped = open[n-1]
 					open = open[:n-1]
 				}
 			}
@@ -157,7 +188,7 @@ func overlapsIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
 			before, first = sym, false
 		}
 	}
-	return all
+	return all, unknown
 }
 
 // shapeIn returns the shape of a routine of a snapshot in a profile of the same program.
@@ -176,8 +207,10 @@ func shapeIn(t *testing.T, s, profile *wpp.Snapshot, p *overlapped.Profile,
 
 // entersItself returns what says, by the program's file, whether the call or jump that ends a path
 // of a snapshot enters a routine itself: by a stub that has the routine's name, or through a
-// pointer, or by setjmp, which only jumps on. So it does not know pointers to code that calls back.
-func entersItself(t *testing.T, s *wpp.Snapshot) func(path *wpp.Symbol, callee int) bool {
+// pointer. So it does not know pointers to code that calls back. Of code that is not traced it is
+// not known whether it calls, or only jumps on as setjmp does.
+func entersItself(t *testing.T, s *wpp.Snapshot) func(path *wpp.Symbol, callee int) (is,
+	known bool) {
 	t.Helper()
 	programs := make([]*cfg.Program, len(s.Images))
 	program := func(i int) *cfg.Program {
@@ -206,20 +239,22 @@ func entersItself(t *testing.T, s *wpp.Snapshot) func(path *wpp.Symbol, callee i
 	type call struct{ routine, block int }
 	stubs := map[call]string{}
 	const pointer, untraced = "", "?"
-	return func(path *wpp.Symbol, callee int) bool {
+	return func(path *wpp.Symbol, callee int) (is, known bool) {
 		at := call{path.Routine, path.Blocks[len(path.Blocks)-1]}
 		name, ok := stubs[at]
 		if !ok {
 			r := &s.Routines[at.routine]
 			of := program(r.Image)
-			to, stub := of.Callee(of.At(r.Entry), at.block)
+			graph := of.At(r.Entry)
+			to, stub := of.Callee(graph, at.block)
 			name = stub
-			if to != nil && !of.CallReturnsTwice(of.At(r.Entry), at.block) {
+			end := graph.Blocks[at.block].End
+			if to != nil || stub == "" && end != cfg.CallInd && end != cfg.TailInd {
 				name = untraced
 			}
 			stubs[at] = name
 		}
-		return name == pointer || name == s.Routines[callee].Symbol
+		return name == pointer || name == s.Routines[callee].Symbol, name != untraced
 	}
 }
 
