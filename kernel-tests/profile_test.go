@@ -35,7 +35,13 @@ func TestProfilesOfTheZoo(t *testing.T) {
 			path := build(t, builder, c)
 			target := targetOf(c, path, "")
 			target.FixedAddresses = true
-			countsAgree(t, target, nil)
+			r := countBoth(t, target, nil)
+			by := r.byName(t)
+			if isStepped(c) {
+				by = r.stepped(t)
+				r.entriesAgree(t, by)
+			}
+			r.pairsAgree(t, nil, by)
 		})
 	}
 }
@@ -129,8 +135,22 @@ func TestProfilesWithLosses(t *testing.T) {
 // counts. Paths of the routines aside are not compared.
 func countsAgree(t *testing.T, target exact.Target, aside []string) {
 	t.Helper()
-	whole, target := recordOnce(t, target)
-	a, b := read(t, whole), read(t, profileOf(t, target))
+	r := countBoth(t, target, aside)
+	r.pairsAgree(t, aside, r.byName(t))
+}
+
+// runs are a recording and a profile of runs of a target that were alike.
+type runs struct {
+	target         exact.Target
+	file           string // the recording's
+	whole, profile *wpp.Snapshot
+}
+
+// countBoth fails the test unless both have the same counts of paths.
+func countBoth(t *testing.T, target exact.Target, aside []string) *runs {
+	t.Helper()
+	file, target := recordOnce(t, target)
+	a, b := read(t, file), read(t, profileOf(t, target))
 	if !pathprofile.IsProfile(b) || pathprofile.IsProfile(a) || a.Figures.Lost+b.Figures.Lost > 0 {
 		t.Fatalf("%d and %d events are lost", a.Figures.Lost, b.Figures.Lost)
 	}
@@ -138,8 +158,15 @@ func countsAgree(t *testing.T, target exact.Target, aside []string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%d paths, and %d in the profile: %s", len(want), len(got), diff)
 	}
-	overlapsAgree(t, a, b, aside)
-	boundsHold(t, a, b, aside)
+	return &runs{target, file, a, b}
+}
+
+// pairsAgree fails the test unless both have the pairs of paths that follow from what stands side
+// by side in the recording, and the bounds of both hold.
+func (r *runs) pairsAgree(t *testing.T, aside []string, by beginnings) {
+	t.Helper()
+	overlapsAgree(t, r.whole, r.profile, aside, by)
+	boundsHold(t, r.whole, r.profile, aside, by.asKept(t, r.whole))
 }
 
 // aMark is what names of marks begin with.

@@ -216,9 +216,10 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		streams:  streams,
 		alphabet: &ops.Symbols{}, raw: r.raw, byID: map[uint32]*thread{},
 	}
-	r.threads.keep()
 	if o.Counted {
 		r.threads.count(o.Overlap)
+	} else {
+		r.threads.keep()
 	}
 	for _, id := range o.Threads {
 		if r.threads.only == nil {

@@ -35,6 +35,8 @@ type Options struct {
 	// Libraries are the base names of shared libraries that are recorded as well, by their
 	// addresses as Placed makes them.
 	Libraries []string
+	// Stack has stack pointers noted. It costs a hundredth more.
+	Stack bool
 }
 
 // ErrLimit is the error of a run that was longer than Options.Limit.
@@ -90,7 +92,7 @@ func run(ctx context.Context, opt Options) (*Trace, error) {
 		return nil, err
 	}
 	s := &stepper{pid: pid, limit: opt.Limit, stepAll: opt.StepAll, libs: opt.Libraries,
-		trace: &Trace{Exit: -1}}
+		stack: opt.Stack, trace: &Trace{Exit: -1}}
 	stop := killWhenDone(ctx, pid)
 	err = s.run()
 	stop()

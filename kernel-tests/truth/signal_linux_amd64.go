@@ -48,7 +48,7 @@ func (s *stepper) enterHandler(t *tracee, sig int) error {
 	t.handlers = append(t.handlers, handler{stackLo: lo, stackHi: hi, restarts: t.restarts})
 	t.restarts = 0
 	t.Events = append(t.Events, Event{Index: len(t.Insns), Kind: Delivered, Signal: sig})
-	t.pc, t.outside = regs.Rip, 0
+	t.pc, t.sp, t.outside = regs.Rip, regs.Rsp, 0
 	return s.resume(t, 0)
 }
 
@@ -106,7 +106,7 @@ func (s *stepper) followHandlers(t *tracee) error {
 // signal interrupted and the kernel has run again: then it is there already.
 func (s *stepper) recordSyscall(img *image, t *tracee, next uint64) error {
 	if t.restarts != t.pc {
-		t.Insns = append(t.Insns, img.place(t.pc))
+		s.ran(t, img.place(t.pc))
 	}
 	t.restarts = 0
 	rax, err := peekUser(t.TID, userRAX)

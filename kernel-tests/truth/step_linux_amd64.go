@@ -13,6 +13,7 @@ type stepper struct {
 	pid     int
 	limit   int
 	stepAll bool
+	stack   bool // stack pointers are noted
 	trace   *Trace
 	img     *image
 	atlas   *atlas
@@ -28,6 +29,7 @@ type stepper struct {
 type tracee struct {
 	*Thread
 	pc       uint64 // the instruction that runs when the thread is resumed
+	sp       uint64 // the stack pointer there, if stack pointers are noted
 	outside  int    // steps in a row outside of the image
 	free     bool   // running behind the curtain, not stepped
 	newborn  bool   // the SIGSTOP that every new thread begins with has not come
@@ -159,7 +161,7 @@ func (s *stepper) ended(tid int, status unix.WaitStatus) {
 	if t := s.live[tid]; t != nil {
 		if img, err := s.atlas.at(t.pc); err == nil && img != nil && status.Exited() && !t.free &&
 			img.opcodeAt(t.pc) == syscallOp {
-			t.Insns = append(t.Insns, img.place(t.pc))
+			s.ran(t, img.place(t.pc))
 		}
 		delete(s.live, tid)
 	}
@@ -297,14 +299,18 @@ func (s *stepper) trapped(t *tracee) error {
 			return err
 		}
 		if deliver {
-			t.pc = pc
+			if err := s.moveTo(t, pc); err != nil {
+				return err
+			}
 			return s.resume(t, int(unix.SIGTRAP))
 		}
 	} else {
 		t.outside++
 		t.restarts = 0
 	}
-	t.pc = pc
+	if err := s.moveTo(t, pc); err != nil {
+		return err
+	}
 	if len(t.handlers) > 0 {
 		if err := s.followHandlers(t); err != nil {
 			return err
@@ -329,10 +335,10 @@ func (s *stepper) record(img *image, t *tracee, next uint64) (deliver bool, err 
 	if t.restarts != 0 && s.restarted(t, next) {
 		return false, nil
 	}
-	t.Insns = append(t.Insns, img.place(t.pc))
+	s.ran(t, img.place(t.pc))
 	for pc := t.pc; img.opcodeAt(pc) == cpuid && next != pc+cpuidLength; {
 		pc += cpuidLength
-		t.Insns = append(t.Insns, img.place(pc))
+		s.ran(t, img.place(pc))
 	}
 	return deliver, nil
 }
@@ -352,7 +358,10 @@ func (s *stepper) arrived(t *tracee) error {
 	if err := s.curtain.open(); err != nil {
 		return err
 	}
-	t.free, t.pc, t.outside = false, pc-1, 0
+	t.free, t.outside = false, 0
+	if err := s.moveTo(t, pc-1); err != nil {
+		return err
+	}
 	if err := pokeUser(t.TID, userRIP, t.pc); err != nil {
 		return fmt.Errorf("move back to covered instruction: %w", err)
 	}
@@ -360,11 +369,36 @@ func (s *stepper) arrived(t *tracee) error {
 }
 
 // resumeAt resumes a thread whose program counter is not known.
-func (s *stepper) resumeAt(t *tracee, sig int) (err error) {
-	if t.pc, err = peekUser(t.TID, userRIP); err != nil {
+func (s *stepper) resumeAt(t *tracee, sig int) error {
+	pc, err := peekUser(t.TID, userRIP)
+	if err != nil {
 		return fmt.Errorf("read program counter: %w", err)
 	}
+	if err := s.moveTo(t, pc); err != nil {
+		return err
+	}
 	return s.resume(t, sig)
+}
+
+// moveTo notes where a thread that has stopped goes on.
+func (s *stepper) moveTo(t *tracee, pc uint64) (err error) {
+	t.pc = pc
+	if !s.stack {
+		return nil
+	}
+	if t.sp, err = peekUser(t.TID, userRSP); err != nil {
+		return fmt.Errorf("read stack pointer: %w", err)
+	}
+	return nil
+}
+
+// ran notes that the instruction has run at which a thread stood: place is what a trace calls its
+// address.
+func (s *stepper) ran(t *tracee, place uint64) {
+	t.Insns = append(t.Insns, place)
+	if s.stack {
+		t.Stack = append(t.Stack, t.sp)
+	}
 }
 
 // resume runs the thread's next instruction, or lets it run until it is back in the image.

@@ -29,9 +29,11 @@ func (t *Trace) Total() int {
 
 // A Thread is what one thread executed in the main executable.
 type Thread struct {
-	TID    int
-	Insns  []uint64 // link-time addresses in order of execution
-	Events []Event  // in order of Index
+	TID   int
+	Insns []uint64 // link-time addresses in order of execution
+	// the stack pointer before each of Insns ran, at run time; nil unless Options.Stack says so
+	Stack  []uint64
+	Events []Event // in order of Index
 }
 
 // An Event says that a signal handler began or ended before Insns[Index] ran.
