@@ -33,20 +33,15 @@ func NewCounter(alphabet *ops.Symbols,
 
 // Recorder returns the sink of a thread, which hands its symbols to emit, as an ops.Recorder does.
 func (c *Counter) Recorder(emit func(sym uint32, times uint64)) ops.Sink {
-	s := &recorder{counter: c, last: none}
-	s.Recorder = ops.NewRecorder(c.alphabet, func(sym uint32, times uint64) {
-		s.last = sym
-		emit(sym, times)
-	})
-	return s
+	return &recorder{counter: c, emit: emit, last: none}
 }
 
 // none is no symbol.
 const none = ^uint32(0)
 
 type recorder struct {
-	*ops.Recorder
 	counter *Counter
+	emit    func(sym uint32, times uint64)
 	last    uint32 // symbol
 }
 
@@ -55,6 +50,21 @@ func (s *recorder) EnterRoutine(routine int, by ops.Caller) {
 	if s.last != none {
 		s.counter.enter(s.last, routine, by)
 	}
+}
+
+// LeaveRoutine records nothing.
+func (s *recorder) LeaveRoutine() {}
+
+// NewPath hands on the path's symbol.
+func (s *recorder) NewPath(routine int, path, times uint64) {
+	s.last = s.counter.alphabet.Symbol(routine, path)
+	s.emit(s.last, times)
+}
+
+// Mark hands on the mark's symbol.
+func (s *recorder) Mark(m ops.Mark, n uint64) {
+	s.last = s.counter.alphabet.MarkSymbol(m, n)
+	s.emit(s.last, 1)
 }
 
 func (c *Counter) enter(last uint32, routine int, by ops.Caller) {
