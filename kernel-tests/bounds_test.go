@@ -20,8 +20,10 @@ import (
 // and at most as often as its upper one: by overlapping paths of several degrees, and by counts of
 // paths alone. The truth is what stands side by side in the streams of threads. Bounds are never
 // wider for a greater degree, and exact at the greatest useful one. Of a profile of a run that was
-// alike they hold, too, but for routines aside.
-func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string, by beginnings) {
+// alike they hold, too, but for routines aside. It returns the flow of the recording at a third of
+// the greatest useful degree.
+func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string,
+	by beginnings) (third bounds.Flow) {
 	t.Helper()
 	p, err := overlapped.Of(profile)
 	if err != nil {
@@ -61,8 +63,9 @@ func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string, by b
 	}
 	t.Logf("%d pairs at most %d predicates long ran %d times", len(got), truth.Degree(),
 		before.Real)
+	third = flowOf(t, truth, truth.Degree()/3)
 	if len(aside) > 0 {
-		return // what it ran there is another each time
+		return third // what it ran there is another each time
 	}
 	counted, err := bounds.New(profile, p)
 	if err != nil {
@@ -76,6 +79,7 @@ func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string, by b
 			t.Errorf("degree %d, of the recording and of the profile: %s", k, diff)
 		}
 	}
+	return third
 }
 
 // flowOf sums up bounds, each of which has to hold.
