@@ -17,7 +17,7 @@ import (
 // discard is a sink for operations that are counted alone.
 type discard struct{ paths int }
 
-func (d *discard) EnterRoutine(int)               {}
+func (d *discard) EnterRoutine(int, ops.Caller)   {}
 func (d *discard) LeaveRoutine()                  {}
 func (d *discard) Mark(ops.Mark, uint64)          {}
 func (d *discard) NewPath(_ int, _, times uint64) { d.paths += int(times) }

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/decoder"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
@@ -449,6 +451,58 @@ func TestCalledOnAStackInAFrame(t *testing.T) {
 		if d := cmp.Diff(want,
 			decoded(t, p, slices.Concat(begin, faultAt(at-24), end)...)); d != "" {
 			t.Errorf("at %x: %s", at, d)
+		}
+	}
+}
+
+// A callers is a sink that lists what began activations.
+type callers struct {
+	script
+	list []ops.Caller
+}
+
+func (c *callers) EnterRoutine(_ int, by ops.Caller) { c.list = append(c.list, by) }
+
+// TestCalledThroughAPointerAndInterrupted: what is interrupted before its first event, and has no
+// return address that is known, was called by the call where its caller stands if it is where that
+// has put a return address, and by external code if it is further down.
+func TestCalledThroughAPointerAndInterrupted(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	function root
+		framed
+		call *%rax
+		test %eax, %eax
+		je 1f
+		nop
+	1:	leave
+	function back
+		framed
+		call strlen@plt
+		probed
+		leave
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rootAt = 0x7ffc0000
+	for backAt, by := range map[uint64]ops.Caller{
+		rootAt - 16:       ops.Traced,
+		rootAt - 16 - 512: ops.External,
+	} {
+		d, err := decoder.New(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sink := &callers{script: script{p: p}}
+		thread := d.Thread(sink, true)
+		for _, w := range slices.Concat([]wire.Event{wire.MakeCaller(wire.Outside, 0),
+			wire.MakeHit(firstSite(p, "root"), 0, rootAt)}, faultAt(backAt-24),
+			[]wire.Event{wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "back")+9)}) {
+			thread.Take(w)
+		}
+		thread.Close()
+		if d := cmp.Diff([]ops.Caller{ops.External, by}, sink.list); d != "" {
+			t.Errorf("%x below root: %s", rootAt-backAt, d)
 		}
 	}
 }

@@ -61,7 +61,15 @@ func (c *calls) cutAll() (open int) {
 
 // enter begins an activation at its entry: a copy of f.
 func (c *calls) enter(f *frame) *frame {
-	c.out.sink.EnterRoutine(f.r.ID)
+	if f.fromExternal {
+		return c.enterBy(f, ops.External)
+	}
+	return c.enterBy(f, ops.Traced)
+}
+
+// enterBy is enter, where it is known by what.
+func (c *calls) enterBy(f *frame, by ops.Caller) *frame {
+	c.out.sink.EnterRoutine(f.r.ID, by)
 	f.pos = f.r.AtEntry()
 	return c.stack.push(f)
 }
@@ -162,7 +170,7 @@ func (c *calls) tailJump(j int, a activation, caller wire.Event, external bool) 
 		}
 		next := f.jumpedTo(a, caller)
 		c.stack.frames = c.stack.frames[:j]
-		c.enter(next)
+		c.enterBy(next, ops.Traced)
 		return true
 	}
 	return false

@@ -30,7 +30,7 @@ func (e *emitter) apply(f *frame, m *route.Transition) {
 	for i := range m.Emissions {
 		switch a := &m.Emissions[i]; a.Kind {
 		case route.EmitEnter:
-			e.sink.EnterRoutine(a.Routine.ID)
+			e.sink.EnterRoutine(a.Routine.ID, ops.Traced)
 		case route.EmitLeave:
 			e.sink.LeaveRoutine()
 		case route.EmitPath:

@@ -12,11 +12,11 @@ import (
 // A spelled is a sink that spells the operations.
 type spelled struct{ ops []string }
 
-func (s *spelled) EnterRoutine(int)           { s.ops = append(s.ops, "enter") }
-func (s *spelled) LeaveRoutine()              { s.ops = append(s.ops, "leave") }
-func (s *spelled) NewPath(_ int, n, _ uint64) { s.ops = append(s.ops, fmt.Sprint("path ", n)) }
-func (s *spelled) Mark(m ops.Mark, _ uint64)  { s.ops = append(s.ops, fmt.Sprint("mark ", m)) }
-func (s *spelled) is(want ...string) bool     { return slices.Equal(s.ops, want) }
+func (s *spelled) EnterRoutine(int, ops.Caller) { s.ops = append(s.ops, "enter") }
+func (s *spelled) LeaveRoutine()                { s.ops = append(s.ops, "leave") }
+func (s *spelled) NewPath(_ int, n, _ uint64)   { s.ops = append(s.ops, fmt.Sprint("path ", n)) }
+func (s *spelled) Mark(m ops.Mark, _ uint64)    { s.ops = append(s.ops, fmt.Sprint("mark ", m)) }
+func (s *spelled) is(want ...string) bool       { return slices.Equal(s.ops, want) }
 
 // emitterOf emits for a routine of one block that returns.
 func emitterOf(t *testing.T) (*emitter, *spelled, *route.Routine) {

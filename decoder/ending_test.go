@@ -68,10 +68,10 @@ type script struct {
 	lines []string
 }
 
-func (s *script) EnterRoutine(r int)          { s.add("enter %s", s.p.Routines[r].Name) }
-func (s *script) LeaveRoutine()               { s.add("leave") }
-func (s *script) NewPath(int, uint64, uint64) { s.add("path") }
-func (s *script) Mark(m ops.Mark, n uint64)   { s.add("#%s", m) }
+func (s *script) EnterRoutine(r int, _ ops.Caller) { s.add("enter %s", s.p.Routines[r].Name) }
+func (s *script) LeaveRoutine()                    { s.add("leave") }
+func (s *script) NewPath(int, uint64, uint64)      { s.add("path") }
+func (s *script) Mark(m ops.Mark, n uint64)        { s.add("#%s", m) }
 func (s *script) add(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }

@@ -98,10 +98,10 @@ func decodeSmall(t *testing.T) (*plan.Plan, *decoder.Decoder) {
 // A counter is a sink that counts what it is given.
 type counter struct{ enters, leaves, paths, marks int }
 
-func (c *counter) EnterRoutine(int)            { c.enters++ }
-func (c *counter) LeaveRoutine()               { c.leaves++ }
-func (c *counter) NewPath(int, uint64, uint64) { c.paths++ }
-func (c *counter) Mark(ops.Mark, uint64)       { c.marks++ }
+func (c *counter) EnterRoutine(int, ops.Caller) { c.enters++ }
+func (c *counter) LeaveRoutine()                { c.leaves++ }
+func (c *counter) NewPath(int, uint64, uint64)  { c.paths++ }
+func (c *counter) Mark(ops.Mark, uint64)        { c.marks++ }
 
 // FuzzEvents: whatever events come, a thread neither panics nor hangs, and what it emits is bounded
 // by the events and its plan.

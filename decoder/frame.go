@@ -99,7 +99,16 @@ func (f *frame) atExternalCall() bool {
 // externalCFA is the CFA of what the activation has called, if that has jumped to external code,
 // and is known; else 0.
 func (f *frame) externalCFA() uint64 {
-	if !f.called || !f.inExternal || f.pos.Block == route.Exit {
+	if !f.inExternal {
+		return 0
+	}
+	return f.calleeCFA()
+}
+
+// calleeCFA is the CFA of what the call where the activation stands has entered; 0: none has been
+// made, or it is not known.
+func (f *frame) calleeCFA() uint64 {
+	if !f.called || f.pos.Block == route.Exit {
 		return 0
 	}
 	depth := f.r.Blocks[f.pos.Block].Depth

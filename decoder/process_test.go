@@ -38,13 +38,14 @@ type habits struct {
 }
 
 // An event is what happened: an instruction ran (its link-time address), an activation began
-// (entered | routine), or one ended (left).
+// (entered | routine, with direct by a traced one), or one ended (left).
 type event uint64
 
 const (
 	entered event = 1 << 63
 	left    event = 1 << 62
 	probed  event = 1 << 61 // with an instruction: its probe was hit
+	direct  event = 1 << 60 // with entered: a traced routine called it, or jumped to it
 )
 
 // A frame is an activation, or external code.
@@ -191,15 +192,15 @@ func (f *frame) registers(ip uint64) *usermode.Registers {
 	return regs
 }
 
-// begin begins an activation.
-func (s *process) begin(r *plan.Routine, cfa, ra uint64) *frame {
+// begin begins an activation; by: direct, or 0.
+func (s *process) begin(r *plan.Routine, cfa, ra uint64, by event) *frame {
 	s.machine.Memory.Set(cfa-8, ra)
 	f := &frame{r: r, cfa: cfa, ra: ra, block: r.Entry, target: -1}
 	f.cpu.clobber(s.random)
 	f.cpu.regs[rsp] = cfa - 8
 	s.decide(f)
 	s.frames = append(s.frames, f)
-	s.truth = append(s.truth, entered|event(r.ID))
+	s.truth = append(s.truth, entered|by|event(r.ID))
 	return f
 }
 
@@ -216,7 +217,7 @@ func (s *process) beginOutside(cfa, ra uint64) *frame {
 // callBack lets external code call a routine.
 func (s *process) callBack(r *plan.Routine) {
 	f := s.top()
-	s.begin(r, f.sp, outsideCode+0x1000+8*uint64(s.dice(4)))
+	s.begin(r, f.sp, outsideCode+0x1000+8*uint64(s.dice(4)), 0)
 }
 
 // decide chooses the way out of the block that the frame has come to. What the block may store it
@@ -364,10 +365,10 @@ func (s *process) goTo(f *frame, cfa, ra uint64) {
 	kind, callee := f.r.Callee(f.block)
 	switch {
 	case kind == plan.Known:
-		s.begin(callee, cfa, ra)
+		s.begin(callee, cfa, ra, direct)
 	case kind == plan.Unknown && f.r.Blocks[f.block].End != cfg.NoReturn && len(s.rootable) > 0 &&
 		s.dice(4) > 0:
-		s.begin(s.rootable[s.dice(len(s.rootable))], cfa, ra)
+		s.begin(s.rootable[s.dice(len(s.rootable))], cfa, ra, direct)
 	default:
 		s.beginOutside(cfa, ra).harmless = kind == plan.Harmless
 	}
@@ -584,5 +585,5 @@ func (s *process) signal(sp, ip uint64) {
 	s.machine.Memory.SetSignalFrame(cfa, ip, s.top().registers(ip))
 	s.handlers[len(s.truth)] = true
 	s.signalled = s.hits
-	s.begin(s.stayers[s.dice(len(s.stayers))], cfa, restorer).handler = true
+	s.begin(s.stayers[s.dice(len(s.stayers))], cfa, restorer, 0).handler = true
 }

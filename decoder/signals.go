@@ -116,7 +116,8 @@ func (g *signals) follow(i int, way []step) {
 			if h.kind == stepBegin {
 				g.out.sink.Mark(ops.Cut, 0) // what a handler has interrupted
 			}
-			g.calls.enter(&frame{activation: h.back, fromExternal: true, inferred: true})
+			g.calls.enterBy(&frame{activation: h.back, fromExternal: true, inferred: true},
+				g.callerOf(h.back))
 		case stepCall:
 			g.calls.returnAbove(i)
 			g.call(&g.stack.frames[i], h.block)
@@ -126,6 +127,18 @@ func (g *signals) follow(i int, way []step) {
 		}
 		i = len(g.stack.frames) - 1
 	}
+}
+
+// callerOf is what has called an activation that begins at the call where the thread stands. Where
+// that call has put its return address, it stays until what it has called is over: there what
+// begins returns behind the call.
+func (g *signals) callerOf(a activation) ops.Caller {
+	if len(g.stack.frames) > 0 {
+		if cfa := g.stack.top().calleeCFA(); cfa != 0 && cfa == a.cfa {
+			return ops.Traced
+		}
+	}
+	return ops.External
 }
 
 // call lets an activation come to the call of block b, and enters what that calls, if it is traced.
@@ -149,7 +162,7 @@ func (g *signals) jump(i int, out route.Out) {
 	case to != nil:
 		next := f.jumpedTo(activation{to, f.cfa}, f.caller)
 		next.inferred = f.inferred
-		g.calls.enter(next)
+		g.calls.enterBy(next, ops.Traced)
 	}
 }
 

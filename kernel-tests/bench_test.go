@@ -70,7 +70,7 @@ func compareWhole(b *testing.B, path string, real zoo.Real) {
 	snapshot := readSnapshot(b, file)
 	whole.probes, whole.events = int(snapshot.Figures.Probes), snapshot.Figures.Hits
 	others := []*contender{
-		startBpftrace(b, "bpftrace, entries", program(), entries(snapshot)),
+		startBpftrace(b, "bpftrace, entries", program(), entryAddresses(snapshot)),
 		startBpftrace(b, "bpftrace, same places", program(), hitPlaces(b, bare.path, real)),
 	}
 	for range wholeRounds {
@@ -148,8 +148,8 @@ func readSnapshot(b *testing.B, file string) *wpp.Snapshot {
 	return s
 }
 
-// entries lists the entries of the routines that were met.
-func entries(s *wpp.Snapshot) (addresses []uint64) {
+// entryAddresses lists those of the routines that were met.
+func entryAddresses(s *wpp.Snapshot) (addresses []uint64) {
 	for i := range s.Routines {
 		if r := &s.Routines[i]; len(r.Blocks) > 0 {
 			addresses = append(addresses, r.Entry)

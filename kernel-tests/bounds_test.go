@@ -20,8 +20,10 @@ import (
 // and at most as often as its upper one: by overlapping paths of several degrees, and by counts of
 // paths alone. The truth is what stands side by side in the streams of threads. Bounds are never
 // wider for a greater degree, and exact at the greatest useful one. Of a profile of a run that was
-// alike they hold, too, but for routines aside.
-func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string) {
+// alike they hold, too, but for routines aside. It returns the flow of the recording at a third of
+// the greatest useful degree.
+func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string,
+	by beginnings) (third bounds.Flow) {
 	t.Helper()
 	p, err := overlapped.Of(profile)
 	if err != nil {
@@ -36,8 +38,8 @@ func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string) {
 		got[overlapName(whole, c.Path, followed.Extensions[c.Extension])] += c.N
 	}
 	want := overlapsIn(t, whole, profile, &overlapped.Profile{Degree: bounds.Whole,
-		Shapes: p.Shapes}, nil)
-	if diff := cmp.Diff(want, got); diff != "" {
+		Shapes: p.Shapes}, nil, by)
+	if diff := cmp.Diff(want.nearest(got), got); diff != "" {
 		t.Errorf("%d pairs, and %d were found: %s", len(want), len(got), diff)
 	}
 	truth, err := bounds.New(whole, followed)
@@ -61,8 +63,9 @@ func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string) {
 	}
 	t.Logf("%d pairs at most %d predicates long ran %d times", len(got), truth.Degree(),
 		before.Real)
+	third = flowOf(t, truth, truth.Degree()/3)
 	if len(aside) > 0 {
-		return // what it ran there is another each time
+		return third // what it ran there is another each time
 	}
 	counted, err := bounds.New(profile, p)
 	if err != nil {
@@ -76,13 +79,15 @@ func boundsHold(t *testing.T, whole, profile *wpp.Snapshot, aside []string) {
 			t.Errorf("degree %d, of the recording and of the profile: %s", k, diff)
 		}
 	}
+	return third
 }
 
 // flowOf sums up bounds, each of which has to hold.
 func flowOf(t *testing.T, m *bounds.Model, k int) (all bounds.Flow) {
 	t.Helper()
 	for a := range m.Answers(k) {
-		if a.LeftOut != "" && a.LeftOut != overlap.Irreducible {
+		if a.LeftOut != "" && a.LeftOut != overlap.Irreducible &&
+			a.LeftOut != overlapped.Mixed.String() {
 			t.Errorf("degree %d: %s", k, a.LeftOut)
 		}
 		if a.Outside > 0 {

@@ -10,6 +10,7 @@ import (
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
 	slots "wpptrace/compress/wpp/counted"
+	"wpptrace/compress/wpp/entries"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/samples"
@@ -20,7 +21,7 @@ import (
 // Sections are the kinds that questions read, where a snapshot has them.
 func Sections() []wpp.SectionKind {
 	return []wpp.SectionKind{samples.Kind, windows.Kind, slots.Kind, pathprofile.Kind,
-		overlapped.SectionKind, wet.CodeKind, wet.LogKind, wet.CountsKind}
+		overlapped.SectionKind, entries.Kind, wet.CodeKind, wet.LogKind, wet.CountsKind}
 }
 
 // A Total is an estimate of how much there was of something in the whole run, of which windows have

@@ -70,6 +70,18 @@ func (m Mark) Valid() bool { return int(m) < len(markNames) }
 // String returns the mark's name as the command line prints it.
 func (m Mark) String() string { return name(markNames[:], "mark", uint8(m)) }
 
+// A Caller says what began an activation. A stream of symbols, or a raw trace, does not keep it.
+type Caller uint8
+
+// The callers.
+const (
+	Unknown Caller = iota // it is not said
+	// A traced routine called it, or jumped to it: it returns behind that call, or where what
+	// jumped would have. A stub, or external code that only jumps on, may be in between.
+	Traced
+	External // external code did, or what did is not known
+)
+
 func name(names []string, kind string, i uint8) string {
 	if int(i) < len(names) {
 		return names[i]
@@ -89,8 +101,8 @@ const MostTimes = 1 << 40
 // activations after a gap by an Unwind mark, and reports an activation that ends before any path of
 // it is known by a partial path without blocks (StartEntry or StartResume to EndCut).
 type Sink interface {
-	// EnterRoutine says that a new activation of a routine began.
-	EnterRoutine(routine int)
+	// EnterRoutine says that a new activation of a routine began, and by whom.
+	EnterRoutine(routine int, by Caller)
 	// NewPath says that the path with this number ran to its end in the innermost activation of the
 	// routine: once, or from the target of a back edge to one so many times, one directly after the
 	// other. Numbers at and above the routine's number of acyclic paths name partial paths

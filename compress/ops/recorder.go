@@ -16,7 +16,7 @@ func NewRecorder(symbols *Symbols, emit func(sym uint32, times uint64)) *Recorde
 }
 
 // EnterRoutine records nothing: the activation's first path says the same.
-func (r *Recorder) EnterRoutine(int) {}
+func (r *Recorder) EnterRoutine(int, Caller) {}
 
 // LeaveRoutine records nothing: the activation's last path or an Unwind mark says the same.
 func (r *Recorder) LeaveRoutine() {}
@@ -48,7 +48,7 @@ func NewExpander(sink Sink) *Expander { return &Expander{sink: sink} }
 func (x *Expander) Path(routine int, path uint64, start Start, end End) {
 	if start == StartEntry || x.resumed {
 		x.open++
-		x.sink.EnterRoutine(routine)
+		x.sink.EnterRoutine(routine, Unknown)
 	}
 	x.resumed = false
 	x.sink.NewPath(routine, path, 1)

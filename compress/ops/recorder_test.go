@@ -11,7 +11,9 @@ import (
 // A transcript is a Sink that writes down what it is given.
 type transcript []string
 
-func (t *transcript) EnterRoutine(routine int) { *t = append(*t, fmt.Sprintf("enter %d", routine)) }
+func (t *transcript) EnterRoutine(routine int, _ Caller) {
+	*t = append(*t, fmt.Sprintf("enter %d", routine))
+}
 func (t *transcript) NewPath(routine int, path, times uint64) {
 	for range times {
 		*t = append(*t, fmt.Sprintf("path %d %d", routine, path))
@@ -34,7 +36,10 @@ func formOf(path uint64) form {
 // A both hands operations to two sinks.
 type both [2]Sink
 
-func (b both) EnterRoutine(routine int) { b[0].EnterRoutine(routine); b[1].EnterRoutine(routine) }
+func (b both) EnterRoutine(routine int, by Caller) {
+	b[0].EnterRoutine(routine, by)
+	b[1].EnterRoutine(routine, by)
+}
 func (b both) NewPath(routine int, path, times uint64) {
 	b[0].NewPath(routine, path, times)
 	b[1].NewPath(routine, path, times)
@@ -70,7 +75,7 @@ func (p *program) path(start Start, end End) {
 
 func (p *program) enter(start Start) {
 	p.stack = append(p.stack, rapid.IntRange(0, 3).Draw(p.t, "routine"))
-	p.sink.EnterRoutine(p.stack[len(p.stack)-1])
+	p.sink.EnterRoutine(p.stack[len(p.stack)-1], Unknown)
 	p.path(start, rapid.SampledFrom([]End{EndLoop, EndCall, EndNoReturn, EndExtra}).Draw(p.t,
 		"end"))
 }
@@ -166,10 +171,10 @@ func ExampleRecorder() {
 			times uint64) {
 			stream = append(stream, slices.Repeat([]uint32{sym}, int(times))...)
 		})
-	sink.EnterRoutine(0)  // main
-	sink.NewPath(0, 5, 1) // to a call
+	sink.EnterRoutine(0, Traced) // main
+	sink.NewPath(0, 5, 1)        // to a call
 	for range 2 {
-		sink.EnterRoutine(1)
+		sink.EnterRoutine(1, Traced)
 		sink.NewPath(1, 0, 1)
 		sink.LeaveRoutine()
 		sink.NewPath(0, 9, 1)

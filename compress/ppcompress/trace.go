@@ -79,9 +79,9 @@ func (t *thread) Mark(m ops.Mark, n uint64) {
 	t.Recorder.Mark(m, n)
 }
 
-func (t *thread) EnterRoutine(routine int) {
+func (t *thread) EnterRoutine(routine int, by ops.Caller) {
 	t.open++
-	t.Recorder.EnterRoutine(routine)
+	t.Recorder.EnterRoutine(routine, by)
 }
 
 func (t *thread) LeaveRoutine() {

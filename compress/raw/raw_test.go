@@ -15,7 +15,7 @@ import (
 // A transcript is a sink that writes down what it is given.
 type transcript []string
 
-func (t *transcript) EnterRoutine(routine int) {
+func (t *transcript) EnterRoutine(routine int, _ ops.Caller) {
 	*t = append(*t, fmt.Sprintf("EnterRoutine %d", routine))
 }
 func (t *transcript) NewPath(routine int, path, times uint64) {
@@ -169,7 +169,7 @@ func TestOperationsFollow(t *testing.T) {
 	var want transcript
 	x := ops.NewExpander(&want)
 	for _, p := range paths {
-		thread.EnterRoutine(p.routine) // says nothing
+		thread.EnterRoutine(p.routine, ops.Traced) // says nothing
 		thread.NewPath(p.routine, numberOf(p.start, p.end), 1)
 		x.Path(p.routine, numberOf(p.start, p.end), p.start, p.end)
 	}

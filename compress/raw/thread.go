@@ -61,7 +61,7 @@ func (t *thread) enterRoutine() error {
 	}
 	t.reader.open++
 	t.open = append(t.open, activation{routine: int32(routine)})
-	t.sink.EnterRoutine(routine)
+	t.sink.EnterRoutine(routine, ops.Unknown)
 	return nil
 }
 

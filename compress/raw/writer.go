@@ -116,7 +116,7 @@ type ThreadWriter struct {
 }
 
 // EnterRoutine writes nothing: the activation's first path does.
-func (t *ThreadWriter) EnterRoutine(int) {}
+func (t *ThreadWriter) EnterRoutine(int, ops.Caller) {}
 
 // LeaveRoutine writes nothing: the activation's last path or an Unwind mark does.
 func (t *ThreadWriter) LeaveRoutine() {}

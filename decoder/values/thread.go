@@ -43,7 +43,7 @@ func newThread(r *Recorder) *Thread {
 }
 
 // EnterRoutine is for the decoder, as the other methods of ops.Sink are.
-func (t *Thread) EnterRoutine(routine int) { t.next.EnterRoutine(routine) }
+func (t *Thread) EnterRoutine(routine int, by ops.Caller) { t.next.EnterRoutine(routine, by) }
 
 // LeaveRoutine: see ops.Sink.
 func (t *Thread) LeaveRoutine() { t.next.LeaveRoutine() }

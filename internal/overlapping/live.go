@@ -3,6 +3,7 @@ package overlapping
 import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/entries"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/decoder"
@@ -14,6 +15,26 @@ import (
 func NewCounter(degree int, alphabet *ops.Symbols, p *plan.Plan,
 	d *decoder.Decoder) *overlapped.Counter {
 	return overlapped.NewCounter(degree, alphabet, decoded{p, d})
+}
+
+// NewEntries returns a counter of how activations began, of what a decoder says of a plan, in the
+// symbols of an alphabet. It belongs to the decoder's goroutine.
+func NewEntries(alphabet *ops.Symbols, p *plan.Plan, d *decoder.Decoder) *entries.Counter {
+	return entries.NewCounter(alphabet, func(sym uint32) (routine, block int, ok bool) {
+		m := alphabet.Meaning(sym)
+		if m.IsMark {
+			return 0, 0, false
+		}
+		path, err := d.Path(m.Routine, m.Path)
+		if err != nil || path.Start == ops.StartResume || len(path.Blocks) == 0 ||
+			path.End != ops.EndCall && path.End != ops.EndTail {
+			return 0, 0, false
+		}
+		block = path.Blocks[len(path.Blocks)-1]
+		part, first := partOf(p, m.Routine)
+		to := calleeOf(part.Program, part.Routines[m.Routine-first].Routine, block)
+		return m.Routine, block, to == nil || !part.Routines[to.ID].Traced()
+	})
 }
 
 // A decoded program is one of which a decoder knows the paths.

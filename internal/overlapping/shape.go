@@ -67,20 +67,26 @@ func calleeOf(p *cfg.Program, r *cfg.Routine, block int) *cfg.Routine {
 // ShapeOf returns the shape of a routine of a plan, whose numbers are those of a snapshot of it. It
 // fails for a number that is none of these, and as Shape does.
 func ShapeOf(p *plan.Plan, routine int) (*overlapped.Shape, error) {
-	first := 0
-	for i := range p.Parts {
-		part := &p.Parts[i]
-		if routine-first >= len(part.Routines) {
-			first += len(part.Routines)
-			continue
-		}
-		return ShapeIn(part.Program, part.Routines[routine-first].Routine,
-			func(r *cfg.Routine) int {
-				if of := part.Routines[r.ID]; of.Traced() {
-					return of.ID
-				}
-				return -1
-			})
+	part, first := partOf(p, routine)
+	if part == nil {
+		return nil, fmt.Errorf("shape of routine %d: the plan has %d", routine, first)
 	}
-	return nil, fmt.Errorf("shape of routine %d: the plan has %d", routine, first)
+	return ShapeIn(part.Program, part.Routines[routine-first].Routine, func(r *cfg.Routine) int {
+		if of := part.Routines[r.ID]; of.Traced() {
+			return of.ID
+		}
+		return -1
+	})
+}
+
+// partOf returns the part that has a routine of a plan, and the number of the first one there; nil:
+// the plan does not have it, but so many.
+func partOf(p *plan.Plan, routine int) (part *plan.Part, first int) {
+	for i := range p.Parts {
+		if routine-first < len(p.Parts[i].Routines) {
+			return &p.Parts[i], first
+		}
+		first += len(p.Parts[i].Routines)
+	}
+	return nil, first
 }

@@ -25,9 +25,10 @@ import (
 )
 
 // BenchmarkPipeline measures what the consumer of a recording does with the events of real
-// programs, on one core: decoding alone, with the alphabet, with the counts of a path profile, with
-// those of overlapping paths of degree 2 besides, and with the grammar, and the grammar alone. The
-// stages take turns; figures are medians of some rounds, per event.
+// programs, on one core: decoding alone, with the alphabet, with how activations began besides,
+// with the counts of a path profile, with those of overlapping paths of degree 2 besides, and all
+// that a recording keeps, with the grammar, and the grammar alone. The stages take turns; figures
+// are medians of some rounds, per event.
 func BenchmarkPipeline(b *testing.B) {
 	for _, real := range zoo.Busy() {
 		b.Run(real.Name, func(b *testing.B) {
@@ -120,10 +121,10 @@ func extensionsHaveNumbers(t *testing.T, program *traced.Program, p *overlapped.
 // discard is a sink for operations that nobody wants.
 type discard struct{}
 
-func (discard) EnterRoutine(int)            {}
-func (discard) LeaveRoutine()               {}
-func (discard) NewPath(int, uint64, uint64) {}
-func (discard) Mark(ops.Mark, uint64)       {}
+func (discard) EnterRoutine(int, ops.Caller) {}
+func (discard) LeaveRoutine()                {}
+func (discard) NewPath(int, uint64, uint64)  {}
+func (discard) Mark(ops.Mark, uint64)        {}
 
 func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event) {
 	runtime.LockOSThread()
@@ -163,10 +164,16 @@ func measurePipeline(b *testing.B, program *traced.Program, events []wire.Event)
 		{name: "decode", run: func() { decode(discard{}) }},
 		{name: "decode+map",
 			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
+		{name: "decode+map+entries", run: func() {
+			kept := &ops.Symbols{}
+			decode(overlapping.NewEntries(kept, program.Plan, d).Recorder(func(uint32, uint64) {}))
+		}},
 		{name: "decode+count", run: func() { decode(pathprofile.NewCounter(&ops.Symbols{})) }},
 		{name: "decode+count+overlap", run: func() { decode(both()) }},
-		{name: "decode+map+sequitur",
-			run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().AppendRun)) }},
+		{name: "decode+map+entries+sequitur", run: func() {
+			kept, g := &ops.Symbols{}, sequitur.New()
+			decode(overlapping.NewEntries(kept, program.Plan, d).Recorder(g.AppendRun))
+		}},
 		{name: "sequitur", run: func() {
 			g := sequitur.New()
 			for _, s := range symbols {

@@ -219,6 +219,8 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	}
 	if o.Counted {
 		r.threads.count(o.Overlap)
+	} else {
+		r.threads.keep()
 	}
 	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.exe)
 	if err != nil {

@@ -45,7 +45,7 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 		return s.counted()
 	}
 	_, program := s.tables(0)
-	profile, counts := s.profile(), s.counts()
+	profile, counts, entered := s.profile(), s.counts(), s.threads.entries.Counts()
 	var threads []wpp.Thread
 	var grammars []func() (*wpp.Grammar, error)
 	var ran windowed.Lists
@@ -62,6 +62,7 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 			return nil, err
 		}
 		made.Threads = threads
+		made.Sections = append(made.Sections, entered.Section())
 		if made.Figures.Windows > 0 {
 			made.Sections = append(made.Sections, ran.Section())
 		}

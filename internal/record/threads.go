@@ -13,6 +13,7 @@ import (
 	"wpptrace/compress/raw"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/entries"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/decoder"
@@ -35,6 +36,7 @@ type threads struct {
 	alphabet *ops.Symbols
 	counter  *pathprofile.Counter // of a path profile; nil: streams keep the order
 	overlaps *overlapped.Counter  // of overlapping paths besides; nil: they are not counted
+	entries  *entries.Counter     // of how activations began, where streams keep the order
 	raw      *rawtrace.Trace      // nil: none is written
 	values   *valued              // nil: none are recorded
 	controls *overhead.Controls   // that count hits; nil: none do
@@ -114,6 +116,9 @@ func (s *threads) take(b wire.Batch) {
 	}
 }
 
+// keep has streams kept in order, with what these do not say.
+func (s *threads) keep() { s.entries = overlapping.NewEntries(s.alphabet, s.plan, s.decoder) }
+
 // count has paths counted, and not kept in order, and overlapping ones of so many predicates
 // besides.
 func (s *threads) count(overlap int) {
@@ -174,7 +179,7 @@ func (s *threads) begin(id uint32, started uint64) *thread {
 		sink = overlapping.Sink(s.alphabet, s.counter, s.overlaps)
 	case s.counter == nil:
 		t.stream = s.streams.Thread(int(id), t.name)
-		sink = ops.NewRecorder(s.alphabet, t.stream.Append)
+		sink = s.entries.Recorder(t.stream.Append)
 	}
 	if s.values != nil {
 		t.values = s.values.Thread(id, started, sink)

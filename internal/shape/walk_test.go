@@ -12,6 +12,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/entries"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/internal/overlapping"
 	"wpptrace/loader/cfg"
@@ -33,23 +34,42 @@ type walker struct {
 	steps    int
 	stack    []*frame
 	truth    []follows
-	callee   func(routine, block int) (to int, direct bool)
+	callee   func(routine, block int) int
+	entries  entries.Counts // of calls that do not name it
+}
+
+// A naming says what is known of a call before it is made.
+type naming int
+
+const (
+	named     naming = iota // its callee
+	byPointer               // nothing; it enters what it calls
+	sometimes               // nothing; it may enter external code, which calls back
+	always                  // it calls external code, which calls back
+)
+
+func namingOf(block int) naming {
+	return [...]naming{named, named, sometimes, byPointer, always}[block%5]
 }
 
 // A follows is that path q directly followed p.
 type follows struct {
-	kind overlapped.Kind
-	p, q *walked
+	kind  overlapped.Kind
+	p, q  *walked
+	named bool // so was all that led there
 }
 
 type frame struct {
 	routine int
-	direct  bool    // begun by a direct call
+	direct  bool    // begun by a call, and not called back
+	named   bool    // and its callee was, and of what jumped there
 	before  *walked // the caller's path, before the first one of its own
 	last    *walked // the last one
 	back    *walked // that with which what it called has returned
-	now     walked  // the path that runs
-	at      int     // its block
+	// it was known beforehand that this would
+	backNamed bool
+	now       walked // the path that runs
+	at        int    // its block
 }
 
 type walked struct {
@@ -113,15 +133,39 @@ func newWalker(t testing.TB, routines []*cfg.Routine, seed uint64) *walker {
 		}
 		w.s.Routines = append(w.s.Routines, x)
 	}
-	w.callee = func(routine, block int) (int, bool) {
-		return (routine + block) % len(routines), block%5 != 4
-	}
+	w.callee = func(routine, block int) int { return (routine + block) % len(routines) }
+	w.entries = entries.Counts{}
 	return w
+}
+
+// call makes the call or jump of a block.
+func (w *walker) call(routine, block int) (to int, direct, isNamed bool) {
+	to = w.callee(routine, block)
+	direct = true
+	switch namingOf(block) {
+	case named:
+		return to, true, true
+	case byPointer:
+		to = w.random.IntN(len(w.routines))
+	case sometimes:
+		direct = w.random.IntN(8) > 0
+	case always:
+		direct = false
+	}
+	key := entries.Call{Routine: routine, Block: block, Callee: to}
+	n := w.entries[key]
+	if direct {
+		n.Traced++
+	} else {
+		n.External++
+	}
+	w.entries[key] = n
+	return to, direct, false
 }
 
 func (w *walker) run(steps int) {
 	for w.steps = steps; w.steps > 0; {
-		w.enter(0, false, nil)
+		w.enter(0, false, false, nil)
 		for len(w.stack) > 0 && w.steps > 0 {
 			w.step()
 			w.steps--
@@ -133,8 +177,8 @@ func (w *walker) run(steps int) {
 	}
 }
 
-func (w *walker) enter(routine int, direct bool, before *walked) {
-	f := &frame{routine: routine, direct: direct, before: before}
+func (w *walker) enter(routine int, direct, isNamed bool, before *walked) {
+	f := &frame{routine: routine, direct: direct, named: isNamed, before: before}
 	w.stack = append(w.stack, f)
 	w.begin(f, w.routines[routine].Entry, paths.StartEntry)
 }
@@ -163,18 +207,18 @@ func (w *walker) finish(f *frame, inc uint64, end paths.End) *walked {
 	w.grammar.Append(sym)
 	switch {
 	case f.before != nil:
-		w.note(overlapped.Into, f.before, &p)
+		w.note(overlapped.Into, f.before, &p, f.named)
 	case p.start == paths.StartLoop && f.last != nil && f.last.end == paths.EndLoop:
-		w.note(overlapped.OverLoop, f.last, &p)
+		w.note(overlapped.OverLoop, f.last, &p, true)
 	case p.start == paths.StartCall && f.back != nil:
-		w.note(overlapped.Back, f.back, &p)
+		w.note(overlapped.Back, f.back, &p, f.backNamed)
 	}
 	f.before, f.back, f.last = nil, nil, &p
 	return &p
 }
 
-func (w *walker) note(kind overlapped.Kind, p, q *walked) {
-	w.truth = append(w.truth, follows{kind, p, q})
+func (w *walker) note(kind overlapped.Kind, p, q *walked, isNamed bool) {
+	w.truth = append(w.truth, follows{kind, p, q, isNamed})
 }
 
 func (w *walker) step() {
@@ -186,14 +230,14 @@ func (w *walker) step() {
 		p := w.finish(f, n.Finish(f.at, end), end)
 		w.stack = w.stack[:len(w.stack)-1]
 		if end == paths.EndTail {
-			to, direct := w.callee(f.routine, f.at)
-			w.enter(to, direct && f.direct, nil)
+			to, direct, isNamed := w.call(f.routine, f.at)
+			w.enter(to, direct && f.direct, isNamed && f.named, nil)
 			return
 		}
 		if len(w.stack) > 0 {
 			caller := w.stack[len(w.stack)-1]
 			if f.direct {
-				caller.back = p
+				caller.back, caller.backNamed = p, f.named
 			}
 			w.begin(caller, w.routines[caller.routine].Blocks[caller.at].Succ[0], paths.StartCall)
 		}
@@ -204,11 +248,11 @@ func (w *walker) step() {
 			w.stack = nil
 			return
 		}
-		to, direct := w.callee(f.routine, f.at)
+		to, direct, isNamed := w.call(f.routine, f.at)
 		if !direct {
 			p = nil
 		}
-		w.enter(to, direct, p)
+		w.enter(to, direct, isNamed, p)
 	default:
 		to := b.Succ[w.random.IntN(len(b.Succ))]
 		inc, ends, end, next := n.Step(f.at, to)
@@ -237,9 +281,9 @@ func (w *walker) unwind(n int) uint32 {
 func (w *walker) shapes() (shapes []overlapped.Shape) {
 	for i, r := range w.routines {
 		shape, err := overlapping.Shape(r, i, func(block int) int {
-			switch to, direct := w.callee(i, block); {
-			case direct && (r.Blocks[block].End == cfg.Call || r.Blocks[block].End == cfg.Tail):
-				return to
+			switch end := r.Blocks[block].End; {
+			case namingOf(block) == named && (end == cfg.Call || end == cfg.Tail):
+				return w.callee(i, block)
 			}
 			return -1
 		})
@@ -251,19 +295,25 @@ func (w *walker) shapes() (shapes []overlapped.Shape) {
 	return shapes
 }
 
-// TestAnyWalk runs drawn programs. Pairs are those that ran; but for those of loops that are left
-// out. Lower bounds are at most, and upper ones at least, how often each interesting path ran, for
-// each degree. They are never wider for the next degree, and exact at the greatest useful one.
+// TestAnyWalk runs drawn programs, with call-backs and calls through pointers, and keeps how
+// activations began, or does not. Pairs are those that ran; but for those of loops and calls that
+// are left out. Lower bounds are at most, and upper ones at least, how often each interesting path
+// ran, for each degree. They are never wider for the next degree, and exact at the greatest useful
+// one.
 func TestAnyWalk(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWalker(t, drawProgram(rt), rapid.Uint64().Draw(rt, "seed"))
 		w.run(600)
+		isKept := rapid.Bool().Draw(rt, "kept")
+		if isKept {
+			w.s.Sections = append(w.s.Sections, w.entries.Section())
+		}
 		shapes := w.shapes()
 		p, err := bounds.Follow(w.s, shapes)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w.compare(rt, p)
+		w.compare(rt, p, isKept)
 		m, err := bounds.New(w.s, p)
 		if err != nil {
 			rt.Fatal(err)
@@ -276,12 +326,24 @@ func TestAnyWalk(t *testing.T) {
 	})
 }
 
-// compare compares pairs with those that ran.
-func (w *walker) compare(t *rapid.T, p *overlapped.Profile) {
+// compare compares pairs with those that ran, but for calls at which external code was in between
+// some times. Where it is not kept how activations began, it has to be known beforehand.
+func (w *walker) compare(t *rapid.T, p *overlapped.Profile, isKept bool) {
 	want, got := map[string]uint64{}, map[string]uint64{}
-	leftOut := uint64(0)
+	leftOut, mixed := uint64(0), w.mixed(p)
+	for call, n := range w.entries {
+		at := place{overlapped.Into, call.Routine, call.Block, call.Callee}
+		isCall := w.routines[call.Routine].Blocks[call.Block].End == cfg.Call
+		if want := isKept && isCall && n.Traced > 0 && n.External > 0; mixed[at] && !want {
+			t.Fatalf("%v is left out: %+v", at, n)
+		}
+	}
 	for _, x := range w.truth {
 		blocks := x.q.blocks
+		if !isKept && !x.named || mixed[placeOf(x.kind, x.p.routine, x.p.blocks, x.q.routine,
+			blocks)] {
+			continue
+		}
 		if x.kind == overlapped.OverLoop {
 			shape := p.ShapeOf(x.q.routine)
 			l := &shape.Loops[shape.LoopAt(blocks[0])]
@@ -296,11 +358,42 @@ func (w *walker) compare(t *rapid.T, p *overlapped.Profile) {
 	for _, c := range p.Counts {
 		y, x := &w.s.Symbols[c.Path], &p.Extensions[c.Extension]
 		kind, _ := overlapped.KindOf(y.End)
+		if mixed[placeOf(kind, y.Routine, y.Blocks, x.Routine, x.Blocks)] {
+			continue
+		}
 		got[fmt.Sprint(kind, y.Routine, y.Path, x.Routine, x.Blocks)] += c.N
 	}
 	if diff := cmp.Diff(want, got); diff != "" || p.Broken[overlapped.LeftOut] != leftOut {
 		t.Fatalf("%s, %d left out, not %d", diff, p.Broken[overlapped.LeftOut], leftOut)
 	}
+}
+
+// A place is that of a pair.
+type place struct {
+	kind                   overlapped.Kind
+	routine, block, callee int
+}
+
+func placeOf(kind overlapped.Kind, p int, first []int, q int, second []int) place {
+	switch kind {
+	case overlapped.Into:
+		return place{kind, p, first[len(first)-1], q}
+	case overlapped.Back:
+		return place{kind, q, second[0], p}
+	}
+	return place{kind: kind}
+}
+
+// mixed returns the places that a profile leaves out for external code was in between some times.
+func (w *walker) mixed(p *overlapped.Profile) map[place]bool {
+	list := map[place]bool{}
+	for _, u := range p.Unsure {
+		if u.Reason == overlapped.Mixed {
+			first, second := &w.s.Symbols[u.P], &w.s.Symbols[u.Q]
+			list[placeOf(u.Kind, first.Routine, first.Blocks, second.Routine, second.Blocks)] = true
+		}
+	}
+	return list
 }
 
 type interval struct{ lower, upper uint64 }
@@ -311,7 +404,7 @@ func checkBounds(t *rapid.T, m *bounds.Model, some bool) {
 	for k := bounds.Alone; k <= most+1; k++ {
 		now := map[string]interval{}
 		for a := range m.Answers(k) {
-			if a.LeftOut == overlap.Irreducible {
+			if a.LeftOut == overlap.Irreducible || a.LeftOut == overlapped.Mixed.String() {
 				continue
 			}
 			if a.LeftOut != "" {

@@ -10,6 +10,7 @@ import (
 // Offsets in struct user, for PTRACE_PEEKUSER.
 const (
 	userRIP     = 16 * 8
+	userRSP     = 19 * 8
 	userRAX     = 10 * 8
 	userOrigRAX = 15 * 8
 )

@@ -35,6 +35,8 @@ type Options struct {
 	// Libraries are the base names of shared libraries that are recorded as well, by their
 	// addresses as Placed makes them.
 	Libraries []string
+	// Stack has stack pointers noted. It costs a hundredth more.
+	Stack bool
 	// Values records registers and memory operands at each step, in Thread.Values. It needs
 	// objdump, and costs 3 us a step. Instructions of Libraries have none.
 	Values bool
@@ -95,7 +97,7 @@ func run(ctx context.Context, opt Options) (*Trace, error) {
 		return nil, err
 	}
 	s := &stepper{pid: pid, limit: opt.Limit, stepAll: opt.StepAll, libs: opt.Libraries,
-		trace: &Trace{Exit: -1}}
+		stack: opt.Stack, trace: &Trace{Exit: -1}}
 	if opt.Values {
 		s.valuer = &valuer{within: opt.Within}
 	}

@@ -49,7 +49,7 @@ func (s *stepper) enterHandler(t *tracee, sig int) error {
 	t.restarts = 0
 	t.Events = append(t.Events, Event{Index: len(t.Insns), Kind: Delivered, Signal: sig})
 	t.values.now = regs
-	t.pc, t.outside = regs.Rip, 0
+	t.pc, t.sp, t.outside = regs.Rip, regs.Rsp, 0
 	return s.resume(t, 0)
 }
 
@@ -108,7 +108,7 @@ func (s *stepper) followHandlers(t *tracee) error {
 func (s *stepper) recordSyscall(img *image, t *tracee, next uint64) error {
 	if t.restarts != t.pc {
 		s.valuer.executed(t)
-		t.Insns = append(t.Insns, img.place(t.pc))
+		s.ran(t, img.place(t.pc))
 	}
 	t.restarts = 0
 	rax, err := peekUser(t.TID, userRAX)

@@ -13,6 +13,7 @@ type stepper struct {
 	pid     int
 	limit   int
 	stepAll bool
+	stack   bool // stack pointers are noted
 	trace   *Trace
 	img     *image
 	atlas   *atlas
@@ -29,6 +30,7 @@ type stepper struct {
 type tracee struct {
 	*Thread
 	pc       uint64 // the instruction that runs when the thread is resumed
+	sp       uint64 // the stack pointer there, if stack pointers are noted
 	values   values
 	outside  int    // steps in a row outside of the image
 	free     bool   // running behind the curtain, not stepped
@@ -167,7 +169,7 @@ func (s *stepper) ended(tid int, status unix.WaitStatus) {
 	if t := s.live[tid]; t != nil {
 		if img, err := s.atlas.at(t.pc); err == nil && img != nil && status.Exited() && !t.free &&
 			img.opcodeAt(t.pc) == syscallOp {
-			t.Insns = append(t.Insns, img.place(t.pc))
+			s.ran(t, img.place(t.pc))
 		}
 		delete(s.live, tid)
 	}
@@ -305,14 +307,18 @@ func (s *stepper) trapped(t *tracee) error {
 			return err
 		}
 		if deliver {
-			t.pc = pc
+			if err := s.moveTo(t, pc); err != nil {
+				return err
+			}
 			return s.resume(t, int(unix.SIGTRAP))
 		}
 	} else {
 		t.outside++
 		t.restarts = 0
 	}
-	t.pc = pc
+	if err := s.moveTo(t, pc); err != nil {
+		return err
+	}
 	if len(t.handlers) > 0 {
 		if err := s.followHandlers(t); err != nil {
 			return err
@@ -339,10 +345,10 @@ func (s *stepper) record(img *image, t *tracee, next uint64) (deliver bool, err 
 		return false, nil
 	}
 	s.valuer.executed(t)
-	t.Insns = append(t.Insns, img.place(t.pc))
+	s.ran(t, img.place(t.pc))
 	for pc := t.pc; img.opcodeAt(pc) == cpuid && next != pc+cpuidLength; {
 		pc += cpuidLength
-		t.Insns = append(t.Insns, img.place(pc))
+		s.ran(t, img.place(pc))
 	}
 	return deliver, nil
 }
@@ -362,7 +368,10 @@ func (s *stepper) arrived(t *tracee) error {
 	if err := s.curtain.open(); err != nil {
 		return err
 	}
-	t.free, t.pc, t.outside = false, pc-1, 0
+	t.free, t.outside = false, 0
+	if err := s.moveTo(t, pc-1); err != nil {
+		return err
+	}
 	if err := pokeUser(t.TID, userRIP, t.pc); err != nil {
 		return fmt.Errorf("move back to covered instruction: %w", err)
 	}
@@ -370,8 +379,12 @@ func (s *stepper) arrived(t *tracee) error {
 }
 
 // resumeAt resumes a thread whose program counter is not known.
-func (s *stepper) resumeAt(t *tracee, sig int) (err error) {
-	if t.pc, err = s.look(t); err != nil {
+func (s *stepper) resumeAt(t *tracee, sig int) error {
+	pc, err := s.look(t)
+	if err != nil {
+		return err
+	}
+	if err := s.moveTo(t, pc); err != nil {
 		return err
 	}
 	return s.resume(t, sig)
@@ -386,6 +399,27 @@ func (s *stepper) look(t *tracee) (pc uint64, err error) {
 		return 0, fmt.Errorf("read program counter: %w", err)
 	}
 	return pc, nil
+}
+
+// moveTo notes where a thread that has stopped goes on.
+func (s *stepper) moveTo(t *tracee, pc uint64) (err error) {
+	t.pc = pc
+	if !s.stack {
+		return nil
+	}
+	if t.sp, err = peekUser(t.TID, userRSP); err != nil {
+		return fmt.Errorf("read stack pointer: %w", err)
+	}
+	return nil
+}
+
+// ran notes that the instruction has run at which a thread stood: place is what a trace calls its
+// address.
+func (s *stepper) ran(t *tracee, place uint64) {
+	t.Insns = append(t.Insns, place)
+	if s.stack {
+		t.Stack = append(t.Stack, t.sp)
+	}
 }
 
 // resume runs the thread's next instruction, or lets it run until it is back in the image.

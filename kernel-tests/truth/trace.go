@@ -32,9 +32,11 @@ func (t *Trace) Total() int {
 
 // A Thread is what one thread executed in the main executable.
 type Thread struct {
-	TID    int
-	Insns  []uint64 // link-time addresses in order of execution
-	Events []Event  // in order of Index
+	TID   int
+	Insns []uint64 // link-time addresses in order of execution
+	// the stack pointer before each of Insns ran, at run time; nil unless Options.Stack says so
+	Stack  []uint64
+	Events []Event // in order of Index
 	// Values are what the instructions among Insns did, in order, where Options.Values asks for it.
 	Values []Step
 }

@@ -93,6 +93,25 @@ func TestKnownSequences(t *testing.T) {
 	}
 }
 
+// TestStackPointers: a call takes eight bytes, and what it enters gives them back.
+func TestStackPointers(t *testing.T) {
+	path, labels := assemble(t, "called")
+	thread := run(t, truth.Options{Path: path, Stack: true}).Threads[0]
+	if got, want := spell(thread.Insns, labels), "abfgcfgde"; got != want {
+		t.Errorf("it ran %s, want %s", got, want)
+	}
+	var got []int
+	for _, sp := range thread.Stack {
+		got = append(got, int(thread.Stack[0]-sp))
+	}
+	if want := []int{0, 8, 16, 16, 8, 16, 16, 8, 8}; !slices.Equal(got, want) {
+		t.Errorf("so far down: %v, want %v", got, want)
+	}
+	if without := run(t, truth.Options{Path: path}).Threads[0]; without.Stack != nil {
+		t.Errorf("%v, which was not asked for", without.Stack)
+	}
+}
+
 func TestSplitTakesHandlersOut(t *testing.T) {
 	path, labels := assemble(t, "signal")
 	main, handlers := run(t, truth.Options{Path: path}).Threads[0].Split()

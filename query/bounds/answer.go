@@ -194,9 +194,18 @@ func (m *Model) TakeTruth(from *Model) (elsewhere uint64) {
 			g.leftOut = "the other recording does not have what ran there"
 		}
 	}
+	for _, p := range from.unsure {
+		place, ok := to.place(p)
+		if target := at[place]; ok && !to.same && target != nil && target.leftOut == "" {
+			target.leftOut = "the other recording does not say how activations began there"
+		}
+	}
 	for _, g := range from.groups {
 		place, ok := to.place(g.Place)
 		target := at[place]
+		if ok && target != nil && target.leftOut == "" && g.leftOut != "" {
+			target.leftOut = "in the other recording: " + g.leftOut
+		}
 		for c, n := range g.counts {
 			var key [2]int32
 			if !ok || target == nil || !to.find(target, g, c, &key) {

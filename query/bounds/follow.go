@@ -5,6 +5,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/entries"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/internal/saturating"
 	"wpptrace/query"
@@ -16,9 +17,11 @@ const Whole = math.MaxInt32
 
 // Follow counts the pairs of a recording, by shapes of its routines: those that have none make
 // none. The result is a profile of degree Whole, whose Extensions and Counts are in the order in
-// which the pairs first ran. It reads what grammars derive from beginning to end, for what is open
-// tells returns from ends of call-backs: its time is in proportion to the length of the streams,
-// some 30 ns a symbol, and its memory to the different pairs.
+// which the pairs first ran. A call whose callee the code does not name makes pairs where the
+// snapshot says that all activations of the callee began there directly. It reads what grammars
+// derive from beginning to end, for what is open tells returns from ends of call-backs: its time is
+// in proportion to the length of the streams, some 30 ns a symbol, and its memory to the different
+// pairs.
 func Follow(s *wpp.Snapshot, shapes []overlapped.Shape) (p *overlapped.Profile, err error) {
 	defer wpp.Recover(&err)
 	threads, err := query.Threads(s, nil)
@@ -32,6 +35,16 @@ func Follow(s *wpp.Snapshot, shapes []overlapped.Shape) (p *overlapped.Profile, 
 			y := &s.Symbols[sym]
 			return overlapped.PathOf(y, p.ShapeOf(y.Routine))
 		}, f.count)
+	if f.pairs.Entries, err = entries.Of(s); err != nil {
+		return nil, err
+	}
+	unsure := map[Place]bool{}
+	f.pairs.Unsure = func(u overlapped.Unsure) {
+		if at := placeOfUnsure(s, u); !unsure[at] {
+			unsure[at] = true
+			p.Unsure = append(p.Unsure, u)
+		}
+	}
 	for _, t := range threads {
 		f.follow(t)
 	}
@@ -48,6 +61,15 @@ func Follow(s *wpp.Snapshot, shapes []overlapped.Shape) (p *overlapped.Profile, 
 		p.Counts = append(p.Counts, overlapped.Count{Path: x.first, Extension: at, N: x.n})
 	}
 	return p, nil
+}
+
+// placeOfUnsure returns where a pair would be.
+func placeOfUnsure(s *wpp.Snapshot, u overlapped.Unsure) Place {
+	p, q := &s.Symbols[u.P], &s.Symbols[u.Q]
+	if u.Kind == overlapped.Into {
+		return Place{u.Kind, p.Routine, p.Blocks[len(p.Blocks)-1], q.Routine}
+	}
+	return Place{u.Kind, q.Routine, q.Blocks[0], p.Routine}
 }
 
 type pair struct{ first, second uint32 }

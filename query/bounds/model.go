@@ -45,6 +45,7 @@ type Model struct {
 	Snapshot *wpp.Snapshot
 	Profile  *overlapped.Profile
 	groups   []*group // by their places
+	unsure   []Place  // where pairs may be missing, though they are not left out
 	known    bool     // the truth is
 }
 
@@ -130,6 +131,7 @@ func New(s *wpp.Snapshot, p *overlapped.Profile) (*Model, error) {
 		m.leaveOut(at, sym)
 	}
 	m.addLeftOut(at, ran)
+	m.addUnsure(at)
 	for _, g := range at {
 		m.groups = append(m.groups, g)
 	}
@@ -213,6 +215,20 @@ func (m *Model) addLeftOut(at map[Place]*group, ran *query.Frequencies) {
 			at[place] = newGroup(place)
 			at[place].loop, at[place].leftOut = &shape.Loops[l], shape.Loops[l].LeftOut
 		}
+	}
+}
+
+// addUnsure leaves out the places where pairs are missing. Of a snapshot that does not say how
+// activations began, calls through pointers are no places.
+func (m *Model) addUnsure(at map[Place]*group) {
+	for _, u := range m.Profile.Unsure {
+		place := placeOfUnsure(m.Snapshot, u)
+		if u.Reason != overlapped.Mixed {
+			m.unsure = append(m.unsure, place)
+			continue
+		}
+		at[place] = newGroup(place)
+		at[place].leftOut = u.Reason.String()
 	}
 }
 

@@ -21,7 +21,7 @@ type stack struct {
 	calls []int // the routine at the bottom of each activation, or NoRoutine: who called
 }
 
-func (s *stack) EnterRoutine(routine int) {
+func (s *stack) EnterRoutine(routine int, _ ops.Caller) {
 	s.calls = append(s.calls, NoRoutine)
 	if n := len(s.open); n > 0 {
 		s.calls[len(s.calls)-1] = s.open[n-1]

@@ -238,7 +238,7 @@ type operationWriter struct {
 	line  []byte
 }
 
-func (w *operationWriter) EnterRoutine(routine int) {
+func (w *operationWriter) EnterRoutine(routine int, _ ops.Caller) {
 	w.out.WriteString("EnterRoutine ")
 	w.out.WriteString(w.names.Routine(routine))
 	w.out.WriteByte('\n')

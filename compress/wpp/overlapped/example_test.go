@@ -21,7 +21,7 @@ func ExamplePairs() {
 		fmt.Println(kind, p, "!", q, times)
 	})
 	thread := pairs.Thread()
-	thread.EnterRoutine(0)
+	thread.EnterRoutine(0, ops.External)
 	thread.NewPath(0, 0, 1) // as a decoder says it
 	thread.NewPath(0, 1, 3)
 	// Output:

@@ -3,6 +3,7 @@ package overlapped
 import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/entries"
 )
 
 // A Kind says how one path follows another.
@@ -26,15 +27,17 @@ type Reason uint8
 const (
 	Partial  Reason = iota // the beginning or the end of one of them is not known
 	Marked                 // events were lost between them, a handler ran, or activations were left
-	External               // a call through a pointer, or of external code, or its return
+	External               // external code began the activation, or may have
 	LeftOut                // the loop is left out
+	Mixed                  // at this call external code began some activations, or may have
 	Reasons  = iota
 )
 
 // String returns the reason as it is printed.
 func (r Reason) String() string {
-	return [...]string{"a path is not whole", "interrupted", "external code, or through a pointer",
-		"the loop is left out"}[r]
+	return [...]string{"a path is not whole", "interrupted",
+		"external code in between, or perhaps", "the loop is left out",
+		"external code in between some times, or perhaps"}[r]
 }
 
 // A Path is what of a path it depends on with which others it makes pairs.
@@ -46,6 +49,7 @@ type Path struct {
 	// of the routine that the call or tail jump at its end is of, if it is a traced one and known
 	// for sure; else -1
 	Callee int
+	At     int // the block that ends with that call or tail jump
 	// LeftOut: it begins at the head of a loop that is left out.
 	LeftOut bool
 }
@@ -61,7 +65,8 @@ func PathOf(y *wpp.Symbol, shape *Shape) Path {
 	p := Path{Routine: y.Routine, Start: y.Start, End: y.End, Callee: -1,
 		Whole: shape != nil && IsWhole(y)}
 	if p.Whole {
-		p.Callee = shape.Callee(y.Blocks[len(y.Blocks)-1])
+		p.At = y.Blocks[len(y.Blocks)-1]
+		p.Callee = shape.Callee(p.At)
 		p.LeftOut = y.Start == ops.StartLoop && shape.CountedLoop(y.Blocks[0]) == nil
 	}
 	return p
@@ -75,9 +80,21 @@ type Pairs struct {
 	found    func(kind Kind, p, q uint32, times uint64)
 	paths    []Path
 	known    []bool
-	// Broken counts the pairs that are none. Of an activation that external code began, or a call
-	// through a pointer, neither its beginning nor its end makes a pair.
+	// Broken counts the pairs that are none. Of an activation that external code began, or may
+	// have, neither its beginning nor its end makes a pair.
 	Broken [Reasons]uint64
+	// Entries say how activations began where the code and the stream do not; nil: not known.
+	Entries entries.Counts
+	// Unsure is called, unless nil, for what is no pair as External or Mixed because it is not
+	// known how an activation began.
+	Unsure func(u Unsure)
+}
+
+// An Unsure pair is of two paths one of which may have followed the other directly.
+type Unsure struct {
+	Kind   Kind   // Into or Back
+	P, Q   uint32 // symbols
+	Reason Reason // External or Mixed
 }
 
 // NewPairs returns what calls found for each pair of symbols of an alphabet. describe is called
@@ -108,19 +125,29 @@ func (s *Pairs) Thread() *Thread { return &Thread{pairs: s, last: none} }
 type Thread struct {
 	pairs *Pairs
 	// the path that came last, if it is whole and nothing else has come since; else none
-	last uint32
-	// of each open activation, whether it returns behind a direct call: of itself, or of the one
-	// that it was jumped to from
-	returns []bool
-	back    bool // the activation that ended with the last path did
-	resumes bool // the next path is the first of an activation that began before
+	last    uint32
+	returns []origin   // of activations that are open
+	back    origin     // of the activation that the last path has left
+	resumes bool       // the next path is the first of an activation that began before
+	by      ops.Caller // by whom the activation was begun that is the first one's of the next path
 }
+
+// An origin says whether an activation was begun directly, by the path before, and so returns
+// behind the call at its end, or where what jumped there would have.
+type origin uint8
+
+const (
+	foreign origin = iota
+	untold         // it is not known
+	mixed          // nor that; both were seen at the call
+	direct
+)
 
 // none is no symbol.
 const none = ^uint32(0)
 
-// EnterRoutine says nothing that paths do not say: see package ops.
-func (t *Thread) EnterRoutine(int) {}
+// EnterRoutine says by whom the activation was begun whose first path comes next, if one does.
+func (t *Thread) EnterRoutine(_ int, by ops.Caller) { t.by = by }
 
 // LeaveRoutine says nothing that paths do not say.
 func (t *Thread) LeaveRoutine() {}
@@ -133,16 +160,18 @@ func (t *Thread) NewPath(routine int, path, times uint64) {
 // Symbol is NewPath of a path's symbol.
 func (t *Thread) Symbol(sym uint32, times uint64) {
 	q := t.pairs.path(sym)
+	begun := foreign
 	if q.Start == ops.StartEntry || t.resumes {
-		t.returns = append(t.returns, t.enter(q))
+		begun = t.enter(q)
+		t.returns = append(t.returns, begun)
 	}
 	if t.last != none {
-		t.follow(&t.pairs.paths[t.last], sym, q)
+		t.follow(&t.pairs.paths[t.last], sym, q, begun)
 	}
 	if times > 1 {
 		t.pair(OverLoop, sym, sym, q, times-1)
 	}
-	t.last, t.back, t.resumes = sym, false, false
+	t.last, t.back, t.resumes, t.by = sym, foreign, false, ops.Unknown
 	if !q.Whole {
 		t.last = none
 	}
@@ -152,35 +181,69 @@ func (t *Thread) Symbol(sym uint32, times uint64) {
 	}
 }
 
-// enter reports whether the activation that begins with a path returns behind the call that ended
-// the last path, or where the one would have that ended with a jump.
-func (t *Thread) enter(q *Path) bool {
+// enter returns the origin of the activation that begins with a path.
+func (t *Thread) enter(q *Path) origin {
 	if t.last == none || t.resumes {
-		return false
+		return foreign
 	}
 	p := &t.pairs.paths[t.last]
-	return p.Callee == q.Routine && (p.End == ops.EndCall || p.End == ops.EndTail && t.back)
+	switch {
+	case p.End == ops.EndCall:
+		return t.originOf(p, q)
+	case p.End == ops.EndTail && t.back != foreign:
+		return min(t.back, t.originOf(p, q))
+	}
+	return foreign
 }
 
-// follow makes a pair of a path and of the last one, if the one follows the other.
-func (t *Thread) follow(p *Path, sym uint32, q *Path) {
+func (t *Thread) originOf(p, q *Path) origin {
+	switch {
+	case p.Callee == q.Routine, p.Callee < 0 && t.by == ops.Traced:
+		return direct
+	case p.Callee >= 0, t.by == ops.External:
+		return foreign
+	}
+	n, ok := t.pairs.Entries[entries.Call{Routine: p.Routine, Block: p.At, Callee: q.Routine}]
+	switch {
+	case !ok:
+		return untold
+	case n.External == 0:
+		return direct
+	case n.Traced == 0:
+		return foreign
+	}
+	return mixed
+}
+
+// follow makes a pair of a path and of the last one, if the one follows the other. begun: the
+// origin of the activation that the path is the first of.
+func (t *Thread) follow(p *Path, sym uint32, q *Path, begun origin) {
 	switch {
 	case p.End == ops.EndLoop:
 		if q.Start == ops.StartLoop {
 			t.pair(OverLoop, t.last, sym, q, 1)
 		}
 	case p.End == ops.EndCall && q.Start == ops.StartEntry:
-		if p.Callee == q.Routine {
-			t.pair(Into, t.last, sym, q, 1)
-		} else {
-			t.pairs.Broken[External]++
-		}
+		t.across(Into, sym, q, begun)
 	case p.End == ops.EndReturn && q.Start == ops.StartCall:
-		if t.back {
-			t.pair(Back, t.last, sym, q, 1)
-		} else {
-			t.pairs.Broken[External]++
-		}
+		t.across(Back, sym, q, t.back)
+	}
+}
+
+// across makes a pair of a path and of the last one, across the call that an activation of this
+// origin was begun by.
+func (t *Thread) across(kind Kind, sym uint32, q *Path, o origin) {
+	if o == direct {
+		t.pair(kind, t.last, sym, q, 1)
+		return
+	}
+	reason := External
+	if o == mixed {
+		reason = Mixed
+	}
+	t.pairs.Broken[reason]++
+	if o != foreign && q.Whole && t.pairs.Unsure != nil {
+		t.pairs.Unsure(Unsure{kind, t.last, sym, reason})
 	}
 }
 
@@ -200,7 +263,7 @@ func (t *Thread) Mark(m ops.Mark, n uint64) {
 	if t.last != none {
 		t.pairs.Broken[Marked]++
 	}
-	t.last, t.back, t.resumes = none, false, m == ops.Resume
+	t.last, t.back, t.resumes, t.by = none, foreign, m == ops.Resume, ops.Unknown
 	if m == ops.Unwind {
 		t.returns = t.returns[:len(t.returns)-int(min(n, uint64(len(t.returns))))]
 	}

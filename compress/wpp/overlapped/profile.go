@@ -26,6 +26,10 @@ type Profile struct {
 	Broken [Reasons]uint64
 	// Uncounted are paths not all of whose pairs are counted, for there are too many, ascending.
 	Uncounted []uint32
+	// Unsure are pairs that are not counted, for it is not known whether they are some, where such
+	// are: one or more of each place, in no order. Only profiles of recordings have them, and
+	// sections do not.
+	Unsure []Unsure
 }
 
 // An Extension is what an overlapping path adds to the path that it begins with.
@@ -103,7 +107,11 @@ func (p *Profile) sort() {
 
 // Section returns the section that Of reads. It takes time linear in the profile.
 func (p *Profile) Section() *wpp.Section {
-	m := &OverlappedSection{Degree: uint32(p.Degree), Broken: p.Broken[:], Uncounted: p.Uncounted}
+	broken := p.Broken[:]
+	for len(broken) > 0 && broken[len(broken)-1] == 0 { // older readers know fewer
+		broken = broken[:len(broken)-1]
+	}
+	m := &OverlappedSection{Degree: uint32(p.Degree), Broken: broken, Uncounted: p.Uncounted}
 	for i := range p.Shapes {
 		from := &p.Shapes[i]
 		to := &OverlappedSection_Shape{Routine: uint32(from.Routine),

@@ -32,7 +32,7 @@ func NewCounter(alphabet *ops.Symbols) *Counter {
 }
 
 // EnterRoutine counts nothing: the activation's first path says the same.
-func (c *Counter) EnterRoutine(int) {}
+func (c *Counter) EnterRoutine(int, ops.Caller) {}
 
 // LeaveRoutine counts nothing.
 func (c *Counter) LeaveRoutine() {}
