@@ -125,9 +125,12 @@ func TestValuesOfTheZoo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"alloca", "callbacks", "calculator", "computed_goto", "containers",
-		"counted", "floats", "function_tables", "leaves", "loops", "machine", "many_paths", "mutual", "recursion", "rep",
-		"switch_dense", "tailcalls", "threaded_code", "virtuals"} {
+	for name, least := range map[string]float64{ // that is known
+		"alloca": 0.997, "calculator": 0.7, "computed_goto": 0.995, "containers": 0.79,
+		"counted": 0.995, "function_tables": 0.995, "leaves": 0.97, "loops": 0.995,
+		"machine": 0.995, "many_paths": 0.995, "mutual": 0.995, "recursion": 0.995, "rep": 0.77,
+		"switch_dense": 0.995, "tailcalls": 0.995, "threaded_code": 0.98, "virtuals": 0.95,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path, err := b.Build(t.Context(), zoo.Named(name),
@@ -135,7 +138,11 @@ func TestValuesOfTheZoo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			prove(t, exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}, "")
+			report := prove(t, exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}, "")
+			if report.Known() < least {
+				t.Errorf("%.2f %% are known, and %.2f %% are asked for", 100*report.Known(),
+					100*least)
+			}
 		})
 	}
 }
