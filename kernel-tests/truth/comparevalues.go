@@ -113,8 +113,9 @@ func (c *comparison) note(err error, pc uint64) {
 func (c *comparison) differences() error {
 	const most = 2
 	shown := c.errs[:min(most, len(c.errs))]
-	places := slices.SortedFunc(maps.Keys(c.wrong),
-		func(a, b uint64) int { return cmp.Or(cmp.Compare(c.wrong[b], c.wrong[a]), cmp.Compare(a, b)) })
+	places := slices.SortedFunc(maps.Keys(c.wrong), func(a, b uint64) int {
+		return cmp.Or(cmp.Compare(c.wrong[b], c.wrong[a]), cmp.Compare(a, b))
+	})
 	var b strings.Builder
 	for _, pc := range places[:min(20*most, len(places))] {
 		what, _, _ := strings.Cut(c.first[pc].Error(), "\n")

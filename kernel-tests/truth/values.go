@@ -48,8 +48,8 @@ type Step struct {
 }
 
 // MarkUnlike marks what another run of the same program has otherwise: the number of the process,
-// the time, and what the stack protector has differ by their nature, and so does what is computed of
-// them. It fails if the two have not executed the same.
+// the time, and what the stack protector has differ by their nature, and so does what is computed
+// of them. It fails if the two have not executed the same.
 func MarkUnlike(t, again *Trace) error {
 	if !t.Equal(again) {
 		return errors.New("two runs did not execute the same instructions")
