@@ -35,9 +35,9 @@ func WriteStat(w io.Writer, s *wpp.Snapshot) error {
 	line("confirmed", k.Confirmed, k.Instructions)
 	line("unconfirmed", k.Unconfirmed, k.Instructions)
 	line("unknown", k.Unknown, k.Instructions)
-	line("of these, where memory is accessed", k.Address, k.Instructions)
-	line("what is read there", k.Memory, k.Instructions)
-	line("what is written", k.Result, k.Instructions)
+	line("unknown: where memory is accessed", k.Address, k.Instructions)
+	line("unknown: what is read there", k.Memory, k.Instructions)
+	line("unknown: what is computed", k.Result, k.Instructions)
 	if c != nil {
 		line("hits", c.Hits, c.Hits)
 		line("of which what was seen was lost", c.Missing, c.Hits)

@@ -2,8 +2,11 @@ package truth
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -11,7 +14,7 @@ import (
 // and accessed.
 type ValueReport struct {
 	Steps, Confirmed, Unconfirmed, Unknown int
-	// Unlike are values of a run's own stack protector, which the kernel draws anew.
+	// Unlike are instructions of which something is not alike in two runs, and not compared.
 	Unlike int
 	// ByPlace has the instructions of which something is unknown.
 	ByPlace map[uint64]int
@@ -57,7 +60,9 @@ type comparison struct {
 	routines Routines
 	report   *ValueReport
 	replay   Replay
-	guard    [2]uint64 // what the stack protector has: of the truth, and of the record
+	wrong    map[uint64]int // how often, by link-time address
+	first    map[uint64]error
+	errs     []error // the first at each place
 }
 
 func (c *comparison) run() error {
@@ -74,13 +79,18 @@ func (c *comparison) run() error {
 				c.routines.place(want.PC))
 		}
 		got := &c.got.Steps[at]
-		guard := c.replay.Registers[FSBase] + stackGuard
 		c.replay.After(want)
-		if err := c.step(got, want, guard); err != nil {
-			return fmt.Errorf("%w%s", err, c.neighbourhood(at, i))
+		if want.Unlike != 0 || want.UnlikeMemory {
+			c.report.Unlike++
+		}
+		if err := c.step(got, want); err != nil {
+			c.note(fmt.Errorf("%w%s", err, c.neighbourhood(at, i)), want.PC)
 		}
 		c.count(got)
 		at++
+	}
+	if len(c.wrong) > 0 {
+		return c.differences()
 	}
 	if at != len(c.got.Steps) {
 		return fmt.Errorf("%d steps in the record, %d in the truth", len(c.got.Steps), at)
@@ -88,8 +98,31 @@ func (c *comparison) run() error {
 	return nil
 }
 
-// stackGuard is where the C library has what the stack protector compares, from the base of fs on.
-const stackGuard = 0x28
+// note keeps a difference, if it is the first at its place.
+func (c *comparison) note(err error, pc uint64) {
+	if c.wrong == nil {
+		c.wrong, c.first = map[uint64]int{}, map[uint64]error{}
+	}
+	if c.wrong[pc]++; c.wrong[pc] == 1 {
+		c.errs = append(c.errs, err)
+		c.first[pc] = err
+	}
+}
+
+// differences are the first at some places, and where there are more.
+func (c *comparison) differences() error {
+	const most = 2
+	shown := c.errs[:min(most, len(c.errs))]
+	places := slices.SortedFunc(maps.Keys(c.wrong), func(a, b uint64) int {
+		return cmp.Or(cmp.Compare(c.wrong[b], c.wrong[a]), cmp.Compare(a, b))
+	})
+	var b strings.Builder
+	for _, pc := range places[:min(20*most, len(places))] {
+		what, _, _ := strings.Cut(c.first[pc].Error(), "\n")
+		fmt.Fprintf(&b, "\n  %6d wrong at %s: %s", c.wrong[pc], c.routines.place(pc), what)
+	}
+	return fmt.Errorf("%w\n%d places differ:%s", errors.Join(shown...), len(places), &b)
+}
 
 func (c *comparison) count(got *ReportedStep) {
 	c.report.Steps++
@@ -105,21 +138,13 @@ func (c *comparison) count(got *ReportedStep) {
 }
 
 // step compares one instruction, behind which the replay stands.
-func (c *comparison) step(got *ReportedStep, want *Step, guard uint64) error {
+func (c *comparison) step(got *ReportedStep, want *Step) error {
 	written := [16]bool{}
-	for _, a := range got.Accesses {
-		if a.Placed && a.Addr == guard && len(a.Bytes) == 8 && a.Sureness != Unknown {
-			for _, m := range want.Reads {
-				if m.Addr == guard && len(m.Bytes) == 8 {
-					c.guard = [2]uint64{number64(m.Bytes), number64(a.Bytes)}
-				}
-			}
-		}
-	}
 	for _, r := range got.Registers {
 		written[r.Register] = true
 		is := c.replay.Registers[r.Register]
-		if r.Sureness != Unknown && r.Value != is && !c.isGuard(is, r.Value) {
+		unlike := want.Unlike>>r.Register&1 == 1
+		if r.Sureness != Unknown && r.Value != is && !unlike {
 			return fmt.Errorf("%s is %x%s, and was %x in the truth", generalNames[r.Register],
 				r.Value, r.Sureness.suffix(), is)
 		}
@@ -130,26 +155,13 @@ func (c *comparison) step(got *ReportedStep, want *Step, guard uint64) error {
 				generalNames[w.Register], w.Value)
 		}
 	}
+	if want.UnlikeMemory {
+		return nil
+	}
 	if err := c.accesses(got, want.Reads, false); err != nil {
 		return err
 	}
 	return c.accesses(got, want.Writes, true)
-}
-
-func number64(b []byte) (v uint64) {
-	for i := range 8 {
-		v |= uint64(b[i]) << (8 * i)
-	}
-	return v
-}
-
-// isGuard says whether a value is what the stack protector has in either run.
-func (c *comparison) isGuard(truth, record uint64) bool {
-	if c.guard[0] == 0 || truth != c.guard[0] || record != c.guard[1] {
-		return false
-	}
-	c.report.Unlike++
-	return true
 }
 
 func (s Sureness) suffix() string {
@@ -185,9 +197,7 @@ func (c *comparison) accesses(got *ReportedStep, want []MemoryValue, write bool)
 			return fmt.Errorf("%d bytes at %x are %s, which the truth has not", len(a.Bytes),
 				a.Addr, way)
 		}
-		same := bytes.Equal(is, a.Bytes) ||
-			len(is) == 8 && c.isGuard(number64(is), number64(a.Bytes))
-		if a.Sureness != Unknown && !same {
+		if a.Sureness != Unknown && !bytes.Equal(is, a.Bytes) {
 			return fmt.Errorf("%x%s is %s at %x, and %x was in the truth", a.Bytes,
 				a.Sureness.suffix(), way, a.Addr, is)
 		}

@@ -1,5 +1,12 @@
 package truth
 
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+)
+
 // Numbers of what is no general register, in RegisterValue.
 const (
 	FSBase = 16
@@ -34,6 +41,47 @@ type Step struct {
 	// iterations of a string instruction as one access where they touch. Those of instructions
 	// that gather, and of the kernel, are missing.
 	Reads, Writes []MemoryValue
+	// Unlike has a bit for each general register that holds something else behind the same step of
+	// another run, and UnlikeMemory says that of the accesses: see MarkUnlike.
+	Unlike       uint16
+	UnlikeMemory bool
+}
+
+// MarkUnlike marks what another run of the same program has otherwise: the number of the process,
+// the time, and what the stack protector has differ by their nature, and so does what is computed
+// of them. It fails if the two have not executed the same.
+func MarkUnlike(t, again *Trace) error {
+	if !t.Equal(again) {
+		return errors.New("two runs did not execute the same instructions")
+	}
+	for i, th := range t.Threads {
+		other := again.Threads[i]
+		if len(other.Values) != len(th.Values) {
+			return fmt.Errorf("thread %d has values of %d steps, and of %d in another run", i,
+				len(th.Values), len(other.Values))
+		}
+		var a, b Replay
+		for k := range th.Values {
+			s, o := &th.Values[k], &other.Values[k]
+			a.Before(s)
+			b.Before(o)
+			a.After(s)
+			b.After(o)
+			for n := range FSBase {
+				if a.Registers[n] != b.Registers[n] {
+					s.Unlike |= 1 << n
+				}
+			}
+			s.UnlikeMemory = !sameMemory(s.Reads, o.Reads) || !sameMemory(s.Writes, o.Writes)
+		}
+	}
+	return nil
+}
+
+func sameMemory(a, b []MemoryValue) bool {
+	return slices.EqualFunc(a, b, func(a, b MemoryValue) bool {
+		return a.Addr == b.Addr && bytes.Equal(a.Bytes, b.Bytes)
+	})
 }
 
 // A Replay goes along the steps of one thread and knows its registers.

@@ -60,13 +60,21 @@ func (x execution) noteLoads(w *way, r *plan.Routine) {
 			l.size = v.Src.Size
 		}
 		// how many rounds there are, or how far away it lies, is not known
-		if e.Repeat == 0 && !e.StoresFar() && l.size > 0 {
+		if !x.repeats() && !e.StoresFar() && l.size > 0 {
 			l.at = x.address(&a.At)
 		}
 		l.need = x.need(r, &a.At, l.at, l.size)
 		w.leaves = w.leaves || l.need == notComputable
 		w.loads = append(w.loads, l)
 	}
+}
+
+func (x execution) repeats() bool {
+	switch x.e.Operation {
+	case x86.Movs, x86.Cmps, x86.Stos, x86.Lods, x86.Scas:
+		return x.e.Repeat != 0
+	}
+	return false
 }
 
 // need says whether a program has to make a load.
