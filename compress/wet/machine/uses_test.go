@@ -1,0 +1,79 @@
+package machine
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What an instruction does not use may be unknown: all that it writes is known nevertheless, as
+// well as where it goes. What it uses may not, but where its value happens not to matter.
+func TestUses(t *testing.T) {
+	tight := map[Op]bool{Mov: true, Add: true, Lea: true, Push: true, Pop: true, IMul: true,
+		Leave: true, Return: true, Jump: true, Stos: true}
+	for op := NoOp; op < ops; op++ {
+		for _, size := range []uint8{1, 2, 4, 8} {
+			if op == MulX && size < 4 {
+				continue
+			}
+			in := Insn{Op: op, Len: 3, Size: size, Imm: 3}
+			for _, in.Dst = range []Operand{general(RBX, size), memory(RDX, size, 8)} {
+				for _, in.Src = range sources(op, size) {
+					for _, in.Third = range []Operand{immediate(size), general(9, size)} {
+						for in.Repeat = range uint8(RepeatUnequal) {
+							checkUses(t, &in, tight[op] && size == 8 && in.Repeat == Once &&
+								in.Dst.Class == General && in.Third.Class == Immediate)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func sources(op Op, size uint8) []Operand {
+	switch op {
+	case Lea, Movs, Cmps, Lods:
+		return []Operand{memory(RSI, size, 0)}
+	case Pop, Leave, Return:
+		return []Operand{{}}
+	}
+	return []Operand{general(RSI, size), general(RBX, size), memory(RDI, size, 16),
+		immediate(size)}
+}
+
+func checkUses(t *testing.T, in *Insn, tight bool) {
+	used := in.Uses().General
+	all := known(in, 0)
+	if got := known(in, ^uint16(used)); got != all {
+		t.Errorf("%+v uses %x: without the others %s is known, of %s", in, used, got, all)
+	}
+	for n := range 16 {
+		if tight && used>>n&1 == 1 && known(in, 1<<n) == all {
+			t.Errorf("%+v uses %d, and does not need it", in, n)
+		}
+	}
+}
+
+// known says what is known behind an instruction if some registers are unknown before it: of what
+// it has written, its accesses and where it goes.
+func known(in *Insn, unknown uint16) string {
+	m := New()
+	for n := range 16 {
+		m.SetGeneral(n, 0x800+uint64(n), Confirmed)
+	}
+	m.SetGeneral(RCX, 2, Confirmed)
+	m.SetFlags(0, Confirmed)
+	m.Forget(Set{General: unknown})
+	out := m.Step(in, 0x1000, &page{})
+	s := fmt.Sprintf("way %d %d, flags %x", out.Way, out.Known, m.flags.known)
+	for n := range 16 {
+		if m.Written()>>n&1 == 1 {
+			_, k := m.General(n)
+			s += fmt.Sprintf(", register %d %d", n, k)
+		}
+	}
+	for _, a := range m.Accesses() {
+		s += fmt.Sprintf(", access %d %d", a.At, a.Known)
+	}
+	return s
+}
