@@ -30,11 +30,12 @@ type Walker struct {
 	at       Place
 	bias     uint64
 	// where control goes on, as far as that is known, and where a call of external code returns to
-	leads   machine.Outcome
-	returns uint64
-	called  bool
-	fresh   bool // where it was, before what is walked next, is not known
-	lost    bool // in a stretch of which nothing is to be known
+	leads    machine.Outcome
+	returns  uint64
+	called   bool
+	fresh    bool // where it was, before what is walked next, is not known
+	external bool // external code, or a gap, comes before the next instruction
+	lost     bool // in a stretch of which nothing is to be known
 	// of the instruction that runs: nobody else knows where it loads, or stores
 	privateLoad, privateStore bool
 	load                      Load
@@ -96,7 +97,7 @@ func (w *Walker) Path(p *Path) error {
 // Mark takes a mark of the stream: what a thread's registers held is not known behind it.
 func (w *Walker) Mark(ops.Mark, uint64) error {
 	w.at.Symbol++
-	w.fresh = true
+	w.fresh, w.external = true, true
 	w.endLost()
 	w.forget()
 	w.lose()
@@ -179,10 +180,11 @@ func (w *Walker) block(b *Block, from, to int, inside bool) error {
 			}
 		}
 		if w.observer != nil {
-			if err := w.tell(addr); err != nil {
+			if err := w.tell(in, addr); err != nil {
 				return err
 			}
 		}
+		w.external = false
 		addr = next
 	}
 	return nil
@@ -207,6 +209,7 @@ func (w *Walker) arrive(addr uint64, inside bool) error {
 		w.loseExternal()
 		w.forget()
 	}
+	w.external = true
 	if w.lost {
 		return nil
 	}
@@ -296,16 +299,17 @@ func (w *Walker) Store(addr uint64, from []byte, k machine.Knowledge) {
 }
 
 // tell tells the observer of the instruction at an address of the process.
-func (w *Walker) tell(addr uint64) error {
+func (w *Walker) tell(in *machine.Insn, addr uint64) error {
 	m, x := w.machine, &w.done
-	x.Place, x.Addr, x.Accesses = w.at, addr-w.bias, m.Accesses()
+	x.Place, x.Addr, x.Code, x.External = w.at, addr-w.bias, in, w.external
+	x.Accesses = m.Accesses()
 	x.Written = x.Written[:0]
 	for written := m.Written(); written != 0; written &= written - 1 {
 		n := bits.TrailingZeros16(written)
 		v, k := m.General(n)
 		x.Written = append(x.Written, Register{Number: uint8(n), Value: v, Known: k})
 	}
-	x.FlagsUsed = m.FlagsUsed()
+	x.FlagsUsed, x.FlagsWritten = m.FlagsUsed(), m.FlagsWritten()
 	x.Flags, _, _ = m.Flags()
 	return w.observer.Executed(x)
 }

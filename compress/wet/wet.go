@@ -51,12 +51,14 @@ type Register struct {
 // Executed is an executed instruction and what it computed. It is good until the observer returns.
 type Executed struct {
 	Place
-	TID       int
-	Addr      uint64 // link-time
-	Written   []Register
-	Accesses  []machine.Access
-	FlagsUsed uint8
-	Flags     uint8
+	TID      int
+	Addr     uint64 // link-time
+	Code     *machine.Insn
+	External bool // external code, or a gap, comes right before it
+	Written  []Register
+	Accesses []machine.Access
+	// flags that were used, those that were written or left undefined, and all behind it
+	FlagsUsed, FlagsWritten, Flags uint8
 }
 
 // An Observer is told each executed instruction, in their order.

@@ -97,3 +97,14 @@ func (u *Used) implied(in *Insn) {
 		u.General |= 1 << RCX
 	}
 }
+
+// WrittenVectors returns the vector registers that an instruction may write.
+func (in *Insn) WrittenVectors() (registers uint16) {
+	if in.Op == Opaque {
+		registers = in.Opaque().Vectors
+	}
+	if in.Dst.Class == Vector {
+		registers |= 1 << (in.Dst.Reg & 15)
+	}
+	return registers
+}

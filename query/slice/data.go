@@ -1,0 +1,157 @@
+package slice
+
+import (
+	"math/bits"
+
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+)
+
+// The System V ABI: what a call passes in registers, and what external code leaves as it was.
+const (
+	arguments   = 1<<machine.RDI | 1<<machine.RSI | 1<<machine.RDX | 1<<machine.RCX | 3<<8
+	calleeSaved = 1<<machine.RBX | 1<<machine.RSP | 1<<machine.RBP | 0xf<<12
+	general     = 0xffff
+)
+
+// external has registers be made by external code that has run before an instruction. Of a call
+// that has returned they are made by the call, and that used the registers that pass arguments.
+func (b *Builder) external(e *wet.Executed) {
+	made, by := uint32(general), def(0)
+	if last := &b.frames.last; last.op == machine.Call && last.next == e.Addr {
+		made &^= calleeSaved
+		by = def(len(b.graph.insns))
+		b.found = append(b.found[:0], b.graph.of(int(by)-1)...)
+		b.graph.edges = b.graph.edges[:b.graph.starts[by-1]]
+		for r := uint32(arguments); r != 0; r &= r - 1 {
+			b.depend(b.general[bits.TrailingZeros32(r)])
+		}
+		b.graph.edges = append(b.graph.edges, b.found...)
+	}
+	for r := made; r != 0; r &= r - 1 {
+		b.general[bits.TrailingZeros32(r)] = by
+	}
+	for i := range b.vectors {
+		b.vectors[i] = by
+	}
+	for i := range b.flags {
+		b.flags[i] = by
+	}
+}
+
+// depend adds what made a value to what the instance at hand depends on.
+func (b *Builder) depend(on def) {
+	if on == 0 {
+		return
+	}
+	e := edge(on-1) << 1
+	for _, is := range b.found {
+		if is == e {
+			return
+		}
+	}
+	b.found = append(b.found, e)
+}
+
+// uses finds what an instance depends on by what it uses.
+func (b *Builder) uses(e *wet.Executed) {
+	if e.Code.Op == machine.Opaque {
+		b.graph.Opaque++
+	}
+	used := e.Code.Uses()
+	for r := used.General; r != 0; r &= r - 1 {
+		b.depend(b.general[bits.TrailingZeros32(r)])
+	}
+	for r := used.Vectors; r != 0; r &= r - 1 {
+		b.depend(b.vectors[bits.TrailingZeros32(r)])
+	}
+	for f := e.FlagsUsed; f != 0; f &= f - 1 {
+		b.depend(b.flags[bits.TrailingZeros8(f)])
+	}
+	for i := range e.Accesses {
+		if a := &e.Accesses[i]; !a.Write && a.At != machine.Unknown {
+			b.reads(a)
+		}
+	}
+}
+
+// reads finds who wrote the bytes of an access. One whose value is another than was written there
+// has been changed by others.
+func (b *Builder) reads(a *machine.Access) {
+	for i := range a.Size {
+		byteOf := b.memory.at(a.Addr + uint64(i))
+		if i < len(a.Bytes) && a.Known != machine.Unknown && byteOf.value() != a.Bytes[i] {
+			byteOf.set(0, a.Bytes[i])
+		}
+		b.depend(byteOf.by())
+	}
+}
+
+// defines has an instance be what made the values that it has written.
+func (b *Builder) defines(e *wet.Executed, by def) {
+	for _, r := range e.Written {
+		b.general[r.Number&31] = by
+	}
+	for f := e.FlagsWritten; f != 0; f &= f - 1 {
+		b.flags[bits.TrailingZeros8(f)] = by
+	}
+	vectors := e.Code.WrittenVectors()
+	for r := vectors; r != 0; r &= r - 1 {
+		b.vectors[bits.TrailingZeros16(r)] = by
+	}
+	for i := range e.Accesses {
+		a := &e.Accesses[i]
+		switch {
+		case !a.Write:
+		case a.At == machine.Unknown || a.Size == 0:
+			b.graph.Unsure++
+		default:
+			for j := range a.Size {
+				value := byte(0)
+				if j < len(a.Bytes) {
+					value = a.Bytes[j]
+				}
+				b.memory.at(a.Addr+uint64(j)).set(by, value)
+			}
+		}
+	}
+}
+
+const pageSize = 4096
+
+// A memory says who wrote each byte, and what.
+type memory struct {
+	pages  map[uint64]*page
+	number uint64
+	last   *page // of that number
+}
+
+type page struct {
+	by    [pageSize]def
+	value [pageSize]byte
+}
+
+// A byteAt is a byte of a page.
+type byteAt struct {
+	page *page
+	at   uint64
+}
+
+func (m *memory) at(addr uint64) byteAt {
+	if number := addr / pageSize; m.last == nil || m.number != number {
+		if m.pages == nil {
+			m.pages = map[uint64]*page{}
+		}
+		m.number = number
+		if m.last = m.pages[number]; m.last == nil {
+			m.last = &page{}
+			m.pages[number] = m.last
+		}
+	}
+	return byteAt{m.last, addr % pageSize}
+}
+
+func (b byteAt) by() def     { return b.page.by[b.at] }
+func (b byteAt) value() byte { return b.page.value[b.at] }
+
+func (b byteAt) set(by def, value byte) { b.page.by[b.at], b.page.value[b.at] = by, value }

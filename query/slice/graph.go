@@ -1,0 +1,211 @@
+package slice
+
+import (
+	"fmt"
+	"slices"
+
+	"wpptrace/compress/wet"
+)
+
+// Kinds are kinds of dependences.
+type Kinds uint8
+
+// The kinds.
+const (
+	Data    Kinds = 1 << iota // by what was in a register, a flag or memory
+	Control                   // by a jump that decided, or the call of the routine
+)
+
+// A Graph is the dependences of the instructions that a thread has executed. An instance is one of
+// these, by number, from 0 on. It takes some 20 bytes an instance, and nothing changes it once it
+// is made.
+type Graph struct {
+	places []Place
+	insns  []uint32 // of each instance: index in places
+	starts []uint32 // of each instance: its first edge
+	edges  []edge
+
+	// Unsure is how many stores there were of which it is not known where: what they wrote is
+	// missing among dependences. Opaque is how many instructions it is not known of what they use.
+	Unsure, Opaque int
+}
+
+// A Place is an instruction of the program.
+type Place struct {
+	Routine, Block, Insn int
+	Addr                 uint64 // link-time
+}
+
+// An edge leads to the instance that another depends on.
+type edge uint32
+
+const controls edge = 1 // by control, not by data
+
+func (e edge) instance() int { return int(e >> 1) }
+
+func (e edge) kind() Kinds {
+	if e&controls != 0 {
+		return Control
+	}
+	return Data
+}
+
+// How many instances and edges a graph has at most.
+const (
+	most      = 1 << 31
+	mostEdges = 1<<32 - 1<<20
+)
+
+// Len is how many instances there are.
+func (g *Graph) Len() int { return len(g.insns) }
+
+// Place is the instruction of an instance.
+func (g *Graph) Place(instance int) Place { return g.places[g.insns[instance]] }
+
+// Instance returns the nth execution, from 0 on, of the instruction at an address. It fails where
+// there are fewer. It takes time linear in the instances.
+func (g *Graph) Instance(addr uint64, n int) (int, error) {
+	at := slices.IndexFunc(g.places, func(p Place) bool { return p.Addr == addr })
+	count := 0
+	for i, insn := range g.insns {
+		if int(insn) != at {
+			continue
+		}
+		if count == n {
+			return i, nil
+		}
+		count++
+	}
+	return 0, fmt.Errorf("the instruction at %#x was executed %d times, not %d", addr, count, n+1)
+}
+
+// DependsOn yields what an instance depends on, and how.
+func (g *Graph) DependsOn(instance int) func(yield func(on int, by Kinds) bool) {
+	return func(yield func(int, Kinds) bool) {
+		for _, e := range g.of(instance) {
+			if !yield(e.instance(), e.kind()) {
+				return
+			}
+		}
+	}
+}
+
+func (g *Graph) of(instance int) []edge {
+	end := len(g.edges)
+	if instance+1 < len(g.starts) {
+		end = int(g.starts[instance+1])
+	}
+	return g.edges[g.starts[instance]:end]
+}
+
+// Backward returns all that an instance depends on by some kinds of dependences, directly or not,
+// and itself, in the order of execution: its backward slice. It takes time linear in the instances
+// before it.
+func (g *Graph) Backward(instance int, by Kinds) []int {
+	in := make(set, instance/64+1)
+	in.add(instance)
+	count := 1
+	for i := instance; i >= 0; i-- {
+		if !in.has(i) {
+			continue
+		}
+		for _, e := range g.of(i) {
+			if on := e.instance(); by&e.kind() != 0 && !in.has(on) {
+				in.add(on)
+				count++
+			}
+		}
+	}
+	return in.list(0, count)
+}
+
+// Forward returns all that depends on an instance, as Backward does what it depends on.
+func (g *Graph) Forward(instance int, by Kinds) []int {
+	in := make(set, g.Len()/64+1)
+	in.add(instance)
+	count := 1
+	for i := instance + 1; i < g.Len(); i++ {
+		for _, e := range g.of(i) {
+			if on := e.instance(); on >= instance && by&e.kind() != 0 && in.has(on) {
+				in.add(i)
+				count++
+				break
+			}
+		}
+	}
+	return in.list(instance/64, count)
+}
+
+// A set is a set of instances.
+type set []uint64
+
+func (s set) add(i int)      { s[i>>6] |= 1 << (i & 63) }
+func (s set) has(i int) bool { return s[i>>6]>>(i&63)&1 == 1 }
+
+// list returns the instances from a word of the set on.
+func (s set) list(from, count int) []int {
+	list := make([]int, 0, count)
+	for i := from * 64; i < len(s)*64; i++ {
+		if s.has(i) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// A Builder makes a graph of what it observes: the instructions of one thread, in their order.
+type Builder struct {
+	graph  Graph
+	of     map[Place]uint32
+	frames *frames
+
+	general [32]def
+	vectors [32]def
+	flags   [8]def
+	memory  memory
+	found   []edge // of the instance at hand
+}
+
+// A def is the instance that made a value, and 1; 0: none is known.
+type def uint32
+
+// NewBuilder returns a builder. flows is where control may go in a routine, nil if it is not known:
+// it is asked for each routine once.
+func NewBuilder(flows func(routine int) Flow) *Builder {
+	return &Builder{of: map[Place]uint32{}, frames: newFrames(flows)}
+}
+
+// Graph returns the graph of what was observed. It ends the builder.
+func (b *Builder) Graph() *Graph { return &b.graph }
+
+// Executed is for who replays: see wet.Observer. It fails where there are too many.
+func (b *Builder) Executed(e *wet.Executed) error {
+	g := &b.graph
+	i := len(g.insns)
+	if i >= most || len(g.edges) >= mostEdges {
+		return fmt.Errorf("thread %d executed more instructions than the %d that a slice may have",
+			e.TID, i)
+	}
+	if e.External {
+		b.external(e)
+	}
+	b.found = b.found[:0]
+	b.control(e, i)
+	b.uses(e)
+	g.insns = append(g.insns, b.place(e))
+	g.starts = append(g.starts, uint32(len(g.edges)))
+	g.edges = append(g.edges, b.found...)
+	b.defines(e, def(i+1))
+	return nil
+}
+
+func (b *Builder) place(e *wet.Executed) uint32 {
+	p := Place{e.Routine, e.Block, e.Insn, e.Addr}
+	n, ok := b.of[p]
+	if !ok {
+		n = uint32(len(b.graph.places))
+		b.of[p] = n
+		b.graph.places = append(b.graph.places, p)
+	}
+	return n
+}
