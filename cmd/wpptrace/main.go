@@ -134,7 +134,7 @@ func rootCommand() *cobra.Command {
 		residualCommand(),
 		planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(),
 		rulesCommand(), orderCommand(), contextCommand(), diffCommand(), dumpCommand(),
-		boundsCommand(), compressCommand(), compactCommand(), mergeCommand())
+		boundsCommand(), sliceCommand(), compressCommand(), compactCommand(), mergeCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

@@ -35,9 +35,9 @@ type Segment struct {
 // with the kinds above as known ones; none: no values were recorded. It fails where a section is
 // damaged.
 func Segments(s *wpp.Snapshot, thread int) ([]Segment, error) {
-	code, err := codeOf(s)
+	code, err := CodeOf(s)
 	if err != nil {
-		return nil, fmt.Errorf("read the section of instructions: %w", err)
+		return nil, err
 	}
 	for section := range s.SectionsOf(LogKind) {
 		data, err := section.Data()
@@ -62,13 +62,19 @@ func Segments(s *wpp.Snapshot, thread int) ([]Segment, error) {
 	return nil, nil
 }
 
-func codeOf(s *wpp.Snapshot) (*Code, error) {
+// CodeOf returns the instructions of a snapshot that was read with CodeKind as a known one, nil if
+// it has none. It fails where their section is damaged.
+func CodeOf(s *wpp.Snapshot) (*Code, error) {
 	for section := range s.SectionsOf(CodeKind) {
 		data, err := section.Data()
 		if err != nil {
 			return nil, err
 		}
-		return readCode(s, data)
+		c, err := readCode(s, data)
+		if err != nil {
+			return nil, fmt.Errorf("read the section of instructions: %w", err)
+		}
+		return c, nil
 	}
 	return nil, nil
 }

@@ -79,11 +79,14 @@ func (b *Builder) uses(e *wet.Executed) {
 // has been changed by others.
 func (b *Builder) reads(a *machine.Access) {
 	for i := range a.Size {
-		byteOf := b.memory.at(a.Addr + uint64(i))
-		if i < len(a.Bytes) && a.Known != machine.Unknown && byteOf.value() != a.Bytes[i] {
-			byteOf.set(0, a.Bytes[i])
+		p, at := b.memory.at(a.Addr + uint64(i))
+		if i < len(a.Bytes) && a.Known != machine.Unknown {
+			if p.known[at] && p.value[at] != a.Bytes[i] {
+				p.by[at] = 0
+			}
+			p.known[at], p.value[at] = true, a.Bytes[i]
 		}
-		b.depend(byteOf.by())
+		b.depend(p.by[at])
 	}
 }
 
@@ -107,11 +110,11 @@ func (b *Builder) defines(e *wet.Executed, by def) {
 			b.graph.Unsure++
 		default:
 			for j := range a.Size {
-				value := byte(0)
-				if j < len(a.Bytes) {
-					value = a.Bytes[j]
+				p, at := b.memory.at(a.Addr + uint64(j))
+				p.by[at] = by
+				if p.known[at] = a.Known != machine.Unknown && j < len(a.Bytes); p.known[at] {
+					p.value[at] = a.Bytes[j]
 				}
-				b.memory.at(a.Addr+uint64(j)).set(by, value)
 			}
 		}
 	}
@@ -119,7 +122,7 @@ func (b *Builder) defines(e *wet.Executed, by def) {
 
 const pageSize = 4096
 
-// A memory says who wrote each byte, and what.
+// A memory says who wrote each byte, and what, as far as that is known.
 type memory struct {
 	pages  map[uint64]*page
 	number uint64
@@ -129,15 +132,11 @@ type memory struct {
 type page struct {
 	by    [pageSize]def
 	value [pageSize]byte
+	known [pageSize]bool
 }
 
-// A byteAt is a byte of a page.
-type byteAt struct {
-	page *page
-	at   uint64
-}
-
-func (m *memory) at(addr uint64) byteAt {
+// at returns the page of an address, and where it is in that.
+func (m *memory) at(addr uint64) (p *page, at uint64) {
 	if number := addr / pageSize; m.last == nil || m.number != number {
 		if m.pages == nil {
 			m.pages = map[uint64]*page{}
@@ -148,10 +147,5 @@ func (m *memory) at(addr uint64) byteAt {
 			m.pages[number] = m.last
 		}
 	}
-	return byteAt{m.last, addr % pageSize}
+	return m.last, addr % pageSize
 }
-
-func (b byteAt) by() def     { return b.page.by[b.at] }
-func (b byteAt) value() byte { return b.page.value[b.at] }
-
-func (b byteAt) set(by def, value byte) { b.page.by[b.at], b.page.value[b.at] = by, value }

@@ -2,9 +2,12 @@ package slice
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"wpptrace/compress/wet"
+	"wpptrace/compress/wpp"
+	"wpptrace/query/values"
 )
 
 // Kinds are kinds of dependences.
@@ -56,21 +59,45 @@ const (
 	mostEdges = 1<<32 - 1<<20
 )
 
+// Of returns the graph of a thread, by its index in s.Threads, of a snapshot that has values. It
+// takes some 250 ns an instruction that the thread executed.
+func Of(s *wpp.Snapshot, thread int) (*Graph, error) {
+	code, err := wet.CodeOf(s)
+	if err != nil {
+		return nil, err
+	}
+	b := NewBuilder(Flows(s, code))
+	for e, err := range values.Instructions(s, thread) {
+		if err == nil {
+			err = b.Executed(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b.Graph(), nil
+}
+
 // Len is how many instances there are.
 func (g *Graph) Len() int { return len(g.insns) }
 
 // Place is the instruction of an instance.
 func (g *Graph) Place(instance int) Place { return g.places[g.insns[instance]] }
 
+// Executions is how often the instruction at an address was executed. It takes time linear in the
+// instances.
+func (g *Graph) Executions(addr uint64) (n int) {
+	for range g.at(addr) {
+		n++
+	}
+	return n
+}
+
 // Instance returns the nth execution, from 0 on, of the instruction at an address. It fails where
 // there are fewer. It takes time linear in the instances.
 func (g *Graph) Instance(addr uint64, n int) (int, error) {
-	at := slices.IndexFunc(g.places, func(p Place) bool { return p.Addr == addr })
 	count := 0
-	for i, insn := range g.insns {
-		if int(insn) != at {
-			continue
-		}
+	for i := range g.at(addr) {
 		if count == n {
 			return i, nil
 		}
@@ -79,8 +106,20 @@ func (g *Graph) Instance(addr uint64, n int) (int, error) {
 	return 0, fmt.Errorf("the instruction at %#x was executed %d times, not %d", addr, count, n+1)
 }
 
+// at yields the instances of the instruction at an address.
+func (g *Graph) at(addr uint64) iter.Seq[int] {
+	at := slices.IndexFunc(g.places, func(p Place) bool { return p.Addr == addr })
+	return func(yield func(int) bool) {
+		for i, insn := range g.insns {
+			if int(insn) == at && !yield(i) {
+				return
+			}
+		}
+	}
+}
+
 // DependsOn yields what an instance depends on, and how.
-func (g *Graph) DependsOn(instance int) func(yield func(on int, by Kinds) bool) {
+func (g *Graph) DependsOn(instance int) iter.Seq2[int, Kinds] {
 	return func(yield func(int, Kinds) bool) {
 		for _, e := range g.of(instance) {
 			if !yield(e.instance(), e.kind()) {

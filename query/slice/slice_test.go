@@ -419,7 +419,8 @@ func BenchmarkSlice(b *testing.B) {
 		Src: machine.Operand{Class: machine.Mem, Reg: 2, Size: 8}}
 	round := []wet.Executed{
 		{Addr: 0, Code: &add, Written: []wet.Register{{Number: 0}}, FlagsWritten: 0x3f},
-		{Addr: 3, Code: &store, Accesses: []machine.Access{{Size: 8, Write: true, At: 3, Known: 3}}},
+		{Addr: 3, Code: &store,
+			Accesses: []machine.Access{{Size: 8, Write: true, At: 3, Known: 3}}},
 		{Addr: 6, Code: &load, Written: []wet.Register{{Number: 1}},
 			Accesses: []machine.Access{{Size: 8, At: 3, Known: 3}}},
 		{Addr: 9, Code: &jump, FlagsUsed: 4},

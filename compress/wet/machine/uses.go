@@ -7,9 +7,9 @@ type Used struct {
 }
 
 // Uses returns the registers that the results of an instruction depend on, and where it goes: those
-// of its operands, those that are implied, those that addresses are made of, and one that it writes
-// in part. What it may use and does not always counts as used. Of an opaque instruction only
-// addresses are known. It takes some 10 ns.
+// of its operands, those that are implied, those that addresses are made of, and a general one that
+// it writes in part. What it may use and does not always counts as used. Of an opaque instruction
+// only addresses are known. It takes some 10 ns.
 func (in *Insn) Uses() Used {
 	var u Used
 	u.address(&in.Dst)
@@ -31,10 +31,17 @@ func (in *Insn) Uses() Used {
 	case IMul, AndN, BExtr, Bzhi, PDep, PExt, Rorx, Sarx, Shlx, Shrx:
 		u.value(&in.Src)
 		u.value(&in.Third)
+	case VXor, VSub: // all of a register are zeroes that has them with itself
+		if in.Src != in.Third {
+			u.value(&in.Src)
+			u.value(&in.Third)
+		}
 	default:
-		u.value(&in.Dst)
 		u.value(&in.Src)
 		u.value(&in.Third)
+		if in.Op < firstVector || in.Op == VTest || in.Op == FCompare {
+			u.value(&in.Dst)
+		}
 	}
 	if d := &in.Dst; (d.Class == General && d.Size < 4 || d.Class == High) && in.Op != Push {
 		u.value(d) // the rest of it stays
@@ -103,7 +110,7 @@ func (in *Insn) WrittenVectors() (registers uint16) {
 	if in.Op == Opaque {
 		registers = in.Opaque().Vectors
 	}
-	if in.Dst.Class == Vector {
+	if in.Dst.Class == Vector && in.Op != VTest && in.Op != FCompare {
 		registers |= 1 << (in.Dst.Reg & 15)
 	}
 	return registers

@@ -10,7 +10,7 @@ import (
 func TestUses(t *testing.T) {
 	tight := map[Op]bool{Mov: true, Add: true, Lea: true, Push: true, Pop: true, IMul: true,
 		Leave: true, Return: true, Jump: true, Stos: true}
-	for op := NoOp; op < ops; op++ {
+	for op := NoOp; op < firstVector; op++ {
 		for _, size := range []uint8{1, 2, 4, 8} {
 			if op == MulX && size < 4 {
 				continue
@@ -76,4 +76,57 @@ func known(in *Insn, unknown uint16) string {
 		s += fmt.Sprintf(", access %d %d", a.At, a.Known)
 	}
 	return s
+}
+
+// The same of what has vectors.
+func TestUsesOfVectors(t *testing.T) {
+	vector := func(n, size uint8) Operand { return Operand{Class: Vector, Reg: n, Size: size} }
+	count := 0
+	for op := firstVector; op < ops; op++ {
+		switch op {
+		case VZeroUpper, VMoveMask, LoadMXCSR, StoreMXCSR: // of these Dst is no vector
+			continue
+		}
+		for _, size := range []uint8{4, 8, 16, 32} {
+			for _, lane := range []uint8{1, 2, 4, 8} {
+				in := Insn{Op: op, Len: 4, Size: size, Lane: lane, Imm: 1, Dst: vector(3, size),
+					Src: vector(6, size), Third: vector(9, size)}
+				if in.check() != nil {
+					continue
+				}
+				count++
+				used := in.Uses().Vectors
+				all, got := knownVectors(&in, 0), knownVectors(&in, ^uint16(used))
+				for n := range 16 {
+					if in.WrittenVectors()>>n&1 == 1 && all[n] != got[n] {
+						t.Errorf("%+v uses %x: without the others %v is known, of %v", in, used,
+							got[n], all[n])
+					}
+				}
+			}
+		}
+	}
+	if count < 500 {
+		t.Errorf("%d instructions", count)
+	}
+}
+
+// knownVectors says what is known of vector registers behind an instruction if some are unknown
+// before it: of the bytes of its size.
+func knownVectors(in *Insn, unknown uint16) (known [16][32]Knowledge) {
+	m := New()
+	m.SetMXCSR(0x1f80, Confirmed)
+	for n := range 16 {
+		k := Confirmed
+		if unknown>>n&1 == 1 {
+			k = Unknown
+		}
+		m.SetVector(n, [32]byte{1, 2, 3}, k)
+	}
+	m.Step(in, 0x1000, &page{})
+	for n := range known {
+		_, k := m.Vector(n)
+		copy(known[n][:in.Size], k[:in.Size])
+	}
+	return known
 }

@@ -1,0 +1,65 @@
+package querytest
+
+import (
+	"debug/elf"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
+)
+
+// Values is a snapshot with values: the routine clip(x, limit) ran twice, by its three blocks the
+// first time, by the first and the last the second time.
+//
+//	clip:    mov rax, rdi; cmp rax, rsi; jle done
+//	         mov rax, rsi
+//	done:    mov [rdx], rax; ret
+func Values() *wpp.Snapshot {
+	register := func(n, size uint8) machine.Operand {
+		return machine.Operand{Class: machine.General, Reg: n, Size: size}
+	}
+	move := func(dst, src uint8) machine.Insn {
+		return machine.Insn{Op: machine.Mov, Len: 3, Size: 8, Dst: register(dst, 8),
+			Src: register(src, 8)}
+	}
+	store := move(0, machine.RAX)
+	store.Dst = machine.Operand{Class: machine.Mem, Size: 8, Reg: machine.RDX,
+		Index: machine.Zero, Segment: machine.Zero}
+	routine := &wet.Routine{Blocks: []wet.Block{
+		{Addr: 0x401000, Insns: []machine.Insn{move(machine.RAX, machine.RDI),
+			{Op: machine.Cmp, Len: 3, Size: 8, Dst: register(machine.RAX, 8),
+				Src: register(machine.RSI, 8)},
+			{Op: machine.JumpIf, Len: 2, Size: 8, Condition: 14, Imm: 3}}},
+		{Addr: 0x401008, Insns: []machine.Insn{move(machine.RAX, machine.RSI)}},
+		{Addr: 0x40100b, Insns: []machine.Insn{store, {Op: machine.Return, Len: 1, Size: 8}}},
+	}}
+	code := wet.NewCode(func(int) *wet.Routine { return routine })
+	code.Routine(0)
+	code.Place(0, 0)
+	log := &wet.Log{Symbols: 2}
+	log.Begin(wet.Place{}, &wet.Entry{})
+	for symbol, x := range []uint64{7, 3} {
+		log.Recover(wet.Place{Symbol: uint64(symbol)}, &wet.Recovery{
+			Registers: 1<<machine.RDI | 1<<machine.RSI | 1<<machine.RDX,
+			Values:    [16]uint64{machine.RDI: x, machine.RSI: 5, machine.RDX: 0x7000}})
+		var returns [8]byte
+		log.Load(&wet.Load{Bytes: returns[:]}, returns[:], machine.Unknown)
+	}
+	return &wpp.Snapshot{
+		Machine: elf.EM_X86_64,
+		Images:  []wpp.Image{{Name: "/usr/bin/demo"}},
+		Files:   []string{"src/clip.c"},
+		Routines: []wpp.Routine{{Name: "clip", Entry: 0x401000, Paths: 2,
+			Ranges: []wpp.Range{{Lo: 0x401000, Hi: 0x40100f}},
+			Blocks: []wpp.Block{{Addr: 0x401000, Lengths: []byte{3, 3, 2}, Line: 2, Last: 2},
+				{Addr: 0x401008, Lengths: []byte{3}, Line: 3, Last: 3},
+				{Addr: 0x40100b, Lengths: []byte{3, 1}}}}},
+		Symbols: []wpp.Symbol{
+			{Path: 0, Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0, 1, 2}},
+			{Path: 1, Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0, 2}}},
+		Threads:  []wpp.Thread{{TID: 4711, Name: "demo", Grammar: wpptest.GrammarOf(0, 1)}},
+		Sections: []*wpp.Section{code.Section(), log.Section(0)},
+	}
+}

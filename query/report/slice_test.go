@@ -1,0 +1,49 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"wpptrace/query/querytest"
+	"wpptrace/query/report"
+	"wpptrace/query/slice"
+)
+
+func TestWriteSlice(t *testing.T) {
+	s := querytest.Values()
+	for forward, want := range map[bool]string{
+		false: `
+clip+0xb, execution 2 of 2 in thread 4711: what it depends on: 2 of 11 instructions executed
+
+     TIMES  WHERE, LINE: VALUES
+         1  clip+0xb: w[7000:8]=3
+         1  clip+0x0, clip.c:2: rax=3
+`,
+		true: `
+clip+0xb, execution 2 of 2 in thread 4711: what depends on it: 1 of 11 instructions executed
+
+     TIMES  WHERE, LINE: VALUES
+         1  clip+0xb: w[7000:8]=3
+`} {
+		a, err := slice.Ask(s, slice.Query{At: "clip+0xb", By: slice.Data, Forward: forward})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := report.WriteSlice(&text, s, a); err != nil || "\n"+text.String() != want {
+			t.Errorf("got %s%v, want %s", text.String(), err, want)
+		}
+	}
+	a := &slice.Answer{Unsure: 2, Opaque: 1}
+	var text strings.Builder
+	if err := report.WriteSlice(&text, s, a); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n2 stores of which it is not known where: what they wrote is missing\n",
+		"\n1 instruction executed that are not emulated: what they used is missing\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%s lacks %s", text.String(), want)
+		}
+	}
+}

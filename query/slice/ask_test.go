@@ -1,0 +1,86 @@
+package slice_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
+	"wpptrace/query/slice"
+	"wpptrace/query/values"
+)
+
+// What is stored the first time is the limit, because the argument was greater.
+func ExampleAsk() {
+	a, err := slice.Ask(querytest.Values(),
+		slice.Query{At: "clip+0xb", Instance: 1, By: slice.Data | slice.Control})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range a.Parts {
+		fmt.Printf("%#x %d", p.Addr, p.Times)
+		for _, r := range p.Last.Written {
+			fmt.Printf(" register %d is %d", r.Number, r.Value)
+		}
+		fmt.Println()
+	}
+	// Output:
+	// 0x40100b 1
+	// 0x401008 1 register 0 is 5
+	// 0x401006 1
+	// 0x401003 1
+	// 0x401000 1 register 0 is 7
+}
+
+func TestAsk(t *testing.T) {
+	for _, c := range []struct {
+		query slice.Query
+		want  string // addresses in the routine
+	}{
+		{slice.Query{At: "clip+0xb", Instance: 1, By: slice.Data}, "b 8"},
+		{slice.Query{At: "clip+0xb", Instance: 2, By: slice.Data}, "b 0"},
+		{slice.Query{At: "clip+b", By: slice.Data}, "b 0"},
+		{slice.Query{At: "clip+8", By: slice.Control}, "8 6"},
+		{slice.Query{At: "clip+8", By: slice.Data | slice.Control}, "8 6 3 0"},
+		{slice.Query{At: "clip", Instance: 1, By: slice.Data, Forward: true}, "0 3 6"},
+		{slice.Query{At: "clip", Instance: 1, By: slice.Data | slice.Control, Forward: true},
+			"0 3 6 8 b"},
+		{slice.Query{At: "clip+0", TID: 4711, By: slice.Data, Forward: true}, "0 3 6 b"},
+	} {
+		a, err := slice.Ask(querytest.Values(), c.query)
+		if err != nil {
+			t.Errorf("%+v: %v", c.query, err)
+			continue
+		}
+		var got []string
+		for _, p := range a.Parts {
+			got = append(got, fmt.Sprintf("%x", p.Addr-0x401000))
+		}
+		if strings.Join(got, " ") != c.want || a.In != len(got) {
+			t.Errorf("%+v: %s, want %s", c.query, got, c.want)
+		}
+	}
+}
+
+func TestAskFails(t *testing.T) {
+	for at, want := range map[string]string{
+		"clip+0x1": "find instruction clip+0x1: none begins there: wpptrace dump --as values prints " +
+			"addresses",
+		"clip+x": `find instruction clip+x: "x" is no offset in hex: give ROUTINE+0xOFFSET`,
+		"clap+0": "no routine clap",
+		"clip+8": "slice: no thread executed the instruction 2 times: at most 1: wpptrace dump --as " +
+			"values prints what was executed",
+	} {
+		_, err := slice.Ask(querytest.Values(), slice.Query{At: at, Instance: 2, By: slice.Data})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", at, err, want)
+		}
+	}
+	if _, err := slice.Ask(&wpp.Snapshot{}, slice.Query{At: "clip"}); !errors.Is(err,
+		values.ErrNone) {
+		t.Error(err)
+	}
+}
