@@ -115,14 +115,17 @@ type benchmarkSubject struct {
 }
 
 // benchmarkSubjects compiles and plans programs that can do all their work over and over, so often
-// that their hits take long enough.
-func benchmarkSubjects(b *testing.B) (list []*benchmarkSubject) {
+// that their hits take long enough: those with names, or all.
+func benchmarkSubjects(b *testing.B, names ...string) (list []*benchmarkSubject) {
 	const emulated, stepped, enough = time.Microsecond, 13 * time.Microsecond, 50 * time.Millisecond
 	builder, err := zoo.NewBuilder(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, p := range zoo.Repeatable() {
+		if len(names) > 0 && !slices.Contains(names, p.Name) {
+			continue
+		}
 		path, err := builder.BuildRepeated(b.Context(), p,
 			zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
 		if err != nil {

@@ -64,7 +64,8 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 	s := &Session{process: p, guard: o.Guard, hold: o.Hold}
 	s.threads.objects = &s.objects
 	s.images = images{process: p, objects: &s.objects, mechanism: o.Mechanism, plan: pl,
-		looks: looks{plan: o.Loads, objects: &s.objects}, libraries: o.Shared, list: []*mapped{newMapped(&pl.Parts[0], base)}}
+		looks: looks{plan: o.Loads, objects: &s.objects}, libraries: o.Shared,
+		list: []*mapped{newMapped(&pl.Parts[0], base)}}
 	s.images.executable().copied = o.ForkOfTraced
 	s.images.executable().extra = o.extra()
 	if err := s.load(o); err != nil {

@@ -93,9 +93,10 @@ func (l *looks) write(first int, sites []plan.Site, library int) error {
 		list = append(list, KernelLook(&l.plan.Looks[first+i], sites[i].Condition, library))
 	}
 	if library == 0 {
+		extra := l.plan.Looks[len(sites):]
 		for i := range l.plan.Extra {
 			entries = append(entries, uint32(l.extra+i))
-			list = append(list, KernelLook(&l.plan.Looks[len(sites)+i], l.plan.Extra[i].Condition, 0))
+			list = append(list, KernelLook(&extra[i], l.plan.Extra[i].Condition, 0))
 		}
 	}
 	if err := write(l.objects.Looks, entries, list); err != nil {

@@ -106,7 +106,8 @@ func TestLooksOfLibraries(t *testing.T) {
 // TestLostStates: what the ring buffer has no room for is counted.
 func TestLostStates(t *testing.T) {
 	states := uint64(0)
-	s := runWithStates(t, Options{Ring: os.Getpagesize(), Loads: loadsOf(t, "/bin/bash")}, func(b wire.Batch) {
+	o := Options{Ring: os.Getpagesize(), Loads: loadsOf(t, "/bin/bash")}
+	s := runWithStates(t, o, func(b wire.Batch) {
 		for _, err := range b.States() {
 			if err != nil {
 				t.Fatal(err)
@@ -185,10 +186,9 @@ func BenchmarkLook(b *testing.B) {
 	for _, n := range reads {
 		programs = append(programs, slices.Repeat([]loads.Step{read}, n))
 	}
-	subjects := slices.DeleteFunc(benchmarkSubjects(b),
-		func(s *benchmarkSubject) bool { return s.stepped })
+	subjects := benchmarkSubjects(b, "machine", "recursion", "tailcalls")
 	for b.Loop() {
-		const rounds = 5
+		const rounds = 9
 		sums := make([]float64, len(programs))
 		for _, s := range subjects {
 			var r round
