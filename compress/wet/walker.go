@@ -222,7 +222,8 @@ const calleeSaved = 1<<machine.RBX | 1<<machine.RSP | 1<<machine.RBP | 0xf<<12
 // forgetReturned forgets what external code that has returned may have changed.
 func (w *Walker) forgetReturned() {
 	m := w.machine
-	m.Forget(machine.Set{General: ^uint16(calleeSaved), Flags: machine.AllFlags, Vectors: 0xffff})
+	m.Forget(machine.Set{General: ^uint16(calleeSaved), Flags: machine.Arithmetic,
+		Vectors: 0xffff})
 	m.Doubt()
 	if sp, k := m.General(machine.RSP); k != machine.Unknown {
 		m.SetGeneral(machine.RSP, sp+8, machine.Unconfirmed)

@@ -56,11 +56,11 @@ func (x execution) noteLoads(w *way, r *plan.Routine) {
 			continue
 		}
 		l := load{at: value{node: unknown}, size: a.At.Size}
-		if v, ok := e.Vectors(); l.size == 0 && ok && v.Src.Mem {
-			l.size = v.Src.Size
+		if x.repeats() { // how many rounds there are is not known: few, as a rule
+			l.size = MostBytes
 		}
-		// how many rounds there are, or how far away it lies, is not known
-		if !x.repeats() && !e.StoresFar() && l.size > 0 {
+		// how far away it lies is not known
+		if !e.StoresFar() && l.size > 0 {
 			l.at = x.address(&a.At)
 		}
 		l.need = x.need(r, &a.At, l.at, l.size)

@@ -571,6 +571,7 @@ func (e *Effects) Accesses(list []Access) []Access {
 	for i, o := range []*Operand{&e.Dst, &e.Src} {
 		if a := [...]access{n.dst, n.src}[i]; o.Mem && a&update != 0 {
 			list = append(list, Access{At: *o, Reads: a&reads != 0, Writes: a&writes != 0})
+			list[len(list)-1].At.Size = e.MemorySize()
 		}
 	}
 	stack := e.in.stackWidth()

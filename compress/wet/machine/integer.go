@@ -567,31 +567,34 @@ const (
 // strings is for the string instructions.
 func (m *Machine) strings(in *Insn, mem Memory) Outcome {
 	falls := Outcome{Way: Falls, Known: Confirmed, To: m.general[Next]}
-	rounds, k := uint64(1), m.flags.of(DF)
+	rounds, k := uint64(1), Confirmed
 	if in.Repeat != Once {
-		n, kn := m.register(RCX, 8)
-		rounds, k = n, k&kn
+		if rounds, k = m.register(RCX, 8); rounds == 0 && k != Unknown {
+			return falls
+		}
 	}
-	most := uint64(mostRounds)
+	k &= m.flags.of(DF)
+	most, step := uint64(mostRounds), uint64(in.Size)
 	if m.flags.value&DF != 0 {
-		most = mostRoundsDown
+		most, step = mostRoundsDown, -step
 	}
-	if k == Unknown || rounds > most {
+	compares := in.Op == Cmps || in.Op == Scas
+	if k == Unknown || rounds > most && !compares {
 		m.loseString(in, mem)
 		return falls
 	}
 	m.doubtString(in, k)
-	step := uint64(in.Size)
-	if m.flags.value&DF != 0 {
-		step = -step
-	}
-	for ; rounds > 0; rounds-- {
-		ends, ke := m.round(in, step, mem)
+	for n := uint64(0); n < rounds; n++ {
+		if n == most {
+			m.loseString(in, mem)
+			break
+		}
+		differ, ke := m.round(in, step, mem)
 		if in.Repeat == Once {
 			break
 		}
 		m.setRegister(RCX, m.general[RCX]-1, 8, m.known[RCX].whole())
-		if in.Op != Cmps && in.Op != Scas {
+		if !compares {
 			continue
 		}
 		if ke == Unknown { // when it ends is not known
@@ -600,7 +603,7 @@ func (m *Machine) strings(in *Insn, mem Memory) Outcome {
 		}
 		m.known[RCX] &= whole(ke)
 		m.doubtString(in, ke)
-		if ends == (in.Repeat == RepeatEqual) {
+		if differ == (in.Repeat == RepeatEqual) {
 			break
 		}
 	}

@@ -119,6 +119,38 @@ func TestLongAccess(t *testing.T) {
 	}
 }
 
+// TestEndOfString: a string is as long as it is, however many rounds there might be.
+func TestEndOfString(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		mem  Memory
+		want Knowledge
+	}{{"known", &page{5: 1}, Confirmed}, {"unknown", nowhere{}, Unknown}} {
+		m := New()
+		m.SetFlags(0, Confirmed)
+		m.SetGeneral(RDI, 0, Confirmed)
+		m.SetGeneral(RAX, 1, Confirmed)
+		m.SetGeneral(RCX, ^uint64(0), Confirmed)
+		m.Step(&Insn{Op: Scas, Size: 1, Repeat: RepeatUnequal}, 0, test.mem)
+		end, k := m.General(RDI)
+		left, kl := m.General(RCX)
+		if k != test.want || kl != test.want || k == Confirmed && (end != 6 || ^left != 6) {
+			t.Errorf("%s: ends at %d (%d), %x are left (%d)", test.name, end, k, left, kl)
+		}
+	}
+	m := New() // no rounds, wherever they would be
+	m.SetGeneral(RCX, 0, Confirmed)
+	m.Step(&Insn{Op: Stos, Size: 1, Repeat: RepeatEqual}, 0, nil)
+	if len(m.Accesses()) != 0 || m.Written() != 0 {
+		t.Errorf("no rounds make %+v", m.Accesses())
+	}
+}
+
+type nowhere struct{}
+
+func (nowhere) Load(uint64, []byte) Knowledge   { return Unknown }
+func (nowhere) Store(uint64, []byte, Knowledge) {}
+
 // TestRounding: floating-point numbers are as sure as what is known of how they are rounded.
 func TestRounding(t *testing.T) {
 	x := Operand{Class: Vector, Size: 8, Reg: 1}
