@@ -71,8 +71,15 @@ type writers struct {
 	flags     [8]int
 	memory    map[uint64]written
 	called    uint64  // where the call that was the last instance returns to; 0: it was none
+	returned  bool    // the last instance was a return
+	calls     []call  // that have not returned
 	want      [][]int // of each instance
 	unsure    []bool  // it is not known what it accesses, or who wrote that
+}
+
+type call struct {
+	returns uint64
+	pointer int // who wrote the stack pointer before it
 }
 
 type written struct {
@@ -119,6 +126,13 @@ func (w *writers) step(step *truth.Step, e *wet.Executed) {
 	if e.External {
 		w.external(e)
 	}
+	for i := len(w.calls) - 1; i >= 0 && (e.External || w.returned); i-- {
+		if w.calls[i].returns == e.Addr { // the stack pointer is the one of before the call
+			w.registers[machine.RSP] = w.calls[i].pointer
+			w.calls = w.calls[:i]
+			break
+		}
+	}
 	var list []int
 	sure := e.Code.Uses().Vectors == 0
 	for i := range e.Accesses {
@@ -145,11 +159,12 @@ func (w *writers) step(step *truth.Step, e *wet.Executed) {
 	slices.Sort(list)
 	w.want = append(w.want, slices.Compact(list))
 	w.unsure = append(w.unsure, !sure)
-	w.writes(step, e, instance)
-	w.called = 0
+	w.called, w.returned = 0, e.Code.Op == machine.Return
 	if e.Code.Op == machine.Call {
 		w.called = e.Addr + uint64(e.Code.Len)
+		w.calls = append(w.calls, call{w.called, w.registers[machine.RSP]})
 	}
+	w.writes(step, e, instance)
 }
 
 // isSure reports whether it is known which bytes an access is of.

@@ -92,6 +92,7 @@ func (b *Builder) reads(a *machine.Access) {
 
 // defines has an instance be what made the values that it has written.
 func (b *Builder) defines(e *wet.Executed, by def) {
+	b.beforeCall = b.general[machine.RSP]
 	for _, r := range e.Written {
 		b.general[r.Number&31] = by
 	}

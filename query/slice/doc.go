@@ -6,6 +6,7 @@
 // It promises that a dependence that it has is one, as long as no other thread and no external code
 // wrote what lies between, and that an instruction has all of those that its own thread made: where
 // that is not known, it says so. Code that is not traced is one step: what its call left in
-// registers depends on the call, and that on the registers that pass arguments. It builds on any
-// system.
+// registers depends on the call, and that on the registers that pass arguments. Behind a call that
+// has returned, the stack pointer is the one of before it, whoever moved it meanwhile. It builds on
+// any system.
 package slice

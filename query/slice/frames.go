@@ -15,6 +15,10 @@ type frames struct {
 	stack []frame
 	last  step
 	begun bool
+
+	// the stack pointer before the call from which control has just come back, if it has
+	stackPointer def
+	cameBack     bool
 }
 
 // A step is what is kept of an instance.
@@ -34,6 +38,7 @@ type frame struct {
 	routine int
 	returns uint64 // where its call goes on; 0: it has none
 	call    def
+	pointer def      // the stack pointer before the call
 	open    []branch // the last one is what the next instruction depends on
 }
 
@@ -65,7 +70,11 @@ func (f *frames) routine(number int) *routine {
 // control finds what an instance depends on by control.
 func (b *Builder) control(e *wet.Executed, instance int) {
 	f := b.frames
-	arrives := f.arrive(e, def(instance))
+	f.cameBack = false
+	arrives := f.arrive(e, def(instance), b.beforeCall)
+	if f.cameBack {
+		b.general[machine.RSP] = f.stackPointer
+	}
 	top := &f.stack[len(f.stack)-1]
 	for n := len(top.open); arrives && n > 0 && top.open[n-1].until == e.Block; n-- {
 		top.open = top.open[:n-1]
@@ -81,25 +90,27 @@ func (b *Builder) control(e *wet.Executed, instance int) {
 	f.begun = true
 }
 
-// arrive brings the frames to an instance, before which there were so many. It reports whether the
-// instance begins a block.
-func (f *frames) arrive(e *wet.Executed, before def) (begins bool) {
+// arrive brings the frames to an instance, before which there were so many; pointer is the stack
+// pointer before the last of them, if that was a call. It reports whether the instance begins a
+// block.
+func (f *frames) arrive(e *wet.Executed, before, pointer def) (begins bool) {
 	if !f.begun {
-		f.enter(e, 0, 0)
+		f.enter(e, frame{})
 		return true
 	}
 	last := &f.last
 	returned := last.op == machine.Call && last.next == e.Addr
 	switch {
 	case e.External && returned:
+		f.cameBack, f.stackPointer = true, pointer
 		return e.Insn == 0
 	case last.op == machine.Call:
-		f.enter(e, before, last.next)
+		f.enter(e, frame{call: before, returns: last.next, pointer: pointer})
 		return true
 	case (e.External || last.op == machine.Return) && f.back(e):
 		return e.Insn == 0
 	case last.op == machine.Return, e.External && last.next != e.Addr:
-		f.enter(e, 0, 0)
+		f.enter(e, frame{})
 		return true
 	case e.Routine != last.routine: // by a jump
 		top := &f.stack[len(f.stack)-1]
@@ -112,14 +123,16 @@ func (f *frames) arrive(e *wet.Executed, before def) (begins bool) {
 	return true
 }
 
-func (f *frames) enter(e *wet.Executed, call def, returns uint64) {
-	f.stack = append(f.stack, frame{routine: e.Routine, call: call, returns: returns})
+func (f *frames) enter(e *wet.Executed, x frame) {
+	x.routine = e.Routine
+	f.stack = append(f.stack, x)
 }
 
 // back goes back to the frame whose call returns to an instance, if there is one.
 func (f *frames) back(e *wet.Executed) bool {
 	for i := len(f.stack) - 1; i > 0; i-- {
 		if f.stack[i].returns == e.Addr && f.stack[i-1].routine == e.Routine {
+			f.cameBack, f.stackPointer = true, f.stack[i].pointer
 			f.stack = f.stack[:i]
 			return true
 		}

@@ -202,7 +202,9 @@ type Builder struct {
 	vectors [32]def
 	flags   [8]def
 	memory  memory
-	found   []edge // of the instance at hand
+
+	beforeCall def    // the stack pointer before the last instance
+	found      []edge // of the instance at hand
 }
 
 // A def is the instance that made a value, and 1; 0: none is known.
