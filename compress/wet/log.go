@@ -125,7 +125,11 @@ type Recovery struct {
 	Registers uint16 // those that Values has
 	Values    [16]uint64
 	Confirmed uint16 // those that were predicted rightly
+	Lost      bool   // nothing is known of the stretch that begins there
 }
+
+// recoveryLost stands above the registers that are confirmed.
+const recoveryLost = 1 << 16
 
 // Apply has a machine know what the recovery says.
 func (v *Recovery) Apply(m *machine.Machine) {
@@ -143,13 +147,18 @@ func (v *Recovery) Apply(m *machine.Machine) {
 
 func (v *Recovery) say(s *sheet, at Place) {
 	s.say(cellOf(at, recoveryRegisters), uint64(v.Registers))
-	s.say(cellOf(at, recoveryConfirmed), uint64(v.Confirmed))
+	confirmed := uint64(v.Confirmed)
+	if v.Lost {
+		confirmed |= recoveryLost
+	}
+	s.say(cellOf(at, recoveryConfirmed), confirmed)
 	sayRegisters(s, at, recoveryValue, v.Registers, &v.Values)
 }
 
 func (v *Recovery) read(x *reading, at Place) {
-	*v = Recovery{Registers: uint16(x.number(cellOf(at, recoveryRegisters))),
-		Confirmed: uint16(x.number(cellOf(at, recoveryConfirmed)))}
+	*v = Recovery{Registers: uint16(x.number(cellOf(at, recoveryRegisters)))}
+	confirmed := x.number(cellOf(at, recoveryConfirmed))
+	v.Confirmed, v.Lost = uint16(confirmed), confirmed&recoveryLost != 0
 	readRegisters(x, at, recoveryValue, v.Registers, &v.Values)
 }
 
@@ -167,14 +176,24 @@ const (
 // hits, behind external code and at loads. What has happened since Begin can be taken back. The
 // zero value is an empty one.
 type Log struct {
-	done    runs
-	open    runs // with what has happened since
-	sheet   sheet
-	entry   Entry
-	at      Place // of the entry
-	isOpen  bool
-	Symbols uint64 // that have been walked
+	done     runs
+	open     runs // with what has happened since
+	sheet    sheet
+	opener   opener // of the stretch
+	entry    Entry
+	recovery Recovery
+	at       Place  // of these
+	Symbols  uint64 // that have been walked
 }
+
+// An opener is what a stretch begins with.
+type opener uint8
+
+const (
+	nothing opener = iota
+	hit
+	external
+)
 
 // runs is how many things there were, by their kind, since the last of which something is said.
 type runs [loadRun + 1]uint64
@@ -188,14 +207,26 @@ func (l *Log) say(kind field) {
 // Begin begins a stretch at a place, and keeps what has happened before.
 func (l *Log) Begin(at Place, e *Entry) {
 	l.keep()
-	l.entry, l.at, l.isOpen = *e, at, true
+	l.entry, l.at, l.opener = *e, at, hit
+	l.done = l.open
+}
+
+// Recover begins one behind external code, and says what is known there.
+func (l *Log) Recover(at Place, v *Recovery) {
+	l.keep()
+	l.recovery, l.at, l.opener = *v, at, external
 	l.done = l.open
 }
 
 func (l *Log) keep() {
 	switch {
-	case !l.isOpen:
+	case l.opener == nothing:
 		return
+	case l.opener == external && l.recovery.Registers|l.recovery.Confirmed == 0 && !l.recovery.Lost:
+		l.open[recoveryRun]++
+	case l.opener == external:
+		l.say(recoveryRun)
+		l.recovery.say(&l.sheet, l.at)
 	case l.entry.bits() == 0:
 		l.open[entryRun]++
 	default:
@@ -209,17 +240,7 @@ func (l *Log) keep() {
 func (l *Log) Lose() {
 	l.open = l.done
 	l.sheet.takeBack()
-	l.entry.Lost = true
-}
-
-// Recover says what is known behind external code, at a place.
-func (l *Log) Recover(at Place, v *Recovery) {
-	if v.Registers|v.Confirmed == 0 {
-		l.open[recoveryRun]++
-		return
-	}
-	l.say(recoveryRun)
-	v.say(&l.sheet, at)
+	l.entry.Lost, l.recovery.Lost = true, true
 }
 
 // Load says what a load has read, and how sure that is: of that, what was not predicted.
@@ -385,13 +406,14 @@ func (p *player) Load(l *Load) (k machine.Knowledge, isNew bool) {
 }
 
 // Resync: see Oracle.
-func (p *player) Resync(at Place, m *machine.Machine) error {
-	if p.next(recoveryRun) {
-		p.recovery.read(&p.sheet, at)
-		p.recovery.Apply(m)
-		p.advance(recoveryRun)
+func (p *player) Resync(at Place, m *machine.Machine) (begins, lost bool, err error) {
+	if !p.next(recoveryRun) {
+		return true, false, p.failed()
 	}
-	return p.failed()
+	p.recovery.read(&p.sheet, at)
+	p.recovery.Apply(m)
+	p.advance(recoveryRun)
+	return true, p.recovery.Lost, p.failed()
 }
 
 // Doubt: see Oracle.

@@ -213,7 +213,11 @@ func (w *Walker) arrive(addr uint64, inside bool) error {
 	if w.lost {
 		return nil
 	}
-	return w.oracle.Resync(w.at, w.machine)
+	begins, lost, err := w.oracle.Resync(w.at, w.machine)
+	if begins {
+		w.beginLost(lost)
+	}
+	return err
 }
 
 // what code leaves as it was, by the System V ABI, that has been called

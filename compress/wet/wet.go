@@ -25,8 +25,9 @@ type Oracle interface {
 	Site(at Place, number int, m *machine.Machine) (lost bool, err error)
 	// Load says what a load reads, and how sure that is. isNew: that is more than was predicted.
 	Load(l *Load) (k machine.Knowledge, isNew bool)
-	// Resync is called where external code has run: it may know what the registers hold.
-	Resync(at Place, m *machine.Machine) error
+	// Resync is called where external code has run: it may know what the registers hold. begins: a
+	// stretch begins there.
+	Resync(at Place, m *machine.Machine) (begins, lost bool, err error)
 	// Doubt says that memory may have changed in any way: what hits have read is not to be used.
 	Doubt()
 	// Disagrees says that a jump leads elsewhere than the path.

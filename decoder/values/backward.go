@@ -1,73 +1,120 @@
 package values
 
 import (
+	"encoding/binary"
+	"slices"
+
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
+	"wpptrace/loader/loads"
 )
 
 // mostBackwards is how many instructions a recovery goes back at most.
 const mostBackwards = 256
 
-// recover finds out what registers hold at a place where external code has returned, by what the
-// next hit has seen of all of them: known has a bit for each that is found out.
-func (o *oracle) recover(at wet.Place) (values [16]uint64, known uint16) {
-	insns, s := o.behind(at)
-	if s == nil || !s.Whole {
-		return values, 0
-	}
-	b := backwards{known: 0xffff}
-	copy(b.values[:], s.Registers)
-	for i := len(insns) - 1; i >= 0; i-- {
-		b.undo(insns[i], o.recorder.scratch)
-	}
-	return b.values, b.known
+// An executed is an instruction that runs between external code and the next hit.
+type executed struct {
+	in   *machine.Insn
+	next uint64 // address behind it
 }
 
-// behind returns the instructions from a place to the next site, and what was seen there; nil: that
-// is not known, or other code may run before.
-func (o *oracle) behind(at wet.Place) (insns []*machine.Insn, s *wire.State) {
-	if len(o.ahead) == 0 {
-		return nil, nil
+// recover finds out what registers and memory hold at a place where external code has returned or
+// called, by what the next hit has seen of them.
+func (o *oracle) recover(at wet.Place) (b backwards) {
+	s := o.behind(at)
+	if s == nil || !s.Whole {
+		return b
 	}
+	b.known, b.low = 0xffff, 0xffff
+	copy(b.values[:], s.Registers)
+	b.reads = o.readsOf(s, (*[17]uint64)(s.Registers), o.held[:0])
+	b.fs = s.Registers[16]
+	for i := len(o.between) - 1; i >= 0; i-- {
+		b.undo(&o.between[i], o.recorder.scratch)
+	}
+	o.held = b.reads
+	return b
+}
+
+// behind finds the instructions from a place to the next site, and returns what was seen there;
+// nil: that is not known, or other code may run before.
+func (o *oracle) behind(at wet.Place) *wire.State {
+	o.between = o.between[:0]
 	for i := range o.ahead {
 		p := o.ahead[i].path
-		if p == nil || i > 0 && !o.follows(insns, p) {
-			return nil, nil
+		if p == nil {
+			return nil
 		}
 		code, err := o.recorder.routine(p.Routine)
 		if err != nil {
-			return nil, nil
+			return nil
 		}
 		if i == 0 && (at.Block != p.Blocks[0] || at.Insn != p.Skip || at.Routine != p.Routine) {
-			return nil, nil
+			return nil
 		}
-		for j, n := range p.Blocks {
-			b := &code.Blocks[n]
-			lo, hi := 0, len(b.Insns)
-			if j == 0 {
-				lo = p.Skip
-			}
-			if j == len(p.Blocks)-1 {
-				hi -= p.Cut
-			}
-			sites := b.Sites
-			for ; lo < hi; lo++ {
-				for len(sites) > 0 && sites[0].Insn < lo {
-					sites = sites[1:]
-				}
-				if len(sites) > 0 && sites[0].Insn == lo {
-					return insns, o.seen(sites[0].Number)
-				}
-				insns = append(insns, &b.Insns[lo])
-			}
-		}
-		if len(insns) > mostBackwards || o.ahead[i].times > 1 {
-			return nil, nil
+		site, found, follows := o.along(code, p, i == 0)
+		switch {
+		case !follows:
+			return nil
+		case found:
+			return o.seen(site)
+		case len(o.between) > mostBackwards || o.ahead[i].times > 1:
+			return nil
 		}
 	}
-	return nil, nil
+	return nil
+}
+
+// along adds the instructions of a path up to its first site. follows: they surely follow those
+// that are there.
+func (o *oracle) along(code *wet.Routine, p *path, first bool) (site int, found, follows bool) {
+	bias := o.recorder.code.Bias(code.Image)
+	for j, n := range p.Blocks {
+		b := &code.Blocks[n]
+		lo, hi := 0, len(b.Insns)
+		if j == 0 {
+			lo = p.Skip
+		}
+		if j == len(p.Blocks)-1 {
+			hi -= p.Cut
+		}
+		next := b.Addr + bias
+		for i := range b.Insns[:lo] {
+			next += uint64(b.Insns[i].Len)
+		}
+		if j == 0 && !first && !o.leadTo(p, next) {
+			return 0, false, false
+		}
+		for i := lo; i < hi; i++ {
+			for _, s := range b.Sites {
+				if s.Insn == i {
+					return s.Number, true, true
+				}
+			}
+			next += uint64(b.Insns[i].Len)
+			o.between = append(o.between, executed{&b.Insns[i], next})
+		}
+	}
+	return 0, false, true
+}
+
+// leadTo reports whether the instructions so far surely lead to where a path begins.
+func (o *oracle) leadTo(p *path, addr uint64) bool {
+	if len(o.between) == 0 {
+		return false
+	}
+	last := &o.between[len(o.between)-1]
+	switch last.in.Op {
+	case machine.Call, machine.Jump:
+		return last.in.Src.Class == machine.Immediate && last.next+uint64(last.in.Imm) == addr
+	case machine.JumpIf:
+		return last.next+uint64(last.in.Imm) == addr || last.next == addr
+	case machine.Return, machine.Opaque:
+		return false
+	}
+	return last.next == addr && (p.Start == ops.StartLoop || p.Start == ops.StartExtra)
 }
 
 // seen is the state of the next hit, which is of a probe; nil: it is not there.
@@ -78,105 +125,215 @@ func (o *oracle) seen(number int) *wire.State {
 	return o.next(number, 1)
 }
 
-// follows reports whether a path surely follows instructions directly.
-func (o *oracle) follows(insns []*machine.Insn, p *path) bool {
-	if len(insns) == 0 {
-		return false
-	}
-	switch last := insns[len(insns)-1]; last.Op {
-	case machine.JumpIf, machine.Jump:
-		return p.Start == ops.StartLoop || p.Start == ops.StartExtra
-	}
-	return false
-}
-
-// A backwards is what registers hold before instructions, by what they hold behind.
+// A backwards is what registers and memory hold before instructions, by what they hold behind.
 type backwards struct {
-	values [16]uint64
-	known  uint16
+	values     [16]uint64
+	known, low uint16 // registers that are known, and those whose lower halves are
+	fs         uint64
+	reads      []loads.Read
 }
 
-func (b *backwards) knows(n uint8) bool { return b.known>>n&1 != 0 }
-
-func (b *backwards) set(n uint8, v uint64) {
-	b.values[n&15] = v
-	b.known |= 1 << (n & 15)
-}
-
-// undo goes back behind an instruction: what it writes is not known before it, unless it follows
-// from what it has made of it.
-func (b *backwards) undo(in *machine.Insn, scratch *machine.Machine) {
+// undo goes back behind an instruction.
+func (b *backwards) undo(x *executed, scratch *machine.Machine) {
+	all := machine.Set{General: 0xffff, Flags: machine.AllFlags, Vectors: 0xffff}
+	scratch.Forget(all)
+	scratch.Step(x.in, x.next, nothing{})
 	after := *b
-	scratch.Forget(machine.Set{General: 0xffff, Flags: machine.AllFlags, Vectors: 0xffff})
-	scratch.Step(in, 0, nothing{})
-	b.known &^= scratch.Written()
-	if in.Op == machine.Opaque {
+	written := scratch.Written()
+	b.known, b.low = b.known&^written, b.low&^written
+	if x.in.Op != machine.Opaque {
+		b.undoRegisters(x.in, &after)
+	}
+	if len(scratch.Accesses()) == 0 {
 		return
 	}
-	b.derive(in, &after)
+	scratch.Forget(all)
+	for n := range 16 {
+		if b.known>>n&1 != 0 {
+			scratch.SetGeneral(n, b.values[n], machine.Confirmed)
+		}
+	}
+	scratch.SetGeneral(machine.FS, b.fs, machine.Confirmed)
+	scratch.Step(x.in, x.next, nothing{})
+	b.undoMemory(x.in, &after, scratch.Accesses())
 }
 
-// derive finds what an instruction has written, or read, of what it has made of it.
-func (b *backwards) derive(in *machine.Insn, after *backwards) {
-	dst, src := in.Dst.Reg&15, in.Src.Reg&15
-	isReg := in.Dst.Class == machine.General && in.Dst.Size == 8
-	known := isReg && after.knows(dst)
-	v := after.values[dst]
-	other, otherKnown := uint64(in.Imm), in.Src.Class == machine.Immediate
-	if in.Src.Class == machine.General && in.Src.Size == 8 && src != dst {
-		other, otherKnown = after.values[src], after.knows(src)
+// set has a register be known: all of it, or its lower half.
+func (b *backwards) set(n uint8, v uint64, size uint8) {
+	n &= 15
+	switch {
+	case size == 8:
+		b.known |= 1 << n
+	case b.known>>n&1 != 0:
+		return
 	}
+	b.low |= 1 << n
+	b.values[n] = v
+}
+
+// holds reports whether so much of a register is known.
+func (b *backwards) holds(n, size uint8) bool {
+	if size == 8 {
+		return b.known>>(n&15)&1 != 0
+	}
+	return b.low>>(n&15)&1 != 0
+}
+
+// undoRegisters finds what registers held that an instruction has written, or read, of what it has
+// made of it.
+func (b *backwards) undoRegisters(in *machine.Insn, after *backwards) {
+	dst, src, size := in.Dst.Reg&15, in.Src.Reg&15, in.Dst.Size
+	v := after.values[dst]
+	known := in.Dst.Class == machine.General && size >= 4 && after.holds(dst, size)
 	switch in.Op {
-	case machine.Mov:
-		if known && in.Src.Class == machine.General && in.Src.Size == 8 {
-			b.set(src, v)
+	case machine.Mov, machine.MovSX:
+		if s := in.Src.Size; known && in.Src.Class == machine.General && s >= 4 {
+			b.set(src, v, s)
 		}
 	case machine.Lea:
 		o := &in.Src
-		if known && o.Reg < 16 && o.Index == machine.Zero && o.Segment == machine.Zero && !o.Short {
-			b.set(o.Reg, v-uint64(o.Disp))
+		if known && size == 8 && o.Reg < 16 && o.Index == machine.Zero &&
+			o.Segment == machine.Zero && !o.Short {
+			b.set(o.Reg, v-uint64(o.Disp), 8)
 		}
-	case machine.Add:
-		if known && otherKnown {
-			b.set(dst, v-other)
-		}
-	case machine.Sub:
-		if known && otherKnown {
-			b.set(dst, v+other)
-		}
-	case machine.Xor:
-		if known && otherKnown {
-			b.set(dst, v^other)
-		}
-	case machine.Inc:
-		if known {
-			b.set(dst, v-1)
-		}
-	case machine.Dec:
-		if known {
-			b.set(dst, v+1)
-		}
-	case machine.Not:
-		if known {
-			b.set(dst, ^v)
-		}
-	case machine.Neg:
-		if known {
-			b.set(dst, -v)
-		}
-	case machine.Push:
-		if after.knows(machine.RSP) {
-			b.set(machine.RSP, after.values[machine.RSP]+uint64(in.Size))
-		}
+	case machine.Push, machine.PushF, machine.Call:
+		b.moveStack(after, 8)
 	case machine.Pop:
-		if after.knows(machine.RSP) && !(isReg && dst == machine.RSP) {
-			b.set(machine.RSP, after.values[machine.RSP]-uint64(in.Size))
+		if in.Dst.Class != machine.General || dst != machine.RSP {
+			b.moveStack(after, ^uint64(7))
 		}
 	case machine.Leave:
-		if after.knows(machine.RSP) {
-			b.set(machine.RBP, after.values[machine.RSP]-8)
+		if after.holds(machine.RSP, 8) {
+			b.set(machine.RBP, after.values[machine.RSP]-8, 8)
+		}
+	default:
+		if before, ok := undone(in, v, after); ok && known {
+			b.set(dst, before, size)
 		}
 	}
+}
+
+func (b *backwards) moveStack(after *backwards, by uint64) {
+	if after.holds(machine.RSP, 8) {
+		b.set(machine.RSP, after.values[machine.RSP]+by, 8)
+	}
+}
+
+// undone is what the destination of an instruction held, by what it holds behind.
+func undone(in *machine.Insn, v uint64, after *backwards) (before uint64, ok bool) {
+	switch in.Op {
+	case machine.Inc:
+		return v - 1, true
+	case machine.Dec:
+		return v + 1, true
+	case machine.Not:
+		return ^v, true
+	case machine.Neg:
+		return -v, true
+	}
+	by := uint64(in.Imm)
+	if in.Src.Class != machine.Immediate {
+		src := in.Src.Reg & 15
+		same := in.Dst.Class == machine.General && in.Dst.Reg == in.Src.Reg
+		if in.Src.Class != machine.General || same || !after.holds(src, in.Src.Size) {
+			return 0, false
+		}
+		by = after.values[src]
+	}
+	switch in.Op {
+	case machine.Add:
+		return v - by, true
+	case machine.Sub:
+		return v + by, true
+	case machine.Xor:
+		return v ^ by, true
+	}
+	return 0, false
+}
+
+// undoMemory finds what memory held, by the accesses of an instruction, whose bytes are not known.
+func (b *backwards) undoMemory(in *machine.Insn, after *backwards, accesses []machine.Access) {
+	var found []loads.Read
+	for i := range accesses {
+		a := &accesses[i]
+		known := a.At != machine.Unknown && a.Size > 0 && a.Size <= 8
+		switch {
+		case a.Write && (a.At == machine.Unknown || a.Size == 0):
+			b.reads = b.reads[:0]
+			return
+		case a.Write:
+			v, ok := b.word(a.Addr, a.Size)
+			b.remove(a.Addr, uint64(a.Size))
+			if before, can := undone(in, v, after); ok && can && in.Dst.Class == machine.Mem && known {
+				found = append(found, readOf(a.Addr, a.Size, before))
+			}
+		case known:
+			if v, ok := loaded(in, after, uint8(a.Size)); ok {
+				found = append(found, readOf(a.Addr, a.Size, v))
+			}
+		}
+	}
+	b.reads = append(b.reads, found...)
+}
+
+// loaded is what an instruction has loaded, if that stands in a register.
+func loaded(in *machine.Insn, after *backwards, size uint8) (v uint64, ok bool) {
+	isLoad := (in.Op == machine.Mov || in.Op == machine.MovSX) && in.Src.Class == machine.Mem ||
+		in.Op == machine.Pop
+	if !isLoad || in.Dst.Class != machine.General || !after.holds(in.Dst.Reg, size) {
+		return 0, false
+	}
+	return after.values[in.Dst.Reg&15], true
+}
+
+func readOf(addr uint64, size int, v uint64) loads.Read {
+	r := loads.Read{Addr: addr, Size: size}
+	binary.LittleEndian.PutUint64(r.Bytes[:], v)
+	return r
+}
+
+// word returns what memory holds, where all of it is known.
+func (b *backwards) word(addr uint64, size int) (v uint64, ok bool) {
+	if size > 8 {
+		return 0, false
+	}
+	for i := range b.reads {
+		r := &b.reads[i]
+		if at := addr - r.Addr; !r.Failed && at < uint64(r.Size) && at+uint64(size) <= uint64(r.Size) {
+			var word [8]byte
+			copy(word[:size], r.Bytes[at:])
+			return binary.LittleEndian.Uint64(word[:]), true
+		}
+	}
+	return 0, false
+}
+
+// remove has bytes be not known.
+func (b *backwards) remove(addr, size uint64) {
+	for i := 0; i < len(b.reads); i++ {
+		r := b.reads[i]
+		lo, hi := addr-r.Addr, addr+size-r.Addr
+		before, behind := lo < uint64(r.Size), hi-1 < uint64(r.Size)
+		inside := r.Addr-addr < size // its first byte
+		if !before && !behind && !inside {
+			continue
+		}
+		b.reads = slices.Delete(b.reads, i, i+1)
+		i--
+		if before && lo > 0 {
+			b.reads = append(b.reads, part(&r, 0, lo))
+		}
+		if behind && hi < uint64(r.Size) {
+			b.reads = append(b.reads, part(&r, hi, uint64(r.Size)))
+		}
+	}
+}
+
+// part is some bytes of a read.
+func part(r *loads.Read, lo, hi uint64) loads.Read {
+	p := loads.Read{Addr: r.Addr + lo, Size: int(hi - lo), Failed: r.Failed}
+	copy(p.Bytes[:], r.Bytes[lo:hi])
+	return p
 }
 
 // nothing is a memory of which nothing is known.

@@ -23,6 +23,8 @@ type oracle struct {
 	ahead    []step       // what is walked, and what comes behind it
 	wrong    bool         // what was walked since the last hit
 	reads    []loads.Read // of the last hit, as long as they hold
+	held     []loads.Read // used again by recover
+	between  []executed   // the same
 	replay   replay
 }
 
@@ -151,30 +153,34 @@ func (o *oracle) compareFlags(s *wire.State, m *machine.Machine) (known uint8) {
 
 // read finds out what the hit has read of memory, where all registers are known there.
 func (o *oracle) read(s *wire.State, m *machine.Machine) {
+	if len(s.Words) == 0 {
+		return
+	}
+	var registers [17]uint64
+	for n := range registers {
+		v, k := m.General(n)
+		if k == machine.Unknown {
+			return
+		}
+		registers[n] = v
+	}
+	o.reads = o.readsOf(s, &registers, o.reads)
+}
+
+// readsOf appends what a hit has read of memory, by its registers, to a list.
+func (o *oracle) readsOf(s *wire.State, registers *[17]uint64, to []loads.Read) []loads.Read {
 	p := o.recorder.plan
 	look := s.Site
 	if look >= FirstExtra {
 		look += len(p.Base.Sites) - FirstExtra
 	}
-	if len(s.Words) == 0 && s.FailedReads == 0 || look >= len(p.Looks) {
-		return
+	if len(s.Words) == 0 || look >= len(p.Looks) {
+		return to
 	}
 	r := &o.replay
-	for n := range 16 {
-		v, k := m.General(n)
-		if k == machine.Unknown {
-			return
-		}
-		r.registers[n] = v
-	}
-	var k machine.Knowledge
-	if r.registers[16], k = m.General(machine.FS); k == machine.Unknown {
-		return
-	}
-	r.recorder, r.words, r.failed, r.n = o.recorder, s.Words, s.FailedReads, 0
-	r.reads = o.reads
-	p.Run(look, s.Outcome, &r.registers, r, r.each)
-	o.reads = r.reads
+	r.recorder, r.words, r.failed, r.n, r.reads = o.recorder, s.Words, s.FailedReads, 0, to
+	p.Run(look, s.Outcome, registers, r, r.each)
+	return r.reads
 }
 
 // Load finds out what a load reads: what the thread has stored since the hit, what the hit has
@@ -227,32 +233,36 @@ func (o *oracle) Doubt() { o.reads = o.reads[:0] }
 // Disagrees: see wet.Oracle.
 func (o *oracle) Disagrees() { o.wrong = true }
 
-// Resync finds out, of the next hit, what registers held where external code has returned.
-func (o *oracle) Resync(at wet.Place, m *machine.Machine) error {
+// Resync finds out, of the next hit, what registers and memory held where external code has
+// returned, or called.
+func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, err error) {
+	if o.wrong { // and is taken back at the next hit
+		return false, false, nil
+	}
 	var v wet.Recovery
-	values, known := o.recover(at)
-	for ; known != 0; known &= known - 1 {
+	b := o.recover(at)
+	for known := b.known; known != 0; known &= known - 1 {
 		n := bits.TrailingZeros16(known)
-		if old, k := m.General(n); k == machine.Unknown || old != values[n] {
+		if old, k := m.General(n); k == machine.Unknown || old != b.values[n] {
 			v.Registers |= 1 << n
-			v.Values[n] = values[n]
+			v.Values[n] = b.values[n]
 		} else if k == machine.Unconfirmed {
 			v.Confirmed |= 1 << n
 		}
 	}
 	v.Apply(m)
 	o.log.Recover(at, &v)
-	return nil
+	o.reads = append(o.reads[:0], b.reads...)
+	return true, false, nil
 }
 
 // A replay is a process as a hit has seen it: see loads.Process.
 type replay struct {
-	recorder  *Recorder
-	registers [17]uint64
-	words     []uint64
-	failed    uint16
-	n         int
-	reads     []loads.Read
+	recorder *Recorder
+	words    []uint64
+	failed   uint16
+	n        int
+	reads    []loads.Read
 }
 
 func (r *replay) each(read *loads.Read) { r.reads = append(r.reads, *read) }
