@@ -264,7 +264,8 @@ func (b *backwards) undoMemory(in *machine.Insn, after *backwards, accesses []ma
 		case a.Write:
 			v, ok := b.word(a.Addr, a.Size)
 			b.remove(a.Addr, uint64(a.Size))
-			if before, can := undone(in, v, after); ok && can && in.Dst.Class == machine.Mem && known {
+			before, can := undone(in, v, after)
+			if ok && can && in.Dst.Class == machine.Mem && known {
 				found = append(found, readOf(a.Addr, a.Size, before))
 			}
 		case known:
@@ -299,7 +300,8 @@ func (b *backwards) word(addr uint64, size int) (v uint64, ok bool) {
 	}
 	for i := range b.reads {
 		r := &b.reads[i]
-		if at := addr - r.Addr; !r.Failed && at < uint64(r.Size) && at+uint64(size) <= uint64(r.Size) {
+		at, n := addr-r.Addr, uint64(r.Size)
+		if !r.Failed && at < n && at+uint64(size) <= n {
 			var word [8]byte
 			copy(word[:size], r.Bytes[at:])
 			return binary.LittleEndian.Uint64(word[:]), true
