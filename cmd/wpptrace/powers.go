@@ -21,7 +21,7 @@ var takers = map[string]func(*cobra.Command) error{
 		return privilege.TakeAll()
 	},
 	"values": func(c *cobra.Command) error {
-		if c.Flags().Changed("stat") { // a snapshot is read
+		if c.Flags().Changed("stat") || c.Flags().Changed("at") { // a snapshot is read
 			return privilege.Take()
 		}
 		return privilege.TakeAll()

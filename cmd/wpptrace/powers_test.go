@@ -59,6 +59,7 @@ var filesOf = []string{
 	"profile --interesting", "profile --output", "profile --weights", "profile 1",
 	"rules --file", "rules 1", "stat 0",
 	"top -p --output", "top -p --weights",
+	"values --at 0", "values --output", "values --weights", "values 1",
 	"wpptrace --follow-fork --output",
 	"wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",
 }
@@ -188,7 +189,8 @@ func TestFilesAreTheUsers(t *testing.T) {
 			t.Errorf("command %s is not in commandLines", c.Name())
 			continue
 		}
-		records := c == root || c.Name() == "profile" // which takes capabilities
+		// which takes capabilities
+		records := c == root || c.Name() == "profile" || c.Name() == "values"
 		before := []string{c.Name()}
 		if c == root {
 			before = nil
@@ -227,6 +229,7 @@ func TestFilesAreTheUsers(t *testing.T) {
 	try("hot --disasm --binary", true, "hot", "--disasm", "f", "--binary", "SECRET", "mine.wpp")
 	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--",
 		"/bin/true")
+	try("values --at 0", true, "values", "--at", "f", "SECRET")
 	slices.Sort(found)
 	if !slices.Equal(found, filesOf) {
 		t.Errorf("these name files: %q,\nwant %q", found, filesOf)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,17 +21,19 @@ const ringOfValues memory.Size = 128 << 20
 func valuesCommand() *cobra.Command {
 	o := newRecordFlags()
 	o.values, o.ring = true, ringOfValues
-	stat := ""
+	var q valuing.Question
 	c := &cobra.Command{
-		Use: "values {-p PID | [FLAG...] -- COMMAND [ARG...] | --stat SNAPSHOT}",
-		Short: "Record what each instruction of some routines computes, reads and writes, " +
-			"besides the paths",
+		Use: "values {-p PID | [FLAG...] -- COMMAND [ARG...] | {--at PLACE | --stat} SNAPSHOT}",
+		Short:   "Record what each instruction of some routines computes, reads and writes",
 		Example: valuing.Example,
 		Long:    valuing.Help,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if stat != "" {
-				return valuesStat(c, args, stat)
+			if wrong := q.Wrong(c.Flags().Changed); wrong != "" {
+				return usagef("%s", wrong)
+			}
+			if q.Asks() {
+				return askValues(c, args, &q, &o)
 			}
 			if err := o.check(c, args); err != nil {
 				return err
@@ -44,15 +46,34 @@ func valuesCommand() *cobra.Command {
 	for _, name := range ofValues {
 		c.Flags().AddFlag(all.Lookup(name))
 	}
-	c.Flags().StringVar(&stat, "stat", "", "print how much of the values of `SNAPSHOT` is known")
+	q.Add(c.Flags())
+	c.Flags().BoolVar(&o.json, "json", false, "with --at: print one JSON object")
 	return c
 }
 
-// valuesStat prints how much is known of what a snapshot has recorded.
-func valuesStat(c *cobra.Command, args []string, path string) error {
-	if c.Flags().NFlag() > 1 || len(args) > 0 {
-		return usagef("--stat goes with nothing else: it reads a snapshot")
+// ofQuestion are the flags that go with a question.
+var ofQuestion = []string{"stat", "at", "instance", "csv", "json", "histogram", "tid"}
+
+// askValues answers a question about a snapshot.
+func askValues(c *cobra.Command, args []string, q *valuing.Question, o *recordFlags) error {
+	wrong := ""
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(ofQuestion, f.Name) {
+			wrong = f.Name
+		}
+	})
+	switch {
+	case wrong != "":
+		return usagef("--%s is for a recording: --at and --stat read a snapshot", wrong)
+	case c.ArgsLenAtDash() >= 0:
+		return usagef("a command to trace, and --at or --stat, which read a snapshot")
 	}
-	s, _, err := readSnapshot(c, path)
-	return cmp.Or(err, valuing.WriteStat(c.OutOrStdout(), s))
+	if err := exactly(1, "a snapshot")(c, args); err != nil {
+		return err
+	}
+	s, _, err := readSnapshot(c, args[0])
+	if err != nil {
+		return err
+	}
+	return q.Answer(c.OutOrStdout(), s, o.json, o.tids)
 }

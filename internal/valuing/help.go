@@ -4,7 +4,9 @@ package valuing
 const Example = `  wpptrace values -F parse -- ./server -t   what parse computes, from start to exit
   wpptrace values -p 4711 -F '^(push|pop)$' -d 10s
   wpptrace values --stat server-4711.wpp    how much of it is known
-  wpptrace dump --as values server-4711.wpp each instruction, with what it wrote and accessed`
+  wpptrace values --at parse.c:42 server-4711.wpp     what the code of a line computed, each time
+  wpptrace values --at 'push+0x1c' --histogram x.wpp  which values one instruction has had
+  wpptrace dump --as values server-4711.wpp every instruction, with what it wrote and accessed`
 
 // Help is the long help of wpptrace values.
 const Help = `The recording has, besides the paths, what each instruction of the traced routines
@@ -21,4 +23,9 @@ that is not emulated. What is unknown is printed as -, never as a guess.
 Values cost more than paths: name the routines with -F. Of what these call and what is not traced,
 nothing is seen but what it leaves behind.
 
---stat SNAPSHOT prints how much of the values of a recording is known, and what is not, by cause.`
+--at PLACE prints each execution of one instruction, ROUTINE+OFFSET, or of those of a source line,
+FILE:LINE: its number among those of the same instruction, its thread, the position in the thread's
+stream, and its values as dump --as values has them; --instance N that one alone, --tid those of a
+thread. OFFSET is in decimal or, with 0x, in hex.
+
+--stat prints how much of the values of a recording is known, and what is not, by cause.`

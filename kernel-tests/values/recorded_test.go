@@ -6,17 +6,20 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/hex"
+	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
 	"wpptrace/decoder"
 	"wpptrace/decoder/code"
-	"wpptrace/decoder/values"
+	recording "wpptrace/decoder/values"
 	"wpptrace/internal/record/source"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/truth/states"
@@ -25,6 +28,7 @@ import (
 	"wpptrace/loader/loads"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/query/report"
+	"wpptrace/query/values"
 )
 
 // TestValuesOfRecordedRuns: of runs that were single-stepped before, what the kernel would have
@@ -47,6 +51,58 @@ func TestValuesOfRecordedRuns(t *testing.T) {
 			}
 			compare(t, got, s.Trace, routines)
 		})
+	}
+}
+
+// TestInstancesOfARecordedRun: what is asked of single instructions is what the truth has of them.
+func TestInstancesOfARecordedRun(t *testing.T) {
+	sample, err := states.Load("values_one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := record(t, sample)
+	at, err := values.Places(s, "one_less")
+	if err != nil || len(at) != 1 {
+		t.Fatalf("one_less is at %v: %v", at, err)
+	}
+	steps := slices.DeleteFunc(slices.Clone(sample.Trace.Threads[0].Values),
+		func(s truth.Step) bool { return s.PC != at[0].Addr })
+	var got []uint64
+	question := &values.Question{At: at}
+	err = values.Each(s, question, func(n uint64, e *wet.Executed) error {
+		if got = append(got, n); e.Addr != at[0].Addr {
+			t.Errorf("instance %d is at %x", n, e.Addr)
+		}
+		for _, w := range steps[n-1].Written {
+			if !slices.ContainsFunc(e.Written, func(r wet.Register) bool {
+				return r.Number == w.Register && r.Value == w.Value
+			}) {
+				t.Errorf("instance %d wrote %v, and %v in the truth", n, e.Written, w)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(got) != len(steps) {
+		t.Fatalf("%d executions, %d in the truth: %v", len(got), len(steps), err)
+	}
+	question.Instance = 3
+	for _, form := range []struct {
+		want  string
+		write func(io.Writer) error
+	}{
+		{"\n3 1 ", func(w io.Writer) error { return report.WriteInstances(w, s, question) }},
+		{"\n3,1,", func(w io.Writer) error { return report.WriteInstancesCSV(w, s, question) }},
+		{`"instance":3,"thread":1,`, func(w io.Writer) error {
+			return report.WriteInstancesJSON(w, s, "one_less", question)
+		}},
+		{" rdx: 1 times, 1 values\n", func(w io.Writer) error {
+			return report.WriteHistogram(w, s, question)
+		}},
+	} {
+		var text bytes.Buffer
+		if err := form.write(&text); err != nil || !strings.Contains(text.String(), form.want) {
+			t.Errorf("%v: %q has no %q", err, &text, form.want)
+		}
 	}
 }
 
@@ -85,9 +141,9 @@ func record(t *testing.T, sample *states.Sample) (*wpp.Snapshot, truth.Routines)
 	}
 	instructions := code.Of(p)
 	instructions.Place(0, sample.Trace.Bias)
-	recorder := values.New(l, instructions, d, nil)
+	recorder := recording.New(l, instructions, d, nil)
 	alphabet, grammar := &ops.Symbols{}, sequitur.NewFolding()
-	var kept *values.Thread
+	var kept *recording.Thread
 	var thread *decoder.Thread
 	for _, record := range records {
 		b, err := wire.ParseBatch(record)

@@ -69,6 +69,16 @@ func appendValues(line []byte, e *wet.Executed) []byte {
 }
 
 func appendAccess(line []byte, a *machine.Access) []byte {
+	line = append(appendPlace(line, a), '=')
+	k := sureness(a)
+	if k == machine.Unknown {
+		return append(line, '-')
+	}
+	return appendSure(appendNumber(line, a.Data()), k)
+}
+
+// appendPlace writes which way memory is accessed, and where.
+func appendPlace(line []byte, a *machine.Access) []byte {
 	way := " r["
 	if a.Write {
 		way = " w["
@@ -85,15 +95,18 @@ func appendAccess(line []byte, a *machine.Access) []byte {
 	} else {
 		line = strconv.AppendInt(line, int64(a.Size), 10)
 	}
-	line = append(line, "]="...)
-	if a.Known == machine.Unknown || a.Size == 0 || len(a.Data()) == 0 {
-		return append(line, '-')
+	return append(line, ']')
+}
+
+// sureness is how sure it is what an access read or wrote, and where.
+func sureness(a *machine.Access) machine.Knowledge {
+	switch {
+	case a.Size == 0:
+		return machine.Unknown
+	case a.At != machine.Confirmed:
+		return a.Known & machine.Unconfirmed
 	}
-	known := a.Known
-	if a.At != machine.Confirmed {
-		known &= machine.Unconfirmed
-	}
-	return appendSure(appendNumber(line, a.Data()), known)
+	return a.Known
 }
 
 const digits = "0123456789abcdef"

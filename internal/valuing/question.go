@@ -1,0 +1,78 @@
+package valuing
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query/report"
+	"wpptrace/query/values"
+)
+
+// A Question is what is asked of a snapshot that has values: as flags do.
+type Question struct {
+	Stat      bool
+	At        string // the instructions, as values.Places takes them
+	Instance  uint64
+	CSV       bool
+	Histogram bool
+}
+
+// Add adds the flags.
+func (q *Question) Add(f *pflag.FlagSet) {
+	f.BoolVar(&q.Stat, "stat", false, "print how much of the values of SNAPSHOT is known")
+	f.StringVar(&q.At, "at", "", "print what the instructions at `PLACE` computed, read and wrote: "+
+		"ROUTINE+OFFSET, or FILE:LINE")
+	f.Uint64Var(&q.Instance, "instance", 0, "with --at: of the `N`th execution of each alone, from "+
+		"1")
+	f.BoolVar(&q.CSV, "csv", false, "with --at: print a row for each value")
+	f.BoolVar(&q.Histogram, "histogram", false, "with --at: print how often each value came")
+}
+
+// Asks reports whether a snapshot is read, and nothing is recorded.
+func (q *Question) Asks() bool { return q.Stat || q.At != "" }
+
+// Wrong says what is wrong with the flags, those of others among them; "": nothing is. isGiven says
+// of a flag whether it is given.
+func (q *Question) Wrong(isGiven func(flag string) bool) string {
+	forms := 0
+	for _, name := range []string{"csv", "json", "histogram"} {
+		if isGiven(name) {
+			forms++
+		}
+	}
+	switch {
+	case q.At == "" && (forms > 0 || isGiven("instance")):
+		return "--instance, --json, --csv and --histogram need --at PLACE"
+	case q.Stat && q.At != "":
+		return "--stat and --at are two questions: give one of them"
+	case forms > 1:
+		return "--json, --csv and --histogram: give one of them"
+	case isGiven("instance") && q.Instance == 0:
+		return "--instance 0: the first is 1"
+	}
+	return ""
+}
+
+// Answer prints the answer, of the threads with these ids, or of all.
+func (q *Question) Answer(w io.Writer, s *wpp.Snapshot, asJSON bool, tids []int) error {
+	if q.Stat {
+		return WriteStat(w, s)
+	}
+	at, err := values.Places(s, q.At)
+	if err != nil {
+		return fmt.Errorf("values: %w", err)
+	}
+	asked := &values.Question{At: at, Threads: tids, Instance: q.Instance}
+	switch {
+	case asJSON:
+		return report.WriteInstancesJSON(w, s, q.At, asked)
+	case q.CSV:
+		return report.WriteInstancesCSV(w, s, asked)
+	case q.Histogram:
+		return report.WriteHistogram(w, s, asked)
+	}
+	return report.WriteInstances(w, s, asked)
+}

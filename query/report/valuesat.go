@@ -1,0 +1,233 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
+	"wpptrace/query/values"
+)
+
+// WriteInstances writes a line for each execution that is asked for: its number, the thread, the
+// position in the thread's stream, the instruction, and what it wrote and accessed, as a dump of
+// values has it.
+func WriteInstances(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, "INSTANCE THREAD POSITION INSTRUCTION VALUES")
+	err := values.Each(s, q, func(n uint64, e *wet.Executed) error {
+		line := fmt.Appendf(nil, "%d %d %d %s", n, e.TID, e.Symbol, placeOf(s, e))
+		_, err := out.Write(append(appendValues(line, e), '\n'))
+		return err
+	})
+	return flushed(out, err)
+}
+
+func placeOf(s *wpp.Snapshot, e *wet.Executed) string {
+	r := &s.Routines[e.Routine]
+	return fmt.Sprintf("%s+%#x", field(names.Printable(r.Name)), e.Addr-r.Entry)
+}
+
+func flushed(out *bufio.Writer, err error) error {
+	if err = errors.Join(err, out.Flush()); err != nil {
+		return fmt.Errorf("write values: %w", err)
+	}
+	return nil
+}
+
+// ValuesJSON is what values --at --json prints: executions of some instructions.
+type ValuesJSON struct {
+	SchemaVersion int    `json:"schema_version"`
+	At            string `json:"at"` // as it was asked for
+	// threads one after the other, in execution order
+	Instances []InstanceJSON `json:"instances"`
+}
+
+// An InstanceJSON is one execution of an instruction.
+type InstanceJSON struct {
+	Instance uint64 `json:"instance"` // its number among those of the instruction, from 1
+	Thread   int    `json:"thread"`   // id
+	// in the thread's stream of paths and marks
+	Position uint64         `json:"position"`
+	Routine  string         `json:"routine"`  // as the program file has it
+	Address  string         `json:"address"`  // link-time, in hex
+	Written  []RegisterJSON `json:"written"`  // general registers
+	Accesses []AccessJSON   `json:"accesses"` // to memory
+}
+
+// A RegisterJSON is a general register that an instruction wrote.
+type RegisterJSON struct {
+	Register  string  `json:"register"`  // by its name of 64 bits
+	Value     *string `json:"value"`     // in hex; null: it is not known
+	Confirmed bool    `json:"confirmed"` // what was seen later agrees with it
+}
+
+// An AccessJSON is one of an instruction to memory.
+type AccessJSON struct {
+	Write     bool    `json:"write"`     // else it read
+	Address   *string `json:"address"`   // in the process, in hex
+	Size      *int    `json:"size"`      // bytes
+	Value     *string `json:"value"`     // the number that the bytes are, in hex
+	Confirmed bool    `json:"confirmed"` // what was seen later agrees with it
+}
+
+// WriteInstancesJSON writes the executions as a ValuesJSON, on a line. It keeps none of them.
+func WriteInstancesJSON(w io.Writer, s *wpp.Snapshot, at string, q *values.Question) error {
+	name, err := marshal(at)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, `{"schema_version":%d,"at":%s,"instances":[`, SchemaVersion, name)
+	separator := ""
+	err = values.Each(s, q, func(n uint64, e *wet.Executed) error {
+		text, err := marshal(instance(s, n, e))
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s%s", separator, text)
+		}
+		separator = ","
+		return err
+	})
+	out.WriteString("]}\n")
+	return flushed(out, err)
+}
+
+func instance(s *wpp.Snapshot, n uint64, e *wet.Executed) InstanceJSON {
+	x := InstanceJSON{Instance: n, Thread: e.TID, Position: e.Symbol,
+		Routine: s.Routines[e.Routine].Name, Address: hex(e.Addr), Written: []RegisterJSON{},
+		Accesses: []AccessJSON{}}
+	for _, r := range e.Written {
+		w := RegisterJSON{Register: generalNames[r.Number&15],
+			Confirmed: r.Known == machine.Confirmed}
+		if r.Known != machine.Unknown {
+			w.Value = new(hex(r.Value))
+		}
+		x.Written = append(x.Written, w)
+	}
+	for i := range e.Accesses {
+		a := &e.Accesses[i]
+		w := AccessJSON{Write: a.Write, Size: known(a.Size, 0)}
+		if a.At != machine.Unknown {
+			w.Address = new(hex(a.Addr))
+		}
+		if number, k := contents(a); k != machine.Unknown {
+			w.Value, w.Confirmed = &number, k == machine.Confirmed
+		}
+		x.Accesses = append(x.Accesses, w)
+	}
+	return x
+}
+
+// contents is what an access read or wrote, in hex.
+func contents(a *machine.Access) (number string, k machine.Knowledge) {
+	if k = sureness(a); k == machine.Unknown {
+		return "", k
+	}
+	return string(appendNumber(nil, a.Data())), k
+}
+
+// WriteInstancesCSV writes a row for each value of the executions, under a heading.
+func WriteInstancesCSV(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{"instance", "thread", "position", "routine", "address", "what", "value",
+		"known"}}
+	err := values.Each(s, q, func(n uint64, e *wet.Executed) error {
+		first := []string{strconv.FormatUint(n, 10), strconv.Itoa(e.TID),
+			strconv.FormatUint(e.Symbol, 10), s.Routines[e.Routine].Name, hex(e.Addr)}
+		for what, v := range valuesOf(e) {
+			rows = append(rows, append(slices.Clip(first), what, v.text, v.sure))
+		}
+		err := out.WriteAll(rows)
+		rows = rows[:0]
+		return err
+	})
+	if err = errors.Join(err, out.WriteAll(rows)); err != nil {
+		return fmt.Errorf("write values: %w", err)
+	}
+	return nil
+}
+
+// A shown value is one as it is printed.
+type shown struct{ text, sure string }
+
+// valuesOf are the values of an execution, by what they are of: a register, or "r" and "w" for what
+// was read from memory and written there, with the address.
+func valuesOf(e *wet.Executed) func(yield func(what string, v shown) bool) {
+	return func(yield func(string, shown) bool) {
+		for _, r := range e.Written {
+			if !yield(generalNames[r.Number&15], show(hex(r.Value), r.Known)) {
+				return
+			}
+		}
+		for i := range e.Accesses {
+			a := &e.Accesses[i]
+			number, k := contents(a)
+			if !yield(string(appendPlace(nil, a)[1:]), show(number, k)) {
+				return
+			}
+		}
+	}
+}
+
+func show(text string, k machine.Knowledge) shown {
+	switch k {
+	case machine.Unknown:
+		return shown{"", "unknown"}
+	case machine.Confirmed:
+		return shown{text, "confirmed"}
+	}
+	return shown{text, "unconfirmed"}
+}
+
+// mostValues is how many values a histogram lists of each register, and of what is read and
+// written.
+const mostValues = 20
+
+// WriteHistogram writes how often each value came, of each instruction and register, and of what it
+// read and wrote.
+func WriteHistogram(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
+	type key struct{ place, what string }
+	counts := map[key]map[string]uint64{}
+	var order []key
+	err := values.Each(s, q, func(_ uint64, e *wet.Executed) error {
+		for what, v := range valuesOf(e) {
+			if place := strings.IndexByte(what, '['); place > 0 { // of memory: wherever it is
+				what = what[:place]
+			}
+			k := key{placeOf(s, e), what}
+			if counts[k] == nil {
+				counts[k] = map[string]uint64{}
+				order = append(order, k)
+			}
+			counts[k][cmp.Or(v.text, "-")]++
+		}
+		return nil
+	})
+	out := bufio.NewWriter(w)
+	for _, k := range order {
+		total := uint64(0)
+		for _, n := range counts[k] {
+			total += n
+		}
+		fmt.Fprintf(out, "%s %s: %d times, %d values\n", k.place, k.what, total, len(counts[k]))
+		list := slices.SortedFunc(maps.Keys(counts[k]), func(a, b string) int {
+			return cmp.Or(cmp.Compare(counts[k][b], counts[k][a]), cmp.Compare(len(a), len(b)),
+				cmp.Compare(a, b))
+		})
+		for _, v := range list[:min(mostValues, len(list))] {
+			n := counts[k][v]
+			fmt.Fprintf(out, "%8d %6.2f%%  %s\n", n, 100*float64(n)/float64(total), v)
+		}
+	}
+	return flushed(out, err)
+}
