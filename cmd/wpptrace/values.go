@@ -23,7 +23,7 @@ func valuesCommand() *cobra.Command {
 	o.values, o.ring = true, ringOfValues
 	var q valuing.Question
 	c := &cobra.Command{
-		Use: "values {-p PID | [FLAG...] -- COMMAND [ARG...] | {--at PLACE | --stat} SNAPSHOT}",
+		Use:     "values {-p PID | [FLAG...] -- COMMAND [ARG...] | {--at PLACE | --stat} SNAPSHOT}",
 		Short:   "Record what each instruction of some routines computes, reads and writes",
 		Example: valuing.Example,
 		Long:    valuing.Help,
