@@ -62,8 +62,12 @@ func (v *vectors) forget(registers uint16) {
 func (v *vectors) doubt() {
 	v.rounding &= Unconfirmed
 	for i := range v.registers {
-		for n := range v.registers[i].known {
-			v.registers[i].known[n] &= Unconfirmed
+		known := &v.registers[i].known
+		if *known == ([32]Knowledge{}) { // as behind calls: it is cheap then
+			continue
+		}
+		for n := range known {
+			known[n] &= Unconfirmed
 		}
 	}
 }
