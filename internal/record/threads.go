@@ -294,10 +294,11 @@ func (s *threads) end() {
 
 // hits sums up the hits so far, and of them those single-stepped. The kernel is asked for those
 // that have not been reported yet, which may be many where the same one comes again and again, and
-// for those that never are: while probes go in and out, or are counted alone.
+// for those that never are: while probes go in and out, or of probes that only count, or only take
+// values.
 func (s *threads) hits() (hits, stepped uint64) {
 	if m, err := s.session.Counters().Metrics(); err == nil {
-		hits = m.Unreported
+		hits = m.Unreported + m.ValueHits
 	}
 	for _, t := range s.all {
 		hits += t.hits

@@ -24,7 +24,7 @@ type Counters struct {
 // Counters returns what the session's BPF program counts.
 func (s *Session) Counters() *Counters { return &Counters{&s.objects, s.process.PID} }
 
-// Metrics are what the BPF program has counted, failures but for the last.
+// Metrics are what the BPF program has counted: failures, and hits that are not reported.
 type Metrics struct {
 	LostHits, LostBatches uint64 // the ring buffer was full
 	// times that it could not be noted which thread had lost some: Losses is not complete
@@ -40,15 +40,7 @@ type Metrics struct {
 	// hits of which no state is kept: of threads whose memory another has, of 1,024
 	NoStates   uint64
 	LostStates uint64 // the ring buffer was full: of hits that may be reported all the same
-}
-
-// ValueHits counts the hits of probes for values alone, which no event reports.
-func (c *Counters) ValueHits() (uint64, error) {
-	var m [bpf.TracerMetricMETRICS]uint64
-	if err := c.objects.Metrics.Get(&m); err != nil {
-		return 0, fmt.Errorf("read the counters of the BPF program: %w", err)
-	}
-	return m[bpf.TracerMetricMETRIC_VALUE_HITS], nil
+	ValueHits  uint64 // of probes for values alone, which no event reports
 }
 
 // LogValue lists the failures that there were.
@@ -96,6 +88,7 @@ func (c *Counters) Metrics() (Metrics, error) {
 		Unreported:  m[bpf.TracerMetricMETRIC_UNREPORTED],
 		NoStates:    m[bpf.TracerMetricMETRIC_NO_STATES],
 		LostStates:  m[bpf.TracerMetricMETRIC_LOST_STATES],
+		ValueHits:   m[bpf.TracerMetricMETRIC_VALUE_HITS],
 	}, nil
 }
 
