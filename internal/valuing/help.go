@@ -26,6 +26,6 @@ nothing is seen but what it leaves behind.
 --at PLACE prints each execution of one instruction, ROUTINE+OFFSET, or of those of a source line,
 FILE:LINE: its number among those of the same instruction, its thread, the position in the thread's
 stream, and its values as dump --as values has them; --instance N that one alone, --tid those of a
-thread. OFFSET is in decimal or, with 0x, in hex.
+thread. OFFSET is in hex.
 
 --stat prints how much of the values of a recording is known, and what is not, by cause.`

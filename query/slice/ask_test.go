@@ -67,10 +67,10 @@ func TestAsk(t *testing.T) {
 
 func TestAskFails(t *testing.T) {
 	for at, want := range map[string]string{
-		"clip+0x1": "find instruction clip+0x1: none begins there: wpptrace dump --as values prints " +
-			"addresses",
-		"clip+x": `find instruction clip+x: "x" is no offset in hex: give ROUTINE+0xOFFSET`,
-		"clap+0": "no routine clap",
+		"clip+0x1": "find clip+0x1: no instruction that ran begins there: dump --as insns " +
+			"lists those",
+		"clip+x": "find clip+x: no routine clip+x",
+		"clap+0": "find clap+0: no routine clap",
 		"clip+8": "slice: no thread executed the instruction 2 times: at most 1: wpptrace dump --as " +
 			"values prints what was executed",
 	} {

@@ -15,8 +15,8 @@ import (
 )
 
 // Places are the instructions that a text stands for: FILE:LINE all of a source line, also those
-// that are inlined elsewhere; ROUTINE+OFFSET one, by its distance from the routine's first, in
-// decimal or, with 0x, in hex; ROUTINE its first. They are in the order of their addresses. It
+// that are inlined elsewhere; ROUTINE+OFFSET one, by its distance from the routine's entry, bytes
+// in hex; ROUTINE its first. They are in the order of their addresses. It
 // fails where there is none in a routine that ran.
 func Places(s *wpp.Snapshot, text string) (list []Instruction, err error) {
 	defer wpp.Recover(&err)
@@ -26,7 +26,8 @@ func Places(s *wpp.Snapshot, text string) (list []Instruction, err error) {
 	}
 	name, offset := text, uint64(0)
 	if before, behind, ok := cutLast(text, '+'); ok {
-		if n, err := strconv.ParseUint(behind, 0, 64); err == nil {
+		n, err := strconv.ParseUint(strings.TrimPrefix(behind, "0x"), 16, 64)
+		if err == nil { // else the name of an operator
 			name, offset = before, n
 		}
 	}

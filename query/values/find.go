@@ -2,48 +2,21 @@ package values
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query/names"
 )
 
-// Find returns the instruction that ROUTINE+OFFSET stands for: the routine is named as everywhere,
-// and the offset, in hex, counts bytes from its entry. It fails where there is none, or where
-// several routines are named so.
-func Find(s *wpp.Snapshot, at string) (Instruction, error) {
-	plus := strings.LastIndexByte(at, '+')
-	if plus < 0 {
-		plus = len(at)
-		at += "+0"
-	}
-	name := at[:plus]
-	offset, err := strconv.ParseUint(strings.TrimPrefix(at[plus+1:], "0x"), 16, 64)
-	if err != nil {
-		return Instruction{}, fmt.Errorf("find instruction %s: %q is no offset in hex: give "+
-			"ROUTINE+0xOFFSET", at, at[plus+1:])
-	}
-	routines, err := names.Of(s).Routines(name)
+// Find returns the instruction that a text stands for, as Places takes it. It fails where there is
+// none, or where there are several.
+func Find(s *wpp.Snapshot, text string) (Instruction, error) {
+	list, err := Places(s, text)
 	switch {
 	case err != nil:
 		return Instruction{}, err
-	case len(routines) > 1:
-		return Instruction{}, fmt.Errorf("find instruction %s: %d routines are named so: give more "+
-			"of the name", at, len(routines))
+	case len(list) > 1:
+		return Instruction{}, fmt.Errorf("find %s: %d instructions are there: name one, as "+
+			"values --at prints them", names.Printable(text), len(list))
 	}
-	r := routines[0]
-	addr := s.Routines[r].Entry + offset
-	for i := range s.Routines[r].Blocks {
-		b := &s.Routines[r].Blocks[i]
-		begin := b.Addr
-		for _, length := range b.Lengths {
-			if begin == addr {
-				return Instruction{r, addr}, nil
-			}
-			begin += uint64(length)
-		}
-	}
-	return Instruction{}, fmt.Errorf("find instruction %s: none begins there: wpptrace dump --as "+
-		"values prints addresses", at)
+	return list[0], nil
 }
