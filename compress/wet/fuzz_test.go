@@ -1,0 +1,129 @@
+package wet
+
+import (
+	"strings"
+	"testing"
+
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+)
+
+// FuzzSections: whatever sections say, they are refused with one error, or replayed.
+func FuzzSections(f *testing.F) {
+	stream := []int{0, 1, 2, 2, 4, 3, 0, 1}
+	s := recorded(f, stream)
+	var seeds [3][]byte
+	for i, x := range s.Sections {
+		data, err := x.Data()
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds[i] = data
+	}
+	f.Add(seeds[0], seeds[1], seeds[2])
+	f.Add(seeds[0], []byte{0}, []byte{1})
+	f.Add([]byte{1, 0, 0}, seeds[1], []byte{})
+	f.Fuzz(func(t *testing.T, code, log, counts []byte) {
+		s := snapshot(stream, wpp.NewSection(CodeKind, code), wpp.NewSection(LogKind, log),
+			wpp.NewSection(CountsKind, counts))
+		got, err := replay(s)
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("an error of several lines: %q", err)
+		}
+		if len(got) > 100 {
+			t.Errorf("%d instructions were replayed", len(got))
+		}
+		if _, err := CountsOf(s); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("an error of several lines: %q", err)
+		}
+	})
+}
+
+// sure is an oracle that knows all registers at each hit.
+type sure struct{ log Log }
+
+func (o *sure) Begin(at Place) (lost bool, err error) {
+	o.log.Begin(at, &Entry{})
+	return false, nil
+}
+
+func (o *sure) Site(at Place, _ int, m *machine.Machine) (lost bool, err error) {
+	e := Entry{Registers: 0xffff, HasFlags: true}
+	for n := range e.Values {
+		e.Values[n] = 0x8000 + 8*uint64(n)
+	}
+	e.Apply(m)
+	o.log.Begin(at, &e)
+	return false, nil
+}
+
+func (o *sure) Load(l *Load) (k machine.Knowledge, isNew bool) {
+	read := []byte{1, 2, 3, 4, 5, 6, 7, 8}[:len(l.Bytes)]
+	isNew = o.log.Load(l, read, machine.Confirmed)
+	copy(l.Bytes, read)
+	return machine.Confirmed, isNew
+}
+
+func (o *sure) Resync(at Place, m *machine.Machine) (begins, lost bool, err error) {
+	o.log.Recover(at, &Recovery{})
+	return true, false, nil
+}
+
+func (o *sure) Doubt()     {}
+func (o *sure) Disagrees() {}
+
+// recorded is a snapshot of some symbols with values.
+func recorded(t testing.TB, stream []int) *wpp.Snapshot {
+	code := NewCode(func(int) *Routine { return &Routine{Blocks: blocks()} })
+	o := &sure{}
+	w := NewWalker(code, o, nil)
+	err := w.Begin()
+	for _, n := range stream {
+		s := &symbols[n]
+		if s.IsMark {
+			err = w.Mark(s.Mark, s.N)
+		} else {
+			err = w.Path(&Path{s.Routine, s.Start, s.Blocks, s.Skip, s.Cut})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.log.Symbols++
+	}
+	return snapshot(stream, code.Section(), o.log.Section(0), Counts{Hits: 3}.Section())
+}
+
+// TestDamagedValues: sections that are cut off, or of something else, are refused, each with the
+// error that says so.
+func TestDamagedValues(t *testing.T) {
+	s := recorded(t, []int{0, 1, 2, 4, 0})
+	data := func(i int) []byte {
+		b, err := s.Sections[i].Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	code, log := data(0), data(1)
+	for name, c := range map[string]struct {
+		code, log []byte
+		want      string
+	}{
+		"code cut off":         {code[:len(code)-1], log, "it is cut off"},
+		"code with more":       {append(code[:len(code):len(code)], 0), log, "1 bytes too many"},
+		"code of a later form": {[]byte{9}, log, "it is of version 9"},
+		"no code":              {nil, log, "section of instructions: it is cut off"},
+		"log cut off":          {code, log[:len(log)-1], "it is cut off"},
+		"log with more":        {code, append(log[:len(log):len(log)], 0), "1 bytes too many"},
+		"log of no thread":     {code, []byte{7}, "7 thread of 0"},
+		"log of nothing":       {code, []byte{0}, "it is cut off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := snapshot([]int{0, 1, 2, 4, 0}, wpp.NewSection(CodeKind, c.code),
+				wpp.NewSection(LogKind, c.log))
+			if _, err := replay(s); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
