@@ -288,6 +288,7 @@ func (w *Walker) Load(addr uint64, to []byte) machine.Knowledge {
 	}
 	l := &w.load
 	l.Place, l.Addr, l.Bytes = w.at, addr, to
+	l.Private = w.privateLoad
 	l.Held = w.memory.Load(addr, to, w.privateLoad)
 	k, isNew := w.oracle.Load(l)
 	if isNew {

@@ -39,6 +39,8 @@ type Load struct {
 	Place
 	Addr  uint64
 	Bytes []byte // 1 to 64
+	// nobody but the thread's own traced code knows where it loads: see package memory
+	Private bool
 	memory.Held
 }
 

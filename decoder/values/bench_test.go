@@ -56,7 +56,7 @@ func BenchmarkReplay(b *testing.B) {
 	for _, name := range states.Names() {
 		b.Run(name, func(b *testing.B) {
 			r := load(b, name)
-			s, _ := r.record(b)
+			s, _ := r.record(b, nil)
 			segments, err := wet.Segments(s, 0)
 			if err != nil {
 				b.Fatal(err)

@@ -191,9 +191,16 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	var read [64]byte
 	copy(read[:], l.Bytes)
 	h := l.Held
+	races := o.recorder.races && !l.Private
+	if races { // what was stored, or read, before is not what is loaded, for sure
+		h.Known, h.Confirmed = h.Known&stored, 0
+	}
 	for i := range o.reads {
 		if got := overlay(&read, l.Addr, n, stored, &o.reads[i]); got != 0 {
-			h.Known, h.Confirmed = h.Known|got, h.Confirmed|got
+			h.Known |= got
+			if !races {
+				h.Confirmed |= got
+			}
 		}
 	}
 	k = h.Knowledge(n)

@@ -36,6 +36,7 @@ type Recorder struct {
 	indexed int                   // sites of the plan that are there
 	sited   []*wet.Routine        // by number: those whose blocks have their sites
 	fixed   readOnly
+	races   bool // others may write to the memory that threads load from
 	counts  wet.Counts
 	scratch *machine.Machine // knows nothing
 }
@@ -56,8 +57,10 @@ type path struct {
 	sites int
 }
 
-// New returns a recorder of what a plan reads. shared reports whether other threads or processes
-// may write to the memory; nil: they may not. The code's routines get the sites of the plan.
+// New returns a recorder of what a plan reads. shared reports whether other threads may write to
+// the memory: it is asked at each batch of states, until it is so; nil: they never may. From then on
+// what loads have read is confirmed only where no other thread knows of it, and what a hit has not
+// read is not known. The code's routines get the sites of the plan.
 func New(p *loads.Plan, c *wet.Code, paths Paths, shared func() bool) *Recorder {
 	r := &Recorder{plan: p, code: c, paths: paths, shared: shared, threads: map[key]*Thread{},
 		known: map[symbol]*path{}, scratch: machine.New(),
@@ -99,6 +102,7 @@ func (r *Recorder) routine(number int) (*wet.Routine, error) {
 // Take takes what hits have seen: a batch that has states. It comes before the events of the same
 // hits.
 func (r *Recorder) Take(b wire.Batch) {
+	r.races = r.races || len(r.threads) > 1 || r.shared != nil && r.shared()
 	r.thread(b.Thread, b.Started).take(b)
 }
 

@@ -286,12 +286,12 @@ func (p *process) Continuation(ra uint64) (uint32, bool) {
 
 func (p *process) Bias(int) uint64 { return p.run.sample.Trace.Bias }
 
-// record records the run, and returns a snapshot of it.
-func (r *run) record(t testing.TB) (*wpp.Snapshot, wet.Counts) {
+// record records the run, and returns a snapshot of it. shared: see values.New.
+func (r *run) record(t testing.TB, shared func() bool) (*wpp.Snapshot, wet.Counts) {
 	t.Helper()
 	c := code.Of(r.plan.Base)
 	c.Place(0, r.sample.Trace.Bias)
-	rec := values.New(r.plan, c, r.paths, nil)
+	rec := values.New(r.plan, c, r.paths, shared)
 	symbols := &ops.Symbols{}
 	g := sequitur.New()
 	th := rec.Thread(1, 1, ops.NewRecorder(symbols, func(sym uint32, times uint64) {
@@ -380,19 +380,8 @@ func TestLogReplays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := load(t, name)
-			s, counts := r.record(t)
-			c := comparison{t: t, run: r}
-			c.seek()
-			segments, err := wet.Segments(s, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := segments[0].Replay(0, ^uint64(0), &c); err != nil {
-				t.Fatal(err)
-			}
-			if c.next < len(r.steps) {
-				t.Errorf("%d of %d steps", c.next, len(r.steps))
-			}
+			c, counts := r.replayed(t, nil)
+			s, _ := r.record(t, nil)
 			for _, x := range s.Sections {
 				data, err := x.Data()
 				if err != nil {
@@ -403,6 +392,79 @@ func TestLogReplays(t *testing.T) {
 			t.Logf("%d instructions: values unknown %d, unconfirmed %d, confirmed %d; whole "+
 				"instructions known %d; %+v", c.count, c.by[0], c.by[1], c.by[3], c.known, counts)
 		})
+	}
+}
+
+// replayed records the run, and compares the replay with the truth. shared: see values.New.
+func (r *run) replayed(t *testing.T, shared func() bool) (comparison, wet.Counts) {
+	t.Helper()
+	s, counts := r.record(t, shared)
+	c := comparison{t: t, run: r}
+	c.seek()
+	segments, err := wet.Segments(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := segments[0].Replay(0, ^uint64(0), &c); err != nil {
+		t.Fatal(err)
+	}
+	if c.next < len(r.steps) {
+		t.Errorf("%d of %d steps", c.next, len(r.steps))
+	}
+	return c, counts
+}
+
+// TestHashMismatch: what a hit does not agree with is taken back, what is lost is not known, and
+// from a hit on that has sent all registers all is known again.
+func TestHashMismatch(t *testing.T) {
+	whole := load(t, "tailcalls")
+	best, _ := whole.replayed(t, nil)
+	for name, c := range map[string]struct {
+		change func(list []wire.State) []wire.State
+		has    func(counts wet.Counts) uint64
+	}{
+		"another register": {func(list []wire.State) []wire.State {
+			for i := 7; i < len(list); i += 40 {
+				list[i].Hash ^= 1
+			}
+			return list
+		}, func(c wet.Counts) uint64 { return c.Wrong }},
+		"another flag": {func(list []wire.State) []wire.State {
+			list[20].Flags ^= machine.ZF
+			return list
+		}, func(c wet.Counts) uint64 { return c.Wrong }},
+		"a record lost": {func(list []wire.State) []wire.State {
+			return append(list[:30], list[60:]...)
+		}, func(c wet.Counts) uint64 { return c.Missing }},
+		"a state twice": {func(list []wire.State) []wire.State {
+			return append(list[:30:30], list[29:]...)
+		}, func(c wet.Counts) uint64 { return c.Hits }},
+		"none": {func([]wire.State) []wire.State { return nil },
+			func(c wet.Counts) uint64 { return c.Missing }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := load(t, "tailcalls")
+			r.states = c.change(r.states)
+			got, counts := r.replayed(t, nil)
+			if c.has(counts) == 0 {
+				t.Errorf("%+v", counts)
+			}
+			if name != "none" && got.known < best.known*2/3 {
+				t.Errorf("%d instructions are known, and %d of the whole", got.known, best.known)
+			}
+		})
+	}
+}
+
+// TestLoadsMayRace: where other threads may write, what is loaded from where they may is at most
+// unconfirmed, and what the next hit agrees with is confirmed in registers.
+func TestLoadsMayRace(t *testing.T) {
+	r := load(t, "values_one")
+	c, counts := r.replayed(t, func() bool { return true })
+	t.Logf("values unknown %d, unconfirmed %d, confirmed %d; known %d of %d; %+v", c.by[0], c.by[1],
+		c.by[3], c.known, c.count, counts)
+	if c.by[machine.Unconfirmed] == 0 || c.by[machine.Confirmed] == 0 || counts.Wrong > 0 {
+		t.Errorf("%v, %+v", c.by, counts)
 	}
 }
 

@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
@@ -34,7 +35,7 @@ func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder,
 		return nil, nil
 	}
 	v := &valued{code: code.Of(program.Plan), process: p}
-	v.Recorder = values.New(program.Loads, v.code, d, nil)
+	v.Recorder = values.New(program.Loads, v.code, d, racing(p, program.Image))
 	return v, v.place(exe, program.Image)
 }
 
@@ -69,4 +70,25 @@ func (v *valued) sections(all []*thread) (list []*wpp.Section) {
 		}
 	}
 	return append(list, v.Sections()...)
+}
+
+// betweenLooks is how long a process whose executable starts no threads is taken for one that has
+// none, until it is looked at again.
+const betweenLooks = 5 * time.Millisecond
+
+// racing returns what reports whether a process has several threads now.
+func racing(p *target.Process, im *image.Image) func() bool {
+	starts := false
+	for _, name := range im.Imports() {
+		starts = starts || name == "pthread_create" || name == "thrd_create" || name == "clone"
+	}
+	var last time.Time
+	return func() bool {
+		if !starts && time.Since(last) < betweenLooks {
+			return false
+		}
+		last = time.Now()
+		list, _ := p.Threads() // none, if it has ended
+		return len(list) > 1
+	}
 }
