@@ -325,7 +325,7 @@ __noinline int put_state(
 	read = v->words;
 	v->next = l->first[out & 1];
 	v->then = 0;
-	if (l->behind) {
+	if (l->behind && whole) {
 		v->then = v->next;
 		v->next = l->behind;
 	}

@@ -1,164 +1,183 @@
 package loads
 
 import (
-	"wpptrace/loader/cfg"
+	"slices"
+
 	"wpptrace/loader/plan"
-	"wpptrace/loader/x86"
 )
 
-// What external code leaves in registers that the code behind it uses: results, and arguments where
-// it calls.
-const (
-	results   = x86.Set(1<<x86.RAX | 1<<x86.RDX)
-	arguments = x86.Set(1<<x86.RDI | 1<<x86.RSI | 1<<x86.RDX | 1<<x86.RCX | 1<<x86.R8 | 1<<x86.R9)
-)
+// A resumption is where code goes on behind other code, or begins, and what comes of it up to the
+// next probe.
+type resumption struct {
+	at     place
+	call   *plan.Routine // behind a call of that; nil: external code may have run
+	probes []spot        // before which something is read that they may read
+	// routines that may return before any probe
+	returns []int32
+}
 
-// extras are probes for values alone, in the order of their addresses in each routine: where the
-// kernel emulates an instruction for the first time behind where external code may have come to an
-// end, or called. They are there only where the next hit of the plan does not show what that has
-// left in registers, or where it points to.
-func extras(p *plan.Plan) (list []Site) {
+// resumptions are those behind all calls, and entries that external code calls.
+func resumptions(p *plan.Plan) (list []resumption) {
 	for id, r := range p.Routines {
 		if !r.Traced() {
 			continue
 		}
-		x := placer{r: r, id: id, taken: map[uint64]bool{}}
 		if r.ExternalCallers() {
-			x.from(r.Entry, arguments)
+			list = append(list, resumption{at: place{int32(id), int32(r.Entry)}})
 		}
 		for b := range r.Blocks {
-			if !r.Blocks[b].CallReturns() {
-				continue
-			}
-			switch kind, _ := r.Callee(b); kind {
-			case plan.External, plan.Harmless, plan.Unknown:
-				x.from(r.Blocks[b].Succ[0], results)
+			if r.Blocks[b].CallReturns() {
+				_, callee := r.Callee(b)
+				list = append(list, resumption{call: callee,
+					at: place{int32(id), int32(r.Blocks[b].Succ[0])}})
 			}
 		}
-		list = append(list, x.list...)
 	}
 	return list
 }
 
-// add has programs end at a probe for values alone.
-func (x *facts) add(s Site) {
-	if x.extras == nil {
-		x.extras = map[int]int{}
-	}
-	if i, ok := x.extras[s.Block]; !ok || s.Insn < i {
-		x.extras[s.Block] = s.Insn
-	}
+// examineBefore finds out what comes of a resumption.
+func (m *maker) examineBefore(x *resumption) {
+	m.follow.behind(x.at).ahead(nil, func(w *way, loads []load) {
+		isRead := slices.ContainsFunc(loads, func(l load) bool { return l.need == toRead })
+		switch {
+		case w.ends == returned && !slices.Contains(x.returns, w.routine):
+			x.returns = append(x.returns, w.routine)
+		case w.ends == probed && isRead && !slices.Contains(x.probes, w.probe):
+			x.probes = append(x.probes, w.probe)
+		}
+	})
 }
 
-// A placer finds the extra sites of a routine.
-type placer struct {
-	r     *plan.Routine
-	id    int
-	taken map[uint64]bool
-	list  []Site
-	left  int // instructions that may still be looked at
+// A spot is an instruction with a probe.
+type spot struct {
+	place
+	insn int
 }
 
-// from places a probe behind where external code comes to its end, at a block.
-func (x *placer) from(block int, regs x86.Set) {
-	var left []followed
-	for reg := range int8(16) {
-		if regs.Has(reg) {
-			left = append(left, followed{same: x86.SetOf(reg), derived: x86.SetOf(reg)})
+// beforeHits lists by probes the places from which the code up to them runs behind external code:
+// routines may have returned since without a probe.
+func beforeHits(all []resumption, routines int) map[spot][]place {
+	list := map[spot][]place{}
+	callers := make([][]*resumption, routines)
+	var left []*resumption
+	for i := range all {
+		if x := &all[i]; x.call == nil {
+			left = append(left, x)
+		} else {
+			callers[x.call.ID] = append(callers[x.call.ID], x)
 		}
 	}
-	for range len(x.r.Blocks) {
-		b := &x.r.Blocks[block]
-		site := x.r.Site(block)
-		for i := range b.Insns {
-			q := &b.Insns[i]
-			if site != nil && site.Insn == i || x.taken[q.Addr] {
+	for ; len(left) > 0; left = left[1:] {
+		for _, at := range left[0].probes {
+			list[at] = append(list[at], left[0].at)
+		}
+		for _, routine := range left[0].returns {
+			left = append(left, callers[routine]...)
+			callers[routine] = nil
+		}
+	}
+	return list
+}
+
+// A translator puts what is known in terms of one point into terms of a later one, by what the
+// registers hold there.
+type translator struct {
+	from, to *nodes
+	regs     map[int32]value // by nodes of from: what holds them
+	done     map[int32]value
+}
+
+func newTranslator(from, to *nodes, regs *[16]value) *translator {
+	t := &translator{from: from, to: to, regs: map[int32]value{}, done: map[int32]value{
+		nothing: {}, unknown: {node: unknown}, biasNode: {node: biasNode}, fsNode: {node: fsNode}}}
+	for reg, v := range regs {
+		if v.isKnown() && !v.isConstant() {
+			t.regs[v.node] = held(reg).plus(-v.add)
+		}
+	}
+	return t
+}
+
+func (t *translator) value(v value) value { return t.node(v.node).plus(v.add) }
+
+func (t *translator) node(id int32) value {
+	if v, ok := t.done[id]; ok {
+		return v
+	}
+	v, ok := t.regs[id]
+	if !ok {
+		v = t.make(id)
+	}
+	t.done[id] = v
+	return v
+}
+
+// make computes a node that no register holds.
+func (t *translator) make(id int32) value {
+	if id < fixed {
+		return value{node: unknown}
+	}
+	switch n := t.from.list[id]; n.op {
+	case Sum:
+		a, b := t.value(n.a), t.value(n.b)
+		return t.to.low(t.to.sum(a, b, n.scale), n.size)
+	case Extend:
+		return t.to.signed(t.value(n.a), n.size)
+	case Fetch:
+		n.a = t.value(n.a)
+		return t.to.of(n)
+	case either:
+		return value{node: unknown}
+	default:
+		return t.to.compute(n.op, t.value(n.a), t.value(n.b), n.size)
+	}
+}
+
+// mostBehind is how many reads a hit makes of what was loaded before it.
+const mostBehind = 8
+
+// before makes the program that reads at a probe what was loaded since external code.
+func (m *maker) before(at spot, from []place) {
+	first := &m.earlier
+	m.follow.ns.reset()
+	all := &way{}
+	for _, p := range from {
+		first.behind(p).ahead(nil, func(w *way, loads []load) {
+			if w.ends != probed || w.probe != at {
 				return
 			}
-			if q.Class(x.r.Code(q)) != x86.Emulated {
-				for k := range left {
-					left[k].run(x.r, q)
+			t := newTranslator(&first.ns, &m.follow.ns, w.back)
+			for _, l := range loads {
+				if l.need != toRead || w.changes(&l) {
+					continue
 				}
-				continue
+				if l.at = t.value(l.at); l.at.isKnown() && !slices.Contains(all.loads, l) {
+					all.loads = append(all.loads, l)
+				}
 			}
-			if x.gains(left, block, i) {
-				x.taken[q.Addr] = true
-				x.list = append(x.list, Site{Addr: q.Addr, Routine: x.id, Block: block, Insn: i,
-					Condition: q.Condition(), Behind: true})
-			}
-			return
-		}
-		if b.End != cfg.Fall && b.End != cfg.Jmp {
-			return
-		}
-		block = b.Succ[0]
+		})
+	}
+	var list [2]program
+	m.program(all, &list[0])
+	m.made = append(m.made, list)
+}
+
+// ahead visits the ends of ways, with all loads on each.
+func (w *way) ahead(before []load, visit func(w *way, loads []load)) {
+	all := append(before[:len(before):len(before)], w.loads...)
+	if len(w.next) == 0 {
+		visit(w, all)
+	}
+	for _, n := range w.next {
+		n.ahead(all, visit)
 	}
 }
 
-// gains reports whether a probe at an instruction shows of what was left there what the next one of
-// the plan does not.
-func (x *placer) gains(left []followed, block, insn int) bool {
-	for _, v := range left {
-		const most = 200
-		if x.left = most; !v.lost && x.loses(v, block, insn) {
-			return true
-		}
-	}
-	return false
-}
-
-// loses reports whether a value that was left is used, and lost before the next probe of the plan,
-// on any way from an instruction on.
-func (x *placer) loses(v followed, block, insn int) bool {
-	b := &x.r.Blocks[block]
-	site := x.r.Site(block)
-	for i := insn; i < len(b.Insns); i++ {
-		if x.left--; x.left < 0 || site != nil && site.Insn == i {
-			return false
-		}
-		if v.run(x.r, &b.Insns[i]); v.lost || v.points {
-			return v.used
-		}
-	}
-	if b.IsCall() {
-		if kind, _ := x.r.Callee(block); kind == plan.Known {
-			return false
-		}
-		v.used = true // by what is called, perhaps
-		return v.same&x86.CalleeSaved == 0
-	}
-	for _, s := range b.Succ {
-		if s != cfg.Exit && x.loses(v, s, 0) {
-			return true
-		}
-	}
-	return false
-}
-
-// A followed value is one that external code has left in a register.
-type followed struct {
-	same, derived x86.Set // registers that hold it, and what was computed of it
-	used, lost    bool    // no register holds it any more
-	points        bool    // memory was loaded from where it points to
-}
-
-// run follows the value through an instruction.
-func (v *followed) run(r *plan.Routine, q *cfg.Insn) {
-	e := q.Effects(r.Code(q), q.End())
-	read, written := e.Read(), e.Written()
-	at := e.Address()
-	v.used = v.used || read&v.same != 0
-	v.points = v.points || at.Mem && e.Operation != x86.Lea && e.Operation != x86.NoOp &&
-		(v.derived.Has(at.Base) || v.derived.Has(at.Index))
-	isCopy := e.Operation == x86.Mov && e.Dst.Size == 8 && !e.Dst.Mem && !e.Src.Mem && !e.HasImm &&
-		v.same.Has(e.Src.Reg)
-	isDerived := read&v.derived != 0 && !at.Mem || e.Operation == x86.Lea && read&v.derived != 0
-	v.same, v.derived = v.same&^written, v.derived&^e.SurelyWritten()
-	if isCopy {
-		v.same |= x86.SetOf(e.Dst.Reg)
-	}
-	if isDerived {
-		v.derived |= written
-	}
-	v.lost = v.same == 0
+// changes reports whether the way has stored, at its end, where it has loaded.
+func (w *way) changes(l *load) bool {
+	return slices.ContainsFunc(w.stores, func(s store) bool {
+		d := l.at.add - s.at.add
+		return s.at.node == l.at.node && d < int64(s.size) && d+int64(l.size) > 0
+	})
 }

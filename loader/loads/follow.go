@@ -52,7 +52,10 @@ type way struct {
 	cases  []int    // of a table: which of next, by index
 	starts []uint64 // of labels: where each of next begins
 
-	back    *[16]value // of a return: registers
+	routine int32      // of a return
+	probe   spot       // the next one
+	stores  []store    // up to that
+	back    *[16]value // registers there, or at a return
 	address value      // the return address
 	behind  x86.Set    // the registers that code behind it is known by
 
@@ -64,12 +67,13 @@ type way struct {
 type ending uint8
 
 const (
-	ended     ending = iota // the next probe, or external code
+	ended     ending = iota // external code, or there is no more
 	fork                    // one of next
 	condition               // the same, and flags and code say which
 	table                   // the same, and index and cases
 	labels                  // the same, and index, which is the address of the block
 	returned                // to a caller that is not known
+	probed                  // the next probe
 )
 
 // A follower finds the ways of one hit after the other.
@@ -202,6 +206,8 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 			f.execute(w, st, r, &b.Insns[i])
 		}
 		if end < len(b.Insns) {
+			w.ends, w.probe = probed, spot{at, end}
+			w.stores, w.back = st.stores, st.registers()
 			return
 		}
 		var ok bool
@@ -236,8 +242,7 @@ func (f *follower) next(w *way, st *state, r *plan.Routine, at place, depth int,
 			return to, true
 		}
 		w.ends, w.address, w.behind = returned, st.returns, f.facts[r.ID].behind
-		regs := st.regs
-		w.back = &regs
+		w.routine, w.back = at.routine, st.registers()
 		return to, false
 	case cfg.Trap:
 		return to, false

@@ -32,8 +32,10 @@ type Site struct {
 
 // A Look is what is read at a hit.
 type Look struct {
-	First  [2]uint32 // by outcome: index in Steps of the first step; 0: nothing is read
-	Behind uint32    // the same of what external code may have changed before the hit
+	First [2]uint32 // by outcome: index in Steps of the first step; 0: nothing is read
+	// Behind is the same of what was loaded before the hit, since external code had run: it comes
+	// first where the hit shows all registers.
+	Behind uint32
 	// Leaves says, by outcome, that traced code may be left before the next hit, whatever the
 	// program finds out: all registers are kept at that one.
 	Leaves [2]bool

@@ -72,6 +72,13 @@ func TestMostReads(t *testing.T) {
 			for _, x := range l.Extra {
 				extra += p.Routines[x.Routine].Runs(x.Block)
 			}
+			behind := 0
+			for _, k := range l.Looks {
+				if k.Behind > 0 {
+					behind++
+				}
+			}
+			t.Logf("%d looks read behind", behind)
 			t.Logf("%d extra sites, %.3f of hits", len(l.Extra), extra/base)
 			leaves := 0
 			for _, k := range l.Looks {

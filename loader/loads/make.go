@@ -46,6 +46,17 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 	f := finder{plan: p, facts: known}
 	f.find(list)
 	behind := inPieces(len(list), func(m *maker, i int) { m.behind(list[i].from) }, p, known, &o)
+	spots := make([]spot, len(all))
+	for i := range all {
+		spots[i] = spot{place{int32(all[i].Routine), int32(all[i].Block)}, all[i].Insn}
+	}
+	resumed := resumptions(p)
+	inPieces(len(resumed), func(m *maker, i int) { m.examineBefore(&resumed[i]) }, p, known, &o)
+	from := beforeHits(resumed, len(p.Routines))
+	few := o
+	few.MostReads = min(o.MostReads, mostBehind)
+	before := inPieces(len(all), func(m *maker, i int) { m.before(spots[i], from[spots[i]]) },
+		p, known, &few)
 	sites := inPieces(len(all), func(m *maker, i int) { m.site(&all[i], i) }, p, known, &o)
 
 	a := assembler{plan: &Plan{Base: p, Extra: all[len(p.Sites):], After: map[uint64]uint32{},
@@ -56,6 +67,13 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 			x, y := &m.made[i][0], &m.made[i][1]
 			a.plan.Looks = append(a.plan.Looks, Look{First: [2]uint32{a.add(x), a.add(y)},
 				Leaves: [2]bool{x.leaves, y.leaves}, Only: len(a.plan.Looks) >= len(p.Sites)})
+		}
+	}
+	first := a.plan.Looks
+	for _, m := range before {
+		for i := range m.made {
+			first[0].Behind = a.add(&m.made[i][0])
+			first = first[1:]
 		}
 	}
 	for _, m := range behind {
@@ -75,7 +93,8 @@ func inPieces(n int, turn func(m *maker, i int), p *plan.Plan, known []facts, o 
 ) (list []*maker) {
 	list = make([]*maker, (n+atOnce-1)/atOnce)
 	parallel.Each(len(list), func(k int) {
-		m := &maker{o: o, follow: follower{plan: p, facts: known}}
+		m := &maker{o: o, follow: follower{plan: p, facts: known},
+			earlier: follower{plan: p, facts: known}}
 		m.emit.ns = &m.follow.ns
 		for i := k * atOnce; i < min((k+1)*atOnce, n); i++ {
 			turn(m, i)
@@ -92,6 +111,7 @@ const atOnce = 256
 type maker struct {
 	o       *Options
 	follow  follower
+	earlier follower // of code before a hit
 	emit    emitter
 	made    [][2]program
 	figures Figures

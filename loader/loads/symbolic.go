@@ -301,6 +301,11 @@ func (s *state) copy() *state {
 	return &t
 }
 
+func (s *state) registers() *[16]value {
+	regs := s.regs
+	return &regs
+}
+
 func (s *state) reset() {
 	*s = state{}
 	for i := range s.regs {

@@ -1,0 +1,164 @@
+package loads
+
+import (
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
+)
+
+// What external code leaves in registers that the code behind it uses: results, and arguments where
+// it calls.
+const (
+	results   = x86.Set(1<<x86.RAX | 1<<x86.RDX)
+	arguments = x86.Set(1<<x86.RDI | 1<<x86.RSI | 1<<x86.RDX | 1<<x86.RCX | 1<<x86.R8 | 1<<x86.R9)
+)
+
+// extras are probes for values alone, in the order of their addresses in each routine: where the
+// kernel emulates an instruction for the first time behind where external code may have come to an
+// end, or called. They are there only where the next hit of the plan does not show what that has
+// left in registers, or where it points to.
+func extras(p *plan.Plan) (list []Site) {
+	for id, r := range p.Routines {
+		if !r.Traced() {
+			continue
+		}
+		x := placer{r: r, id: id, taken: map[uint64]bool{}}
+		if r.ExternalCallers() {
+			x.from(r.Entry, arguments)
+		}
+		for b := range r.Blocks {
+			if !r.Blocks[b].CallReturns() {
+				continue
+			}
+			switch kind, _ := r.Callee(b); kind {
+			case plan.External, plan.Harmless, plan.Unknown:
+				x.from(r.Blocks[b].Succ[0], results)
+			}
+		}
+		list = append(list, x.list...)
+	}
+	return list
+}
+
+// add has programs end at a probe for values alone.
+func (x *facts) add(s Site) {
+	if x.extras == nil {
+		x.extras = map[int]int{}
+	}
+	if i, ok := x.extras[s.Block]; !ok || s.Insn < i {
+		x.extras[s.Block] = s.Insn
+	}
+}
+
+// A placer finds the extra sites of a routine.
+type placer struct {
+	r     *plan.Routine
+	id    int
+	taken map[uint64]bool
+	list  []Site
+	left  int // instructions that may still be looked at
+}
+
+// from places a probe behind where external code comes to its end, at a block.
+func (x *placer) from(block int, regs x86.Set) {
+	var left []followed
+	for reg := range int8(16) {
+		if regs.Has(reg) {
+			left = append(left, followed{same: x86.SetOf(reg), derived: x86.SetOf(reg)})
+		}
+	}
+	for range len(x.r.Blocks) {
+		b := &x.r.Blocks[block]
+		site := x.r.Site(block)
+		for i := range b.Insns {
+			q := &b.Insns[i]
+			if site != nil && site.Insn == i || x.taken[q.Addr] {
+				return
+			}
+			if q.Class(x.r.Code(q)) != x86.Emulated {
+				for k := range left {
+					left[k].run(x.r, q)
+				}
+				continue
+			}
+			if x.gains(left, block, i) {
+				x.taken[q.Addr] = true
+				x.list = append(x.list, Site{Addr: q.Addr, Routine: x.id, Block: block, Insn: i,
+					Condition: q.Condition(), Behind: true})
+			}
+			return
+		}
+		if b.End != cfg.Fall && b.End != cfg.Jmp {
+			return
+		}
+		block = b.Succ[0]
+	}
+}
+
+// gains reports whether a probe at an instruction shows of what was left there what the next one of
+// the plan does not.
+func (x *placer) gains(left []followed, block, insn int) bool {
+	for _, v := range left {
+		const most = 200
+		if x.left = most; !v.lost && x.loses(v, block, insn) {
+			return true
+		}
+	}
+	return false
+}
+
+// loses reports whether a value that was left is used, and lost before the next probe of the plan,
+// on any way from an instruction on.
+func (x *placer) loses(v followed, block, insn int) bool {
+	b := &x.r.Blocks[block]
+	site := x.r.Site(block)
+	for i := insn; i < len(b.Insns); i++ {
+		if x.left--; x.left < 0 || site != nil && site.Insn == i {
+			return false
+		}
+		if v.run(x.r, &b.Insns[i]); v.lost || v.points {
+			return v.used
+		}
+	}
+	if b.IsCall() {
+		if kind, _ := x.r.Callee(block); kind == plan.Known {
+			return false
+		}
+		v.used = true // by what is called, perhaps
+		return v.same&x86.CalleeSaved == 0
+	}
+	for _, s := range b.Succ {
+		if s != cfg.Exit && x.loses(v, s, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// A followed value is one that external code has left in a register.
+type followed struct {
+	same, derived x86.Set // registers that hold it, and what was computed of it
+	used, lost    bool    // no register holds it any more
+	points        bool    // memory was loaded from where it points to
+}
+
+// run follows the value through an instruction.
+func (v *followed) run(r *plan.Routine, q *cfg.Insn) {
+	e := q.Effects(r.Code(q), q.End())
+	read, written := e.Read(), e.Written()
+	at := e.Address()
+	v.used = v.used || read&v.same != 0
+	v.points = v.points || at.Mem && e.Operation != x86.Lea && e.Operation != x86.NoOp &&
+		(v.derived.Has(at.Base) || v.derived.Has(at.Index))
+	isCopy := e.Operation == x86.Mov && e.Dst.Size == 8 && !e.Dst.Mem && !e.Src.Mem && !e.HasImm &&
+		v.same.Has(e.Src.Reg)
+	isDerived := read&v.derived != 0 && !at.Mem || e.Operation == x86.Lea && read&v.derived != 0
+	v.same, v.derived = v.same&^written, v.derived&^e.SurelyWritten()
+	if isCopy {
+		v.same |= x86.SetOf(e.Dst.Reg)
+	}
+	if isDerived {
+		v.derived |= written
+	}
+	v.lost = v.same == 0
+}
