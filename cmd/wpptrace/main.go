@@ -131,10 +131,10 @@ func rootCommand() *cobra.Command {
 		return flagError(err)
 	})
 	root.AddCommand(topCommand(), profileCommand(), valuesCommand(), coverageCommand(),
-		residualCommand(),
-		planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(),
-		rulesCommand(), orderCommand(), contextCommand(), diffCommand(), dumpCommand(),
-		boundsCommand(), sliceCommand(), compressCommand(), compactCommand(), mergeCommand())
+		residualCommand(), planCommand(), checkCommand(), statCommand(), hotCommand(),
+		pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(),
+		diffCommand(), dumpCommand(), boundsCommand(), sliceCommand(), watchCommand(),
+		compressCommand(), compactCommand(), mergeCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

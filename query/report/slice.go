@@ -17,15 +17,12 @@ import (
 func WriteSlice(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 	out := bufio.NewWriter(w)
 	n := names.Of(s)
-	place := func(routine int, addr uint64) string {
-		return fmt.Sprintf("%s+%#x", n.Routine(routine), addr-s.Routines[routine].Entry)
-	}
 	what := "what it depends on"
 	if a.Query.Forward {
 		what = "what depends on it"
 	}
 	fmt.Fprintf(out, "%s, execution %d of %d in thread %d: %s: %d of %s executed\n",
-		place(a.At.Routine, a.At.Addr), a.Instance, a.Executions, a.TID, what, a.In,
+		where(s, n, a.At), a.Instance, a.Executions, a.TID, what, a.In,
 		text.Count(a.Executed, "instruction"))
 	if a.Unsure > 0 {
 		fmt.Fprintf(out, "%s of which it is not known where: what they wrote is missing\n",
@@ -38,10 +35,7 @@ func WriteSlice(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 	fmt.Fprintf(out, "\n%10s  WHERE, LINE: VALUES\n", "TIMES")
 	for i := range a.Parts {
 		p := &a.Parts[i]
-		line := place(p.Routine, p.Addr)
-		if at := lineOf(s, p.Place); at != "" {
-			line += ", " + at
-		}
+		line := where(s, n, p.Place)
 		if p.Last != nil {
 			line += ":" + string(appendValues(nil, p.Last))
 		}
@@ -51,6 +45,15 @@ func WriteSlice(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 		return fmt.Errorf("write a slice: %w", err)
 	}
 	return nil
+}
+
+// where is where an instruction is in the program, and its source line if that is known.
+func where(s *wpp.Snapshot, n *names.Names, p slice.Place) string {
+	at := fmt.Sprintf("%s+%#x", n.Routine(p.Routine), p.Addr-s.Routines[p.Routine].Entry)
+	if line := lineOf(s, p); line != "" {
+		return at + ", " + line
+	}
+	return at
 }
 
 // lineOf is the source line of an instruction, empty if it is not known.

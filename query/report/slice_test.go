@@ -1,12 +1,14 @@
 package report_test
 
 import (
+	"io"
 	"strings"
 	"testing"
 
 	"wpptrace/query/querytest"
 	"wpptrace/query/report"
 	"wpptrace/query/slice"
+	"wpptrace/query/values"
 )
 
 func TestWriteSlice(t *testing.T) {
@@ -45,5 +47,29 @@ clip+0xb, execution 2 of 2 in thread 4711: what depends on it: 1 of 11 instructi
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%s lacks %s", text.String(), want)
 		}
+	}
+}
+
+func TestWriteWatch(t *testing.T) {
+	s := querytest.Values()
+	for q, want := range map[values.WatchQuery]string{
+		{Addr: 0x7004, Size: 1}: `
+     TID      POSITION  WHERE, LINE: ACCESS
+    4711             0  clip+0xb: w[7000:8]=5
+    4711             1  clip+0xb: w[7000:8]=3
+2 accesses, and 2 of which it is not known where
+`,
+		{Addr: 0x7008, Size: 8, WritesOnly: true, TID: 4711}: `
+     TID      POSITION  WHERE, LINE: ACCESS
+0 accesses
+`} {
+		var text strings.Builder
+		if err := report.WriteWatch(&text, s, q); err != nil || "\n"+text.String() != want {
+			t.Errorf("got %s%v, want %s", text.String(), err, want)
+		}
+	}
+	err := report.WriteWatch(io.Discard, s, values.WatchQuery{Size: 1, TID: 1})
+	if err == nil || err.Error() != "watch: the snapshot has no thread 1" {
+		t.Error(err)
 	}
 }

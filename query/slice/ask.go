@@ -7,13 +7,14 @@ import (
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
 	"wpptrace/query/values"
 )
 
 // A Query asks for the slice of one execution of an instruction.
 type Query struct {
-	At       string // as values.Find takes it
-	Instance int    // of its executions, from 1 on; 0: the last one
+	At       string // as values.Places takes it
+	Instance int    // of the executions of any of these instructions, from 1 on; 0: the last one
 	TID      int    // of the thread; 0: of the first one that has executed it
 	Forward  bool   // what depends on it; else what it depends on
 	By       Kinds  // of dependences
@@ -22,10 +23,10 @@ type Query struct {
 // An Answer is a slice, by instruction.
 type Answer struct {
 	Query      Query
-	At         values.Instruction
+	At         Place
 	TID        int
 	Instance   int // that was taken
-	Executions int // of the instruction, in the thread
+	Executions int // of the instructions, in the thread
 	Executed   int // instructions that the thread executed
 	In         int // of these, in the slice
 	// the instructions of the slice: backward that whose last execution comes last is the first,
@@ -47,11 +48,15 @@ func Ask(s *wpp.Snapshot, q Query) (*Answer, error) {
 	if !values.Has(s) {
 		return nil, values.ErrNone
 	}
-	at, err := values.Find(s, q.At)
+	places, err := values.Places(s, q.At)
 	if err != nil {
 		return nil, err
 	}
-	executed := 0
+	var at []uint64
+	for _, p := range places {
+		at = append(at, p.Addr)
+	}
+	most := 0
 	for thread := range s.Threads {
 		if q.TID != 0 && s.Threads[thread].TID != q.TID {
 			continue
@@ -60,21 +65,18 @@ func Ask(s *wpp.Snapshot, q Query) (*Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		n := g.Executions(at.Addr)
-		executed = max(executed, n)
-		if n == 0 || q.Instance > n {
+		all := slices.Collect(g.Executions(at...))
+		most = max(most, len(all))
+		if len(all) == 0 || q.Instance > len(all) {
 			continue
 		}
-		a := &Answer{Query: q, At: at, TID: s.Threads[thread].TID, Instance: cmp.Or(q.Instance, n),
-			Executions: n, Executed: g.Len(), Unsure: g.Unsure, Opaque: g.Opaque}
-		from, err := g.Instance(at.Addr, a.Instance-1)
-		if err != nil {
-			return nil, err
-		}
-		return a, a.fill(s, thread, g, from)
+		n := cmp.Or(q.Instance, len(all))
+		a := &Answer{Query: q, At: g.Place(all[n-1]), TID: s.Threads[thread].TID, Instance: n,
+			Executions: len(all), Executed: g.Len(), Unsure: g.Unsure, Opaque: g.Opaque}
+		return a, a.fill(s, thread, g, all[n-1])
 	}
-	return nil, fmt.Errorf("slice: no thread executed the instruction %d times: at most %d: "+
-		"wpptrace dump --as values prints what was executed", max(q.Instance, 1), executed)
+	return nil, fmt.Errorf("slice: no thread executed %s %d times: at most %d: wpptrace values "+
+		"--at prints what was executed", names.Printable(q.At), max(q.Instance, 1), most)
 }
 
 // fill finds the slice and, by a second replay, the values in it.
@@ -105,7 +107,10 @@ func (a *Answer) fill(s *wpp.Snapshot, thread int, g *Graph, at int) error {
 		}
 		if n, ok := nearest[i]; ok {
 			x := *e
-			x.Written, x.Accesses = slices.Clone(e.Written), slices.Clone(e.Accesses)
+			x.Written, x.Accesses = slices.Clone(e.Written), nil
+			for j := range e.Accesses {
+				x.Accesses = append(x.Accesses, e.Accesses[j].Clone())
+			}
 			a.Parts[n].Last = &x
 		}
 		i++

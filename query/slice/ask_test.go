@@ -48,6 +48,7 @@ func TestAsk(t *testing.T) {
 		{slice.Query{At: "clip", Instance: 1, By: slice.Data, Forward: true}, "0 3 6"},
 		{slice.Query{At: "clip", Instance: 1, By: slice.Data | slice.Control, Forward: true},
 			"0 3 6 8 b"},
+		{slice.Query{At: "clip.c:2", Instance: 4, By: slice.Data, Forward: true}, "0 3 6 b"},
 		{slice.Query{At: "clip+0", TID: 4711, By: slice.Data, Forward: true}, "0 3 6 b"},
 	} {
 		a, err := slice.Ask(querytest.Values(), c.query)
@@ -67,12 +68,10 @@ func TestAsk(t *testing.T) {
 
 func TestAskFails(t *testing.T) {
 	for at, want := range map[string]string{
-		"clip+0x1": "find clip+0x1: no instruction that ran begins there: dump --as insns " +
-			"lists those",
-		"clip+x": "find clip+x: no routine clip+x",
-		"clap+0": "find clap+0: no routine clap",
-		"clip+8": "slice: no thread executed the instruction 2 times: at most 1: wpptrace dump --as " +
-			"values prints what was executed",
+		"clip+0x1": "find clip+0x1: no instruction that ran begins there",
+		"clap+0":   "find clap+0: no routine clap",
+		"clip+8": "slice: no thread executed clip+8 2 times: at most 1: wpptrace values --at prints " +
+			"what was executed",
 	} {
 		_, err := slice.Ask(querytest.Values(), slice.Query{At: at, Instance: 2, By: slice.Data})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

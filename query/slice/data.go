@@ -78,13 +78,14 @@ func (b *Builder) uses(e *wet.Executed) {
 // reads finds who wrote the bytes of an access. One whose value is another than was written there
 // has been changed by others.
 func (b *Builder) reads(a *machine.Access) {
+	data := a.Data()
 	for i := range a.Size {
 		p, at := b.memory.at(a.Addr + uint64(i))
-		if i < len(a.Bytes) && a.Known != machine.Unknown {
-			if p.known[at] && p.value[at] != a.Bytes[i] {
+		if i < len(data) && a.Known != machine.Unknown {
+			if p.known[at] && p.value[at] != data[i] {
 				p.by[at] = 0
 			}
-			p.known[at], p.value[at] = true, a.Bytes[i]
+			p.known[at], p.value[at] = true, data[i]
 		}
 		b.depend(p.by[at])
 	}
@@ -110,11 +111,12 @@ func (b *Builder) defines(e *wet.Executed, by def) {
 		case a.At == machine.Unknown || a.Size == 0:
 			b.graph.Unsure++
 		default:
+			data := a.Data()
 			for j := range a.Size {
 				p, at := b.memory.at(a.Addr + uint64(j))
 				p.by[at] = by
-				if p.known[at] = a.Known != machine.Unknown && j < len(a.Bytes); p.known[at] {
-					p.value[at] = a.Bytes[j]
+				if p.known[at] = a.Known != machine.Unknown && j < len(data); p.known[at] {
+					p.value[at] = data[j]
 				}
 			}
 		}

@@ -84,34 +84,16 @@ func (g *Graph) Len() int { return len(g.insns) }
 // Place is the instruction of an instance.
 func (g *Graph) Place(instance int) Place { return g.places[g.insns[instance]] }
 
-// Executions is how often the instruction at an address was executed. It takes time linear in the
-// instances.
-func (g *Graph) Executions(addr uint64) (n int) {
-	for range g.at(addr) {
-		n++
+// Executions yields the instances of some instructions, by their addresses, in their order. It
+// takes time linear in the instances.
+func (g *Graph) Executions(of ...uint64) iter.Seq[int] {
+	is := make([]bool, len(g.places))
+	for i := range g.places {
+		is[i] = slices.Contains(of, g.places[i].Addr)
 	}
-	return n
-}
-
-// Instance returns the nth execution, from 0 on, of the instruction at an address. It fails where
-// there are fewer. It takes time linear in the instances.
-func (g *Graph) Instance(addr uint64, n int) (int, error) {
-	count := 0
-	for i := range g.at(addr) {
-		if count == n {
-			return i, nil
-		}
-		count++
-	}
-	return 0, fmt.Errorf("the instruction at %#x was executed %d times, not %d", addr, count, n+1)
-}
-
-// at yields the instances of the instruction at an address.
-func (g *Graph) at(addr uint64) iter.Seq[int] {
-	at := slices.IndexFunc(g.places, func(p Place) bool { return p.Addr == addr })
 	return func(yield func(int) bool) {
 		for i, insn := range g.insns {
-			if int(insn) == at && !yield(i) {
+			if is[insn] && !yield(i) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -390,22 +391,19 @@ func TestUnsure(t *testing.T) {
 	}
 }
 
-func TestInstance(t *testing.T) {
+func TestExecutions(t *testing.T) {
 	var trace []wet.Executed
 	for _, addr := range []uint64{5, 6, 5, 7, 5} {
 		trace = append(trace, wet.Executed{Addr: addr, Code: &move})
 	}
 	g := build(t, noFlow, trace)
-	if i, err := g.Instance(5, 2); i != 4 || err != nil {
-		t.Error(i, err)
+	for want, of := range map[string][]uint64{"[0 2 4]": {5}, "[0 1 2 4]": {5, 6}, "[]": {9}} {
+		if got := fmt.Sprint(slices.Collect(g.Executions(of...))); got != want {
+			t.Errorf("%d: %s, want %s", of, got, want)
+		}
 	}
 	if p := g.Place(3); p.Addr != 7 {
 		t.Errorf("%+v", p)
-	}
-	for _, addr := range []uint64{5, 9} {
-		if i, err := g.Instance(addr, 3); err == nil {
-			t.Error(i)
-		}
 	}
 }
 

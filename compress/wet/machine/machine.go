@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // Knowledge says how sure a value is: that of a result is the least of what it depends on, which is
@@ -40,6 +41,13 @@ func (a *Access) Data() []byte {
 		return a.long
 	}
 	return a.Bytes[:a.Size]
+}
+
+// Clone returns an access whose data stay.
+func (a *Access) Clone() Access {
+	c := *a
+	c.long = slices.Clone(a.long)
+	return c
 }
 
 // A Way is how control goes on behind an instruction.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/valuing"
+)
+
+// A question is asked of the values of a snapshot.
+type question interface {
+	Add(f *pflag.FlagSet)
+	// Check takes the arguments before the snapshot. What it does not understand is an error.
+	Check(args []string) error
+	Write(w io.Writer, s *wpp.Snapshot) error
+}
+
+// asking makes the command that asks.
+func asking(c *cobra.Command, q question, args int, what string) *cobra.Command {
+	q.Add(c.Flags())
+	c.Args = exactly(args+1, what)
+	c.RunE = func(c *cobra.Command, given []string) error {
+		if err := q.Check(given[:args]); err != nil {
+			return usageError{err}
+		}
+		s, _, err := readSnapshot(c, given[args])
+		if err != nil {
+			return err
+		}
+		return q.Write(c.OutOrStdout(), s)
+	}
+	return c
+}
+
+func sliceCommand() *cobra.Command {
+	return asking(&cobra.Command{
+		Use:     "slice --at PLACE [FLAG...] SNAPSHOT",
+		Short:   "Print which instructions made a value, or what came of it",
+		Example: valuing.SliceExample, Long: valuing.SliceHelp,
+	}, &valuing.Slice{}, 0, "a snapshot")
+}
+
+func watchCommand() *cobra.Command {
+	return asking(&cobra.Command{
+		Use:     "watch [FLAG...] ADDRESS[:SIZE] SNAPSHOT",
+		Short:   "Print who read and who wrote some bytes of memory",
+		Example: valuing.WatchExample, Long: valuing.WatchHelp,
+	}, &valuing.Watch{}, 1, "an address with a snapshot")
+}

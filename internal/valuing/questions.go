@@ -1,0 +1,35 @@
+package valuing
+
+// SliceExample is that of the help of wpptrace slice.
+const SliceExample = `  wpptrace slice --at parse+0x4f x.wpp        what made its value at last
+  wpptrace slice --at parse+0x4f --instance 3 x.wpp
+  wpptrace slice --at parse+0x1a --forward x.wpp     what came of it`
+
+// SliceHelp is the long help of wpptrace slice.
+const SliceHelp = `SNAPSHOT is a recording of wpptrace values. Each instruction depends on those
+that made what it uses, in registers, flags and memory, and on the jump or call that decided that it
+runs. The slice is all that the execution depends on in this way, in its thread; with --forward it
+is all that depends on the execution. An entry is an instruction, how often it is in the slice, its
+source line if that is known, and what it wrote and accessed in the execution that is the nearest to
+the one asked for: as wpptrace dump --as values prints it.
+
+Code that is not traced is one step: what a call of it left in registers depends on the call, and
+that on the registers that pass arguments. What it wrote to memory comes from nowhere. So does what
+other threads wrote.
+
+PLACE is ROUTINE+OFFSET, the offset in bytes, in hex; or FILE:LINE: then --instance counts
+the executions of all instructions of the line.`
+
+// WatchExample is that of the help of wpptrace watch.
+const WatchExample = `  wpptrace watch 55eea06792a8:4 x.wpp   who accessed these 4 bytes
+  wpptrace watch --writes 55eea06792a8 x.wpp`
+
+// WatchHelp is the long help of wpptrace watch.
+const WatchHelp = `SNAPSHOT is a recording of wpptrace values. ADDRESS is the process's, in hex, as
+dump --as values and slice print it; SIZE is 1 byte if it is not given, and at most 4096. A line is
+printed for each access to any of these bytes: the thread, how many paths and marks of it came
+before, the instruction and its source line if that is known, and the access. Threads come one
+behind the other: how they ran beside each other is not known.
+
+Accesses of code that is not traced are not known. The number of accesses of traced code of which it
+is not known where they were is printed at the end.`

@@ -1,0 +1,59 @@
+package valuing
+
+import (
+	"errors"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query/report"
+	"wpptrace/query/slice"
+)
+
+// Slice is what wpptrace slice asks.
+type Slice struct {
+	query       slice.Query
+	instance    *pflag.Flag
+	data, jumps bool
+}
+
+// Add adds the flags.
+func (q *Slice) Add(f *pflag.FlagSet) {
+	f.StringVar(&q.query.At, "at", "", "the instruction at `PLACE`: ROUTINE+OFFSET, or FILE:LINE")
+	f.IntVar(&q.query.Instance, "instance", 0, "its execution `N`, from 1 on (default the last)")
+	f.IntVar(&q.query.TID, "tid", 0,
+		"in thread `TID` (default the first that executed it so often)")
+	f.BoolVar(&q.query.Forward, "forward", false, "print what came of it, not what made it")
+	f.BoolVar(&q.data, "data", false, "follow only registers, flags and memory")
+	f.BoolVar(&q.jumps, "control", false, "follow only jumps and calls that decided")
+	q.instance = f.Lookup("instance")
+}
+
+// Check fails where the flags make no question.
+func (q *Slice) Check([]string) error {
+	switch {
+	case q.query.At == "":
+		return errors.New("--at says of which instruction: ROUTINE+OFFSET, or FILE:LINE")
+	case q.data && q.jumps:
+		return errors.New("--data leaves out what --control leaves: give one of them")
+	case q.instance.Changed && q.query.Instance < 1:
+		return errors.New("--instance counts from 1")
+	}
+	q.query.By = slice.Data | slice.Control
+	if q.data {
+		q.query.By = slice.Data
+	} else if q.jumps {
+		q.query.By = slice.Control
+	}
+	return nil
+}
+
+// Write writes the answer.
+func (q *Slice) Write(w io.Writer, s *wpp.Snapshot) error {
+	a, err := slice.Ask(s, q.query)
+	if err != nil {
+		return err
+	}
+	return report.WriteSlice(w, s, a)
+}
