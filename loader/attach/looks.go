@@ -15,10 +15,10 @@ import (
 const ExtraCookies = 1 << 17
 
 // Where libraries are traced too, the kernel's tables have room for so many steps of load programs
-// and numbers of their cases: 5 MB.
+// and numbers of their cases: 17 MB. The C library has 400,000 steps.
 const (
-	roomForSteps = 1 << 18
-	roomForCases = 1 << 18
+	roomForSteps = 1 << 20
+	roomForCases = 1 << 16
 )
 
 // size gives the kernel's tables of what is read at hits their sizes, beside those of sites and
