@@ -16,6 +16,7 @@ type Slice struct {
 	query       slice.Query
 	instance    *pflag.Flag
 	data, jumps bool
+	lines       bool
 }
 
 // Add adds the flags.
@@ -27,6 +28,7 @@ func (q *Slice) Add(f *pflag.FlagSet) {
 	f.BoolVar(&q.query.Forward, "forward", false, "print what came of it, not what made it")
 	f.BoolVar(&q.data, "data", false, "follow only registers, flags and memory")
 	f.BoolVar(&q.jumps, "control", false, "follow only jumps and calls that decided")
+	f.BoolVar(&q.lines, "lines", false, "print source lines, the nearest first")
 	q.instance = f.Lookup("instance")
 }
 
@@ -54,6 +56,9 @@ func (q *Slice) Write(w io.Writer, s *wpp.Snapshot) error {
 	a, err := slice.Ask(s, q.query)
 	if err != nil {
 		return err
+	}
+	if q.lines {
+		return report.WriteSliceLines(w, s, a)
 	}
 	return report.WriteSlice(w, s, a)
 }

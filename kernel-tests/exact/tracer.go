@@ -114,10 +114,16 @@ func (w *Tracer) Values(ctx context.Context, t Target, flags ...string) (*ValueR
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "run.wpp")
-	if _, err := w.recordBy(ctx, []string{w.path, "values"}, file, t, flags...); err != nil {
+	if _, err := w.ValuesTo(ctx, file, t, flags...); err != nil {
 		return nil, err
 	}
 	return w.ReadValues(ctx, file)
+}
+
+// ValuesTo is Values, but that it leaves the snapshot in file and does not read it.
+func (w *Tracer) ValuesTo(ctx context.Context, file string, t Target,
+	flags ...string) (Outcome, error) {
+	return w.recordBy(ctx, []string{w.path, "values"}, file, t, flags...)
 }
 
 // ReadValues reads the values of a snapshot through wpptrace's commands.

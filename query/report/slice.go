@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"wpptrace/internal/text"
 	"wpptrace/query/names"
 	"wpptrace/query/slice"
+	"wpptrace/query/values"
 )
 
 // WriteSlice writes a slice: an entry for each instruction, TIMES WHERE LINE VALUES, the nearest to
@@ -17,6 +19,72 @@ import (
 func WriteSlice(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 	out := bufio.NewWriter(w)
 	n := names.Of(s)
+	writeSliceHead(out, s, n, a)
+	fmt.Fprintf(out, "\n%10s  WHERE, LINE: VALUES\n", "TIMES")
+	for i := range a.Parts {
+		p := &a.Parts[i]
+		line := where(s, n, p.Place)
+		if p.Last != nil {
+			line += ":" + string(appendValues(nil, p.Last))
+		}
+		fmt.Fprintf(out, "%10d  %s\n", p.Times, line)
+	}
+	return flushSlice(out)
+}
+
+// WriteSliceLines writes a slice by source line: an entry for each, AWAY TIMES LINE VALUES, the
+// nearest first. Values are what it read from memory and wrote there, or else what its first
+// instruction computed that has computed anything.
+func WriteSliceLines(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
+	out := bufio.NewWriter(w)
+	n := names.Of(s)
+	writeSliceHead(out, s, n, a)
+	fmt.Fprintf(out, "\n%6s %7s  LINE: VALUES\n", "AWAY", "TIMES")
+	for _, l := range a.Lines(s) {
+		var accesses, registers []byte
+		for _, i := range l.Parts {
+			last := a.Parts[i].Last
+			if last == nil {
+				continue
+			}
+			for j := range last.Accesses {
+				accesses = appendAccess(accesses, &last.Accesses[j])
+			}
+			if len(registers) == 0 {
+				registers = appendValues(nil, last)
+			}
+		}
+		if len(accesses) == 0 {
+			accesses = registers
+		}
+		fmt.Fprintf(out, "%6d %7d  %s:%s\n", l.Away, l.Times, whereLine(s, n, &l), accesses)
+	}
+	return flushSlice(out)
+}
+
+// whereLine is FILE:LINE in ROUTINE, and where that is inlined.
+func whereLine(s *wpp.Snapshot, n *names.Names, l *slice.Line) string {
+	routine := n.Routine(l.Routine)
+	if l.Span.Line == 0 {
+		return routine
+	}
+	at := ""
+	for c := range s.Stack(l.Span.Call) {
+		if at == "" {
+			routine = cmp.Or(names.Printable(c.Name), "?")
+		}
+		if c.Line > 0 {
+			at += ", inlined at " + sourceLine(s, c.File, c.Line)
+		}
+	}
+	return sourceLine(s, l.Span.File, l.Span.Line) + " in " + routine + at
+}
+
+func sourceLine(s *wpp.Snapshot, file, line int) string {
+	return fmt.Sprintf("%s:%d", names.Printable(path.Base(s.Files[file])), line)
+}
+
+func writeSliceHead(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, a *slice.Answer) {
 	what := "what it depends on"
 	if a.Query.Forward {
 		what = "what depends on it"
@@ -32,15 +100,9 @@ func WriteSlice(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 		fmt.Fprintf(out, "%s executed that are not emulated: what they used is missing\n",
 			text.Count(a.Opaque, "instruction"))
 	}
-	fmt.Fprintf(out, "\n%10s  WHERE, LINE: VALUES\n", "TIMES")
-	for i := range a.Parts {
-		p := &a.Parts[i]
-		line := where(s, n, p.Place)
-		if p.Last != nil {
-			line += ":" + string(appendValues(nil, p.Last))
-		}
-		fmt.Fprintf(out, "%10d  %s\n", p.Times, line)
-	}
+}
+
+func flushSlice(out *bufio.Writer) error {
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write a slice: %w", err)
 	}
@@ -58,15 +120,9 @@ func where(s *wpp.Snapshot, n *names.Names, p slice.Place) string {
 
 // lineOf is the source line of an instruction, empty if it is not known.
 func lineOf(s *wpp.Snapshot, p slice.Place) string {
-	b := &s.Routines[p.Routine].Blocks[p.Block]
-	file, line := b.File, b.Line
-	for _, span := range b.Spans {
-		if span.From <= p.Insn && p.Insn < span.To {
-			file, line = span.File, span.Line
-		}
-	}
-	if line == 0 {
+	span := values.SpanOf(&s.Routines[p.Routine].Blocks[p.Block], p.Insn)
+	if span.Line == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d", names.Printable(path.Base(s.Files[file])), line)
+	return sourceLine(s, span.File, span.Line)
 }

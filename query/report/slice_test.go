@@ -73,3 +73,23 @@ func TestWriteWatch(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWriteSliceLines(t *testing.T) {
+	s := querytest.Values()
+	a, err := slice.Ask(s, slice.Query{At: "clip+0xb", Instance: 1, By: slice.Data | slice.Control})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+clip+0xb, execution 1 of 2 in thread 4711: what it depends on: 5 of 11 instructions executed
+
+  AWAY   TIMES  LINE: VALUES
+     0       1  clip: w[7000:8]=5
+     1       1  clip.c:3 in clip: rax=5
+     2       3  clip.c:2 in clip: rax=7
+`
+	var text strings.Builder
+	if err := report.WriteSliceLines(&text, s, a); err != nil || "\n"+text.String() != want {
+		t.Errorf("got %s%v, want %s", text.String(), err, want)
+	}
+}

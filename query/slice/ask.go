@@ -39,6 +39,7 @@ type Answer struct {
 type Part struct {
 	Place
 	Times int           // that it is in the slice
+	Away  int           // how many dependences between source lines lead to it, at least
 	Last  *wet.Executed // the nearest to the one that was asked for
 }
 
@@ -89,15 +90,17 @@ func (a *Answer) fill(s *wpp.Snapshot, thread int, g *Graph, at int) error {
 		slices.Reverse(in)
 	}
 	a.In = len(in)
+	away := g.away(s, in, a.Query.By, a.Query.Forward)
 	of := map[uint32]int{}   // index in Parts
 	nearest := map[int]int{} // instance -> index in Parts
-	for _, i := range in {
+	for nth, i := range in {
 		n, ok := of[g.insns[i]]
 		if !ok {
 			n = len(a.Parts)
 			of[g.insns[i]], nearest[i] = n, n
-			a.Parts = append(a.Parts, Part{Place: g.Place(i)})
+			a.Parts = append(a.Parts, Part{Place: g.Place(i), Away: int(away[nth])})
 		}
+		a.Parts[n].Away = min(a.Parts[n].Away, int(away[nth]))
 		a.Parts[n].Times++
 	}
 	i := 0

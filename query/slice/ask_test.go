@@ -83,3 +83,32 @@ func TestAskFails(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Of all that the store depends on, the line that computed what it stores is a dependence away, and
+// so is that which decided that it did.
+func TestLines(t *testing.T) {
+	s := querytest.Values()
+	for _, c := range []struct {
+		query slice.Query
+		want  string // line, how far away, how often
+	}{
+		{slice.Query{At: "clip+0xb", Instance: 1, By: slice.Data}, "0:0:1 3:1:1"},
+		{slice.Query{At: "clip+0xb", Instance: 2, By: slice.Data}, "0:0:1 2:1:1"},
+		{slice.Query{At: "clip+0xb", Instance: 1, By: slice.Data | slice.Control},
+			"0:0:1 3:1:1 2:2:3"},
+		{slice.Query{At: "clip+0", Instance: 1, By: slice.Data | slice.Control, Forward: true},
+			"2:0:3 3:1:1 0:2:1"},
+	} {
+		a, err := slice.Ask(s, c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range a.Lines(s) {
+			got = append(got, fmt.Sprintf("%d:%d:%d", l.Span.Line, l.Away, l.Times))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%+v: %s, want %s", c.query, got, c.want)
+		}
+	}
+}

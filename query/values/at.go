@@ -78,7 +78,8 @@ func ofLine(s *wpp.Snapshot, file string, line int) (list []Instruction, err err
 			b := &s.Routines[r].Blocks[i]
 			at := b.Addr
 			for k, n := range b.Lengths {
-				if f, l := lineOf(b, k); l == line && path.Clean(s.Files[f]) == found {
+				x := SpanOf(b, k)
+				if x.Line == line && path.Clean(s.Files[x.File]) == found {
 					list = append(list, Instruction{r, at})
 				}
 				at += uint64(n)
@@ -103,17 +104,18 @@ func compare(a, b uint64) int {
 	return 0
 }
 
-// lineOf is the source line of an instruction of a block; 0: not known.
-func lineOf(b *wpp.Block, insn int) (file, line int) {
+// SpanOf is where an instruction of a block is in the source, in the innermost of the calls that
+// are inlined there. Its Line is 0 if that is not known.
+func SpanOf(b *wpp.Block, insn int) wpp.Span {
 	for _, span := range b.Spans {
 		if span.From <= insn && insn < span.To {
-			return span.File, span.Line
+			return span
 		}
 	}
 	if len(b.Spans) == 0 && (insn == 0 || b.Line == b.Last) {
-		return b.File, b.Line
+		return wpp.Span{File: b.File, Line: b.Line}
 	}
-	return 0, 0
+	return wpp.Span{}
 }
 
 // A Question asks for executions of some instructions.
