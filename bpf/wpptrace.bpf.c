@@ -202,25 +202,31 @@ static __always_inline __u64 bias_of(__u32 library)
 		return libraries[(library - 1) & (LIBRARIES_MAX - 1)].bias;
 	return image_base;
 }
-/* find_entry is the index of a call in the table, looked for from slot on. */
-__noinline __u64 find_entry(__u64 key, __u32 slot)
+/* search_calls looks for a call in the table, in up to n entries from slot on. */
+static __always_inline struct call *search_calls(__u64 key, __u32 *slot, int n)
 {
-	for (int i = 0; i < CALL_PROBES; i++, slot++) {
-		struct call *c = bpf_map_lookup_elem(&calls, &slot);
+	for (int i = 0; i < n; i++, (*slot)++) {
+		struct call *c = bpf_map_lookup_elem(&calls, slot);
 		if (!c || !c->address)
-			break;
+			return 0;
 		if (c->address == key)
-			return slot;
+			return c;
 	}
-	return NOWHERE;
+	return 0;
 }
+/* find_call looks in the entries from slot on. */
 __noinline __u64 find_call(__u64 key, __u32 slot)
 {
-	__u64 found = find_entry(key, slot);
-	__u32 entry = found;
-	struct call *c = found == NOWHERE ? 0 : bpf_map_lookup_elem(&calls, &entry);
+	struct call *c = search_calls(key, &slot, CALL_PROBES - 1);
 
 	return c ? call_info(c) : 0;
+}
+/* find_entry is the index of a call in the table; NOWHERE: it is not there. */
+__noinline __u64 find_entry(__u64 key)
+{
+	__u32 slot = call_slot(key, call_shift);
+
+	return search_calls(key, &slot, CALL_PROBES) ? slot : NOWHERE;
 }
 static __always_inline __u64 call_at(__u64 key)
 {
@@ -324,7 +330,7 @@ static __always_inline __u32 continuation(__u64 key)
 
 	if (key == NOWHERE)
 		return 0;
-	entry = find_entry(key, call_slot(key, call_shift)); /* no index, if it is NOWHERE */
+	entry = find_entry(key); /* no index, if it is NOWHERE */
 	return number_at(bpf_map_lookup_elem(&after, &entry));
 }
 
