@@ -93,7 +93,7 @@ func shiftedSigned(x, n uint64, lane uint8) uint64 {
 }
 
 // elements is for integer vectors.
-func (m *Machine) elements(in *Insn, a, b, r *vector) {
+func (v *vectors) elements(in *Insn, a, b, r *vector) {
 	lane, size := int(in.Lane), int(in.Size)
 	switch in.Op {
 	case VExtendS:

@@ -34,6 +34,22 @@ func (f *flags) set(defined, undefined, value uint8, k Knowledge) {
 	f.confirmed = f.confirmed&^change | defined&-uint8(k>>1)
 }
 
+// keep is for what leaves flags as they are because of a value of which so much is known.
+func (f *flags) keep(mask uint8, k Knowledge) {
+	f.known &= ^mask | -uint8(k&1)
+	f.confirmed &= ^mask | -uint8(k>>1)
+}
+
+// overflow sets the flags of a multiplication.
+func (f *flags) overflow(is bool, k Knowledge) {
+	f.set(CF|OF, signs|AF, uint8(number(is))*(CF|OF), k)
+}
+
+// logic sets the flags of a logical operation.
+func (f *flags) logic(r uint64, size uint8, k Knowledge) {
+	f.set(Arithmetic&^AF, AF, signsOf(r, size), k)
+}
+
 // of returns the least that is known of some flags, which are read.
 func (f *flags) of(mask uint8) Knowledge {
 	f.read |= mask

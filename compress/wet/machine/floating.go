@@ -181,9 +181,9 @@ func converted(x uint64, from, to uint8) uint64 {
 }
 
 // floating is for floating-point numbers.
-func (m *Machine) floating(in *Insn, a, b, r *vector) {
+func (v *vectors) floating(in *Insn, a, b, r *vector) {
 	lane, size := int(in.Lane), int(in.Size)
-	known := m.vectors.rounding
+	known := v.rounding
 	*r = *a
 	switch in.Op {
 	case FFromInt:
@@ -193,7 +193,7 @@ func (m *Machine) floating(in *Insn, a, b, r *vector) {
 		x, k := b.lane(0, lane)
 		r.setLane(0, 8, toInt(float(x, in.Lane), in.Dst.Size, in.Op == FToInt), k&known)
 	case FToFloat, VFromInt, VToInt, VToIntRound:
-		m.convertVectors(in, b, r)
+		v.convertVectors(in, b, r)
 	case FHAdd, FHSub, FAddSub:
 		floatingPairs(in, a, b, r, known)
 	default:
@@ -218,9 +218,9 @@ func fromInt(v int64, lane uint8) uint64 {
 
 // convertVectors converts elements of Imm bytes to elements of Lane bytes; what is above the last,
 // as there are fewer bytes than were read, is 0. One element alone leaves what is above it.
-func (m *Machine) convertVectors(in *Insn, b, r *vector) {
+func (v *vectors) convertVectors(in *Insn, b, r *vector) {
 	from, to := int(in.Imm), int(in.Lane)
-	known := m.vectors.rounding
+	known := v.rounding
 	if from != 4 && from != 8 {
 		r.know(0, 32, Unknown)
 		return

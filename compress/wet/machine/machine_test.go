@@ -177,10 +177,10 @@ func TestFault(t *testing.T) {
 			m.SetGeneral(RDX, 1, Confirmed)
 			m.SetGeneral(RBX, divisor, Confirmed)
 		})
-		before := m.general
+		before := m.general.value
 		out := m.Step(&Insn{Op: Div, Size: 8, Src: general(RBX, 8)}, 0, &page{})
 		before[Next] = 0
-		if out.Way != Faults || m.general != before {
+		if out.Way != Faults || m.general.value != before {
 			t.Errorf("division by %d: %+v", divisor, out)
 		}
 	}

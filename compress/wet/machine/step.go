@@ -6,46 +6,96 @@ import "math/bits"
 // once the machine has met a few instructions. What it makes of an Insn that is not valid is of no
 // use, but it does not panic.
 func (m *Machine) Step(in *Insn, next uint64, mem Memory) Outcome {
-	m.general[Next] = next
-	m.accesses, m.wrote = m.accesses[:0], 0
+	m.general.value[Next] = next
+	m.general.wrote, m.vectors.wrote = 0, 0
+	m.port.accesses = m.port.accesses[:0]
 	m.flags.read, m.flags.written = 0, 0
-	m.vectors.wrote = 0
-	switch in.Op {
+	s := step{m, in, mem}
+	return s.run()
+}
+
+// A step is one instruction on its way.
+type step struct {
+	m   *Machine
+	in  *Insn
+	mem Memory
+}
+
+func (s *step) run() Outcome {
+	switch s.in.Op {
 	case Mov:
-		v, k := m.value(&in.Src, in, mem)
-		m.write(&in.Dst, v, k, mem)
+		v, k := s.value(&s.in.Src)
+		s.write(&s.in.Dst, v, k)
 	case Lea:
-		a, k := m.address(&in.Src)
-		m.write(&in.Dst, a, k, mem)
+		a, k := s.m.general.address(&s.in.Src)
+		s.write(&s.in.Dst, a, k)
 	case Add, Sub, Cmp, And, Or, Xor, Test, Adc, Sbb:
-		m.arithmetic(in, mem)
+		s.arithmetic()
 	case Inc, Dec, Neg, Not:
-		m.unary(in, mem)
+		s.unary()
 	case JumpIf:
-		holds, k := m.flags.condition(in.Condition)
-		return m.jump(in, holds, k)
+		holds, k := s.m.flags.condition(s.in.Condition)
+		return s.jump(holds, k)
 	case Jump:
-		to, k := m.target(in, mem)
+		to, k := s.target()
 		return leads(to, k)
 	case Push:
-		v, k := m.value(&in.Src, in, mem)
-		m.push(v, in.Size, k, mem)
+		v, k := s.value(&s.in.Src)
+		s.push(v, s.in.Size, k)
 	case Pop:
-		v, k := m.pop(in.Size, mem)
-		m.write(&in.Dst, v, k, mem)
+		v, k := s.pop(s.in.Size)
+		s.write(&s.in.Dst, v, k)
 	case Call:
-		to, k := m.target(in, mem)
-		m.push(next, 8, Confirmed, mem)
+		to, k := s.target()
+		s.push(s.m.general.value[Next], 8, Confirmed)
 		return leads(to, k)
 	case Return:
-		to, k := m.pop(8, mem)
-		m.general[RSP] += uint64(in.Imm)
+		to, k := s.pop(8)
+		s.m.general.value[RSP] += uint64(s.in.Imm)
 		return leads(to, k)
 	case NoOp:
 	default:
-		return m.seldom(in, mem)
+		return s.seldom()
 	}
-	return Outcome{Way: Falls, Known: Confirmed, To: next}
+	return Outcome{Way: Falls, Known: Confirmed, To: s.m.general.value[Next]}
+}
+
+// value returns what an operand holds, without anything above its size. Of one in memory the port
+// stays where it is.
+func (s *step) value(o *Operand) (uint64, Knowledge) {
+	m := s.m
+	switch o.Class {
+	case General:
+		return m.general.get(o.Reg, o.Size)
+	case Mem:
+		m.port.at, m.port.known = m.general.address(o)
+		return m.port.load(o.Size, s.mem)
+	case Immediate:
+		return uint64(s.in.Imm) & maskOf(o.Size), Confirmed
+	case High:
+		return m.general.second(o.Reg)
+	}
+	return 0, Unknown
+}
+
+// put gives an operand a value: one in memory where the port is.
+func (s *step) put(o *Operand, v uint64, k Knowledge) {
+	switch o.Class {
+	case General:
+		s.m.general.set(o.Reg, v, o.Size, k)
+	case Mem:
+		s.m.port.store(v, o.Size, k, s.mem)
+	case High:
+		s.m.general.setSecond(o.Reg, v, k)
+	}
+}
+
+// write is put of an operand that was not read.
+func (s *step) write(o *Operand, v uint64, k Knowledge) {
+	if o.Class == Mem {
+		s.m.port.at, s.m.port.known = s.m.general.address(o)
+	}
+	s.put(o, v, k)
 }
 
 // leads is where a jump, call or return leads.
@@ -57,213 +107,199 @@ func leads(to uint64, k Knowledge) Outcome {
 }
 
 // jump is what a conditional jump does.
-func (m *Machine) jump(in *Insn, takes bool, k Knowledge) Outcome {
+func (s *step) jump(takes bool, k Knowledge) Outcome {
 	switch {
 	case k == Unknown:
 		return Outcome{Way: Unsure}
 	case takes:
-		return Outcome{Way: Takes, Known: k, To: m.general[Next] + uint64(in.Imm)}
+		return Outcome{Way: Takes, Known: k, To: s.m.general.value[Next] + uint64(s.in.Imm)}
 	}
-	return Outcome{Way: Falls, Known: k, To: m.general[Next]}
+	return Outcome{Way: Falls, Known: k, To: s.m.general.value[Next]}
 }
 
-func (m *Machine) target(in *Insn, mem Memory) (uint64, Knowledge) {
-	if in.Src.Class == Immediate {
-		return m.general[Next] + uint64(in.Imm), Confirmed
+func (s *step) target() (uint64, Knowledge) {
+	if s.in.Src.Class == Immediate {
+		return s.m.general.value[Next] + uint64(s.in.Imm), Confirmed
 	}
-	return m.value(&in.Src, in, mem)
+	return s.value(&s.in.Src)
 }
 
-func (m *Machine) push(v uint64, size uint8, k Knowledge, mem Memory) {
-	m.general[RSP] -= uint64(size)
-	m.wrote |= 1 << RSP
-	m.at, m.atKnown = m.general[RSP], m.known[RSP].whole()
-	m.store(v, size, k, mem)
+func (s *step) push(v uint64, size uint8, k Knowledge) {
+	s.m.general.value[RSP] -= uint64(size)
+	s.m.general.wrote |= 1 << RSP
+	s.m.port.at, s.m.port.known = s.m.general.value[RSP], s.m.general.known[RSP].whole()
+	s.m.port.store(v, size, k, s.mem)
 }
 
-func (m *Machine) pop(size uint8, mem Memory) (uint64, Knowledge) {
-	m.at, m.atKnown = m.general[RSP], m.known[RSP].whole()
-	v, k := m.load(size, mem)
-	m.general[RSP] += uint64(size)
-	m.wrote |= 1 << RSP
+func (s *step) pop(size uint8) (uint64, Knowledge) {
+	s.m.port.at, s.m.port.known = s.m.general.value[RSP], s.m.general.known[RSP].whole()
+	v, k := s.m.port.load(size, s.mem)
+	s.m.general.value[RSP] += uint64(size)
+	s.m.general.wrote |= 1 << RSP
 	return v, k
 }
 
 // arithmetic is for what has two operands and sets all flags.
-func (m *Machine) arithmetic(in *Insn, mem Memory) {
-	b, kb := m.value(&in.Src, in, mem)
-	a, k := m.value(&in.Dst, in, mem)
-	size := in.Size
+func (s *step) arithmetic() {
+	b, kb := s.value(&s.in.Src)
+	a, k := s.value(&s.in.Dst)
+	size := s.in.Size
 	mask := maskOf(size)
 	k &= kb
-	if in.Src.Reg == in.Dst.Reg && in.Src.Class == in.Dst.Class && in.Dst.Class != Mem {
-		switch in.Op {
+	if s.in.Src.Reg == s.in.Dst.Reg && s.in.Src.Class == s.in.Dst.Class && s.in.Dst.Class != Mem {
+		switch s.in.Op {
 		case Sub, Cmp, Xor, Sbb: // of a register and itself: the value does not matter
 			k = Confirmed
 		}
 	}
 	var r uint64
-	switch in.Op {
+	switch s.in.Op {
 	case Add:
 		r = (a + b) & mask
-		m.flags.set(Arithmetic, 0, added(a, b, r, size), k)
+		s.m.flags.set(Arithmetic, 0, added(a, b, r, size), k)
 	case Sub, Cmp:
 		r = (a - b) & mask
-		m.flags.set(Arithmetic, 0, subtracted(a, b, r, size), k)
+		s.m.flags.set(Arithmetic, 0, subtracted(a, b, r, size), k)
 	case Adc:
-		c, kc := m.flags.carry()
+		c, kc := s.m.flags.carry()
 		k &= kc
 		r = (a + b + c) & mask
-		m.flags.set(Arithmetic, 0, added(a, b, r, size), k)
+		s.m.flags.set(Arithmetic, 0, added(a, b, r, size), k)
 	case Sbb:
-		c, kc := m.flags.carry()
+		c, kc := s.m.flags.carry()
 		k &= kc
 		r = (a - b - c) & mask
-		m.flags.set(Arithmetic, 0, subtracted(a, b, r, size), k)
+		s.m.flags.set(Arithmetic, 0, subtracted(a, b, r, size), k)
 	case And, Test:
 		r = a & b
-		if in.Src.Class == Immediate && b == 0 {
+		if s.in.Src.Class == Immediate && b == 0 {
 			k = Confirmed
 		}
-		m.logic(r, size, k)
+		s.m.flags.logic(r, size, k)
 	case Or:
 		r = a | b
-		if in.Src.Class == Immediate && b == mask {
+		if s.in.Src.Class == Immediate && b == mask {
 			k = Confirmed
 		}
-		m.logic(r, size, k)
+		s.m.flags.logic(r, size, k)
 	case Xor:
 		r = a ^ b
-		m.logic(r, size, k)
+		s.m.flags.logic(r, size, k)
 	}
-	if in.Op != Cmp && in.Op != Test {
-		m.put(&in.Dst, r, k, mem)
+	if s.in.Op != Cmp && s.in.Op != Test {
+		s.put(&s.in.Dst, r, k)
 	}
 }
 
-// logic sets the flags of a logical operation.
-func (m *Machine) logic(r uint64, size uint8, k Knowledge) {
-	m.flags.set(Arithmetic&^AF, AF, signsOf(r, size), k)
-}
-
-func (m *Machine) unary(in *Insn, mem Memory) {
-	a, k := m.value(&in.Dst, in, mem)
-	size := in.Size
+func (s *step) unary() {
+	a, k := s.value(&s.in.Dst)
+	size := s.in.Size
 	mask := maskOf(size)
 	var r uint64
-	switch in.Op {
+	switch s.in.Op {
 	case Inc:
 		r = (a + 1) & mask
-		m.flags.set(Arithmetic&^CF, 0, added(a, 1, r, size), k)
+		s.m.flags.set(Arithmetic&^CF, 0, added(a, 1, r, size), k)
 	case Dec:
 		r = (a - 1) & mask
-		m.flags.set(Arithmetic&^CF, 0, subtracted(a, 1, r, size), k)
+		s.m.flags.set(Arithmetic&^CF, 0, subtracted(a, 1, r, size), k)
 	case Neg:
 		r = -a & mask
-		m.flags.set(Arithmetic, 0, subtracted(0, a, r, size), k)
+		s.m.flags.set(Arithmetic, 0, subtracted(0, a, r, size), k)
 	default:
 		r = ^a & mask
 	}
-	m.put(&in.Dst, r, k, mem)
+	s.put(&s.in.Dst, r, k)
 }
 
 // seldom is Step of what programs run less often.
-func (m *Machine) seldom(in *Insn, mem Memory) Outcome {
-	falls := Outcome{Way: Falls, Known: Confirmed, To: m.general[Next]}
-	switch in.Op {
+func (s *step) seldom() Outcome {
+	falls := Outcome{Way: Falls, Known: Confirmed, To: s.m.general.value[Next]}
+	switch s.in.Op {
 	case Opaque:
-		m.opaque(in, mem)
+		s.opaque()
 	case MovSX:
-		v, k := m.value(&in.Src, in, mem)
-		m.write(&in.Dst, extended(v, in.Src.Size)&maskOf(in.Dst.Size), k, mem)
+		v, k := s.value(&s.in.Src)
+		s.write(&s.in.Dst, extended(v, s.in.Src.Size)&maskOf(s.in.Dst.Size), k)
 	case MovBE:
-		v, k := m.value(&in.Src, in, mem)
-		m.write(&in.Dst, bits.ReverseBytes64(v)>>((64-8*in.Size)&63), k, mem)
+		v, k := s.value(&s.in.Src)
+		s.write(&s.in.Dst, bits.ReverseBytes64(v)>>((64-8*s.in.Size)&63), k)
 	case Xchg:
-		a, ka := m.value(&in.Src, in, mem)
-		b, kb := m.value(&in.Dst, in, mem)
-		m.put(&in.Dst, a, ka, mem)
-		m.put(&in.Src, b, kb, mem)
+		a, ka := s.value(&s.in.Src)
+		b, kb := s.value(&s.in.Dst)
+		s.put(&s.in.Dst, a, ka)
+		s.put(&s.in.Src, b, kb)
 	case Rol, Ror, Rcl, Rcr, Shl, Shr, Sar:
-		m.shift(in, mem)
+		s.shift()
 	case Shld, Shrd:
-		m.shiftDouble(in, mem)
+		s.shiftDouble()
 	case IMul, MulWide, IMulWide, MulX:
-		m.multiply(in, mem)
+		s.multiply()
 	case Div, IDiv:
-		if !m.divide(in, mem) {
+		if !s.divide() {
 			return Outcome{Way: Faults}
 		}
 	case SignFill:
-		v, k := m.value(&in.Src, in, mem)
-		m.put(&in.Dst, -(v>>top(in.Size))&maskOf(in.Size), k, mem)
+		v, k := s.value(&s.in.Src)
+		s.put(&s.in.Dst, -(v>>top(s.in.Size))&maskOf(s.in.Size), k)
 	case MovIf:
-		v, k := m.value(&in.Src, in, mem)
-		old, ko := m.value(&in.Dst, in, mem)
-		holds, kc := m.flags.condition(in.Condition)
+		v, k := s.value(&s.in.Src)
+		old, ko := s.value(&s.in.Dst)
+		holds, kc := s.m.flags.condition(s.in.Condition)
 		if !holds {
 			v, k = old, ko
 		}
-		m.put(&in.Dst, v, k&kc, mem)
+		s.put(&s.in.Dst, v, k&kc)
 	case SetIf:
-		holds, k := m.flags.condition(in.Condition)
-		m.write(&in.Dst, number(holds), k, mem)
+		holds, k := s.m.flags.condition(s.in.Condition)
+		s.write(&s.in.Dst, number(holds), k)
 	case BSwap:
-		v, k := m.value(&in.Dst, in, mem)
-		m.put(&in.Dst, bits.ReverseBytes64(v)>>((64-8*in.Size)&63), k, mem)
+		v, k := s.value(&s.in.Dst)
+		s.put(&s.in.Dst, bits.ReverseBytes64(v)>>((64-8*s.in.Size)&63), k)
 	case Bt, Bts, Btr, Btc:
-		m.bitOf(in, mem)
+		s.bitOf()
 	case Bsf, Bsr, PopCnt, TzCnt, LzCnt, AndN, BExtr, Blsi, BlsMsk, Blsr, Bzhi, PDep, PExt, Rorx,
 		Sarx, Shlx, Shrx, Crc32:
-		m.bits(in, mem)
+		s.bits()
 	case CmpXchg2:
-		if !m.exchangePair(in, mem) {
+		if !s.exchangePair() {
 			return Outcome{Way: Faults}
 		}
 	case CmpXchg, XAdd, AdcX, AdoX:
-		m.exchange(in, mem)
+		s.exchange()
 	case Movs, Cmps, Stos, Lods, Scas:
-		return m.strings(in, mem)
+		return s.strings()
 	case Leave, PushF, PopF, LahF, SahF, ClC, StC, CmC, ClD, StD:
-		m.frameOrFlags(in, mem)
+		s.frameOrFlags()
 	case JumpCX, Loop, LoopEqual, LoopUneven:
-		return m.loop(in)
+		return s.loop()
 	default:
-		m.vector(in, mem)
+		s.vector()
 	}
 	return falls
 }
 
 // opaque forgets what an instruction writes.
-func (m *Machine) opaque(in *Insn, mem Memory) {
-	s := in.Opaque()
-	if in.Src.Class == Mem { // it is read, and what was there goes nowhere
-		m.at, m.atKnown = m.address(&in.Src)
-		m.access(int(in.Src.Size))
+func (s *step) opaque() {
+	set := s.in.Opaque()
+	if s.in.Src.Class == Mem { // it is read, and what was there goes nowhere
+		s.m.port.at, s.m.port.known = s.m.general.address(&s.in.Src)
+		s.m.port.access(int(s.in.Src.Size))
 	}
-	m.wrote |= uint32(s.General)
-	m.vectors.wrote |= s.Vectors
-	m.Forget(s)
-	if in.Cause == State { // MXCSR may be another one
-		m.vectors.rounding = Unknown
+	s.m.general.wrote |= uint32(set.General)
+	s.m.vectors.wrote |= set.Vectors
+	s.m.Forget(set)
+	if s.in.Cause == State { // MXCSR may be another one
+		s.m.vectors.rounding = Unknown
 	}
-	switch in.Dst.Class {
+	switch s.in.Dst.Class {
 	case Mem:
-		m.at, m.atKnown = m.address(&in.Dst)
-		m.storeUnknown(int(in.Dst.Size), mem)
+		s.m.port.at, s.m.port.known = s.m.general.address(&s.in.Dst)
+		s.m.port.storeUnknown(int(s.in.Dst.Size), s.mem)
 	}
-	if s.Memory {
-		m.at, m.atKnown = 0, Unknown
-		m.storeUnknown(0, mem)
-	}
-}
-
-// storeUnknown writes bytes at m.at of which nothing is known; 0: nobody knows how many.
-func (m *Machine) storeUnknown(size int, mem Memory) {
-	a := m.access(size)
-	a.Write = true
-	for at := 0; m.atKnown != Unknown && at < size; at += len(m.buffer) {
-		mem.Store(m.at+uint64(at), m.buffer[:min(size-at, len(m.buffer))], Unknown)
+	if set.Memory {
+		s.m.port.at, s.m.port.known = 0, Unknown
+		s.m.port.storeUnknown(0, s.mem)
 	}
 }
 
@@ -282,53 +318,53 @@ func number(is bool) uint64 {
 }
 
 // loop is for the conditional jumps that ask for RCX.
-func (m *Machine) loop(in *Insn) Outcome {
-	v, k := m.register(RCX, in.Size)
-	if in.Op == JumpCX {
-		return m.jump(in, v == 0, k)
+func (s *step) loop() Outcome {
+	v, k := s.m.general.get(RCX, s.in.Size)
+	if s.in.Op == JumpCX {
+		return s.jump(v == 0, k)
 	}
 	v--
-	m.setRegister(RCX, v, in.Size, k)
-	takes := v&maskOf(in.Size) != 0
-	if in.Op != Loop {
-		k &= m.flags.of(ZF)
-		takes = takes && (m.flags.value&ZF != 0) == (in.Op == LoopEqual)
+	s.m.general.set(RCX, v, s.in.Size, k)
+	takes := v&maskOf(s.in.Size) != 0
+	if s.in.Op != Loop {
+		k &= s.m.flags.of(ZF)
+		takes = takes && (s.m.flags.value&ZF != 0) == (s.in.Op == LoopEqual)
 	}
-	return m.jump(in, takes, k)
+	return s.jump(takes, k)
 }
 
 // frameOrFlags is for what has operands that are implied.
-func (m *Machine) frameOrFlags(in *Insn, mem Memory) {
-	switch in.Op {
+func (s *step) frameOrFlags() {
+	switch s.in.Op {
 	case Leave:
-		m.setRegister(RSP, m.general[RBP], 8, m.known[RBP].whole())
-		v, k := m.pop(8, mem)
-		m.setRegister(RBP, v, 8, k)
+		s.m.general.set(RSP, s.m.general.value[RBP], 8, s.m.general.known[RBP].whole())
+		v, k := s.pop(8)
+		s.m.general.set(RBP, v, 8, k)
 	case PushF:
 		// the flags that no program of users changes are not known: they are the kernel's
-		m.push(uint64(architectural(m.flags.value))|1<<9, in.Size, Unknown, mem)
-		m.flags.read |= AllFlags
+		s.push(uint64(architectural(s.m.flags.value))|1<<9, s.in.Size, Unknown)
+		s.m.flags.read |= AllFlags
 	case PopF:
-		v, k := m.pop(in.Size, mem)
-		m.flags.set(AllFlags, 0, OwnFlags(uint16(v)), k)
+		v, k := s.pop(s.in.Size)
+		s.m.flags.set(AllFlags, 0, OwnFlags(uint16(v)), k)
 	case LahF:
-		k := m.flags.of(Arithmetic &^ OF)
+		k := s.m.flags.of(Arithmetic &^ OF)
 		a := Operand{Class: High, Reg: RAX, Size: 1}
-		m.put(&a, uint64(uint8(architectural(m.flags.value))), k, mem)
+		s.put(&a, uint64(uint8(architectural(s.m.flags.value))), k)
 	case SahF:
 		a := Operand{Class: High, Reg: RAX, Size: 1}
-		v, k := m.value(&a, in, mem)
-		m.flags.set(Arithmetic&^OF, 0, OwnFlags(uint16(v)), k)
+		v, k := s.value(&a)
+		s.m.flags.set(Arithmetic&^OF, 0, OwnFlags(uint16(v)), k)
 	case ClC:
-		m.flags.set(CF, 0, 0, Confirmed)
+		s.m.flags.set(CF, 0, 0, Confirmed)
 	case StC:
-		m.flags.set(CF, 0, CF, Confirmed)
+		s.m.flags.set(CF, 0, CF, Confirmed)
 	case CmC:
-		m.flags.set(CF, 0, ^m.flags.value, m.flags.of(CF))
+		s.m.flags.set(CF, 0, ^s.m.flags.value, s.m.flags.of(CF))
 	case ClD:
-		m.flags.set(DF, 0, 0, Confirmed)
+		s.m.flags.set(DF, 0, 0, Confirmed)
 	case StD:
-		m.flags.set(DF, 0, DF, Confirmed)
+		s.m.flags.set(DF, 0, DF, Confirmed)
 	}
 }
 

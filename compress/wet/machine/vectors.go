@@ -73,45 +73,39 @@ func (v *vectors) doubt() {
 }
 
 // fetch reads an operand.
-func (m *Machine) fetch(o *Operand, in *Insn, mem Memory, to *vector) {
+func (s *step) fetch(o *Operand, to *vector) {
 	switch o.Class {
 	case Vector:
-		*to = m.vectors.registers[o.Reg&15]
+		*to = s.m.vectors.registers[o.Reg&15]
 	case Mem:
-		m.at, m.atKnown = m.address(o)
-		a := m.access(int(o.Size))
-		if m.atKnown != Unknown {
-			a.Known = mem.Load(m.at, m.buffer[:o.Size]) & m.atKnown
-		}
-		copy(to.bytes[:], m.buffer[:o.Size])
-		copy(a.Bytes[:], m.buffer[:o.Size])
-		to.know(0, int(o.Size), a.Known)
+		s.m.port.at, s.m.port.known = s.m.general.address(o)
+		s.m.port.loadVector(to, int(o.Size), s.mem)
 	case None:
 	default:
-		v, k := m.value(o, in, mem)
+		v, k := s.value(o)
 		binary.LittleEndian.PutUint64(to.bytes[:], v)
 		to.know(0, 8, k)
 	}
 }
 
 // leave writes a result to where it belongs: of a vector register at least 16 bytes.
-func (m *Machine) leave(in *Insn, r *vector, mem Memory) {
-	switch o := &in.Dst; o.Class {
+func (s *step) leave(r *vector) {
+	switch o := &s.in.Dst; o.Class {
 	case Vector:
-		to := &m.vectors.registers[o.Reg&15]
-		m.vectors.wrote |= 1 << (o.Reg & 15)
-		n := max(16, int(in.Size))
+		to := &s.m.vectors.registers[o.Reg&15]
+		s.m.vectors.wrote |= 1 << (o.Reg & 15)
+		n := max(16, int(s.in.Size))
 		copy(to.bytes[:n], r.bytes[:n])
 		copy(to.known[:n], r.known[:n])
-		if in.Clears {
+		if s.in.Clears {
 			to.clear(n)
 		}
 	case Mem:
-		m.at, m.atKnown = m.address(o)
-		m.storeVector(r, int(o.Size), mem)
+		s.m.port.at, s.m.port.known = s.m.general.address(o)
+		s.m.port.storeVector(r, int(o.Size), s.mem)
 	default:
 		v, k := r.lane(0, int(min(o.Size, 8)))
-		m.put(o, v, k, mem)
+		s.put(o, v, k)
 	}
 }
 
@@ -121,92 +115,73 @@ func (v *vector) clear(from int) {
 	v.know(from, 32, Confirmed)
 }
 
-// storeVector writes the first bytes of a vector at m.at, what is known equally well at once.
-func (m *Machine) storeVector(r *vector, size int, mem Memory) {
-	a := m.access(size)
-	a.Write, a.Known = true, m.atKnown
-	copy(a.Bytes[:], r.bytes[:size])
-	for from := 0; from < size; {
-		to := from + 1
-		for to < size && r.known[to] == r.known[from] {
-			to++
-		}
-		a.Known &= r.known[from]
-		if m.atKnown != Unknown {
-			copy(m.buffer[:], r.bytes[from:to])
-			mem.Store(m.at+uint64(from), m.buffer[:to-from], r.known[from]&m.atKnown)
-		}
-		from = to
-	}
-}
-
 // vector is Step of vector instructions.
-func (m *Machine) vector(in *Insn, mem Memory) {
-	if in.Op == VZeroUpper {
-		for i := range m.vectors.registers {
-			m.vectors.registers[i].clear(16)
+func (s *step) vector() {
+	if s.in.Op == VZeroUpper {
+		for i := range s.m.vectors.registers {
+			s.m.vectors.registers[i].clear(16)
 		}
-		m.vectors.wrote = 0xffff
+		s.m.vectors.wrote = 0xffff
 		return
 	}
-	a, b, r := &m.vectors.third, &m.vectors.src, &m.vectors.result
-	m.fetch(&in.Third, in, mem, a)
-	m.fetch(&in.Src, in, mem, b)
+	a, b, r := &s.m.vectors.third, &s.m.vectors.src, &s.m.vectors.result
+	s.fetch(&s.in.Third, a)
+	s.fetch(&s.in.Src, b)
 	switch {
-	case in.Op == LoadMXCSR:
+	case s.in.Op == LoadMXCSR:
 		v, k := b.lane(0, 4)
-		m.SetMXCSR(uint32(v), k)
+		s.m.SetMXCSR(uint32(v), k)
 		return
-	case in.Op == StoreMXCSR:
-		m.at, m.atKnown = m.address(&in.Dst)
-		m.storeUnknown(4, mem)
+	case s.in.Op == StoreMXCSR:
+		s.m.port.at, s.m.port.known = s.m.general.address(&s.in.Dst)
+		s.m.port.storeUnknown(4, s.mem)
 		return
-	case in.Op == VMoveMask:
-		m.moveMask(in, b, mem)
+	case s.in.Op == VMoveMask:
+		s.moveMask(b)
 		return
-	case in.Op == VTest || in.Op == FCompare:
-		m.fetch(&in.Dst, in, mem, a)
-		m.compareVectors(in, a, b)
+	case s.in.Op == VTest || s.in.Op == FCompare:
+		s.fetch(&s.in.Dst, a)
+		s.compareVectors(a, b)
 		return
-	case in.Op < VExtendS:
-		m.choose(in, a, b, r)
-	case in.Op >= FAdd:
-		m.floating(in, a, b, r)
+	case s.in.Op < VExtendS:
+		s.m.vectors.choose(s.in, a, b, r)
+	case s.in.Op >= FAdd:
+		s.m.vectors.floating(s.in, a, b, r)
 	default:
-		m.elements(in, a, b, r)
+		s.m.vectors.elements(s.in, a, b, r)
 	}
-	m.leave(in, r, mem)
+	s.leave(r)
 }
 
 // moveMask makes a number of the signs of elements.
-func (m *Machine) moveMask(in *Insn, b *vector, mem Memory) {
+func (s *step) moveMask(b *vector) {
 	v, k := uint64(0), Confirmed
-	for i := range int(in.Size / in.Lane) {
-		x, kx := b.lane(i, int(in.Lane))
-		v |= x >> top(in.Lane) & 1 << i
+	for i := range int(s.in.Size / s.in.Lane) {
+		x, kx := b.lane(i, int(s.in.Lane))
+		v |= x >> top(s.in.Lane) & 1 << i
 		k &= kx
 	}
-	m.put(&in.Dst, v, k, mem)
+	s.put(&s.in.Dst, v, k)
 }
 
 // compareVectors is for what sets flags.
-func (m *Machine) compareVectors(in *Insn, a, b *vector) {
-	if in.Op == FCompare {
-		x, kx := a.lane(0, int(in.Size))
-		y, ky := b.lane(0, int(in.Size))
-		f := [4]uint8{unordered: ZF | PF | CF, less: CF, equal: ZF}[relation(x, y, in.Size)]
-		m.flags.set(Arithmetic, 0, f, kx&ky&m.vectors.rounding)
+func (s *step) compareVectors(a, b *vector) {
+	if s.in.Op == FCompare {
+		x, kx := a.lane(0, int(s.in.Size))
+		y, ky := b.lane(0, int(s.in.Size))
+		f := [4]uint8{unordered: ZF | PF | CF, less: CF, equal: ZF}[relation(x, y, s.in.Size)]
+		s.m.flags.set(Arithmetic, 0, f, kx&ky&s.m.vectors.rounding)
 		return
 	}
 	zero, carry, k := uint64(0), uint64(0), Confirmed
-	for i := range int(in.Size / 8) {
+	for i := range int(s.in.Size / 8) {
 		x, kx := a.lane(i, 8)
 		y, ky := b.lane(i, 8)
 		zero |= x & y
 		carry |= ^x & y
 		k &= kx & ky
 	}
-	m.flags.set(Arithmetic, 0, uint8(number(zero == 0))*ZF|uint8(number(carry == 0))*CF, k)
+	s.m.flags.set(Arithmetic, 0, uint8(number(zero == 0))*ZF|uint8(number(carry == 0))*CF, k)
 }
 
 // Where a byte of a result comes from, besides the bytes of Third, and of Src from ofSrc on.
@@ -217,8 +192,8 @@ const (
 )
 
 // choose is for what moves bytes, and computes nothing.
-func (m *Machine) choose(in *Insn, a, b, r *vector) {
-	s := &m.vectors.selection
+func (v *vectors) choose(in *Insn, a, b, r *vector) {
+	s := &v.selection
 	for i := range s {
 		s[i] = uint8(i)
 	}
