@@ -77,15 +77,11 @@ func recorded(t testing.TB, stream []int) *wpp.Snapshot {
 	code := NewCode(func(int) *Routine { return &Routine{Blocks: blocks()} })
 	o := &sure{}
 	w := NewWalker(code, o, nil)
-	err := w.Begin()
+	if err := w.Begin(); err != nil {
+		t.Fatal(err)
+	}
 	for _, n := range stream {
-		s := &symbols[n]
-		if s.IsMark {
-			err = w.Mark(s.Mark, s.N)
-		} else {
-			err = w.Path(&Path{s.Routine, s.Start, s.Blocks, s.Skip, s.Cut})
-		}
-		if err != nil {
+		if err := walk(w, n); err != nil {
 			t.Fatal(err)
 		}
 		o.log.Symbols++

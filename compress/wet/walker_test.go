@@ -38,7 +38,8 @@ func blocks() []Block {
 			{Op: machine.Call, Len: 5, Size: 8, Src: imm, Imm: 0x5000},
 		}, Frame: []int{3}, Sites: []Site{{Insn: 2}}},
 		{Insns: []machine.Insn{
-			{Op: machine.Add, Len: 4, Size: 8, Dst: at(machine.RBX, 16, 8), Src: reg(machine.RAX, 8)},
+			{Op: machine.Add, Len: 4, Size: 8, Dst: at(machine.RBX, 16, 8),
+				Src: reg(machine.RAX, 8)},
 			{Op: machine.Mov, Len: 4, Size: 8, Dst: reg(machine.RCX, 8), Src: at(machine.RSP, 16, 8)},
 			{Op: machine.Mov, Len: 4, Size: 8, Dst: at(machine.RCX, 0, 8), Src: reg(machine.RDX, 8)},
 			{Op: machine.NoOp, Len: 1},
@@ -209,21 +210,14 @@ func TestReplayIsTheRecording(t *testing.T) {
 		o.memory = w.Memory()
 		o.memory.Keep()
 		stream := rapid.SliceOfN(rapid.IntRange(0, len(symbols)-1), 1, 12).Draw(t, "stream")
-		err := w.Begin()
+		if err := w.Begin(); err != nil {
+			t.Fatal(err)
+		}
 		for _, n := range stream {
-			s := &symbols[n]
-			if s.IsMark {
-				err = w.Mark(s.Mark, s.N)
-			} else {
-				err = w.Path(&Path{s.Routine, s.Start, s.Blocks, s.Skip, s.Cut})
-			}
-			if err != nil {
+			if err := walk(w, n); err != nil {
 				t.Fatal(err)
 			}
 			o.log.Symbols++
-		}
-		if err != nil {
-			t.Fatal(err)
 		}
 		if o.doubts {
 			t.Skip("a recording takes back what does not agree with the path")
@@ -242,6 +236,15 @@ func TestReplayIsTheRecording(t *testing.T) {
 			}
 		}
 	})
+}
+
+// walk walks along a symbol.
+func walk(w *Walker, symbol int) error {
+	s := &symbols[symbol]
+	if s.IsMark {
+		return w.Mark(s.Mark, s.N)
+	}
+	return w.Path(&Path{s.Routine, s.Start, s.Blocks, s.Skip, s.Cut})
 }
 
 func replay(s *wpp.Snapshot) ([]string, error) {
