@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -183,7 +184,23 @@ type Log struct {
 	entry    Entry
 	recovery Recovery
 	at       Place  // of these
-	Symbols  uint64 // that have been walked
+	Symbols  uint64 // of the stream that have been walked
+	start    *start // nil: the thread's
+}
+
+// A start is where a segment begins, but for a thread's first: at a site, before its hit.
+type start struct {
+	at    Place
+	state []byte // of the machine
+}
+
+// Cut ends a segment before the hit at a place, and begins the next one. It returns that which has
+// ended, for SectionOf.
+func (l *Log) Cut(at Place, m *machine.Machine) (ended []byte) {
+	l.Symbols = math.MaxUint64
+	ended = l.append(nil)
+	*l = Log{Symbols: at.Symbol, start: &start{at, m.AppendState(nil)}}
+	return ended
 }
 
 // An opener is what a stretch begins with.
@@ -245,7 +262,7 @@ func (l *Log) Lose() {
 
 // Load says what a load has read, and how sure that is: of that, what was not predicted.
 func (l *Log) Load(of *Load, read []byte, k machine.Knowledge) (isNew bool) {
-	predicted, held := of.Knowledge(len(read)), of.All(len(read))
+	predicted, held := of.OfSegment().Knowledge(len(read)), of.All(len(read))
 	same := held && slices.Equal(of.Bytes, read)
 	at := cellOf(of.Place, loadCode)
 	switch {
@@ -275,6 +292,32 @@ func (l *Log) Load(of *Load, read []byte, k machine.Knowledge) (isNew bool) {
 	return true
 }
 
+func (s *start) append(b []byte) []byte {
+	if s == nil {
+		return append(b, 0)
+	}
+	b = append(b, 1)
+	for _, n := range []uint64{s.at.Symbol, uint64(s.at.Step), uint64(s.at.Routine),
+		uint64(s.at.Block), uint64(s.at.Insn), uint64(len(s.state))} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return append(b, s.state...)
+}
+
+// readStart reads where a segment of a snapshot begins; nil: with its thread.
+func readStart(r *reader, code *Code) *start {
+	if r.count(1, "starts") == 0 {
+		return nil
+	}
+	s := &start{at: Place{Symbol: r.number()}}
+	s.at.Step = r.count(math.MaxInt32, "steps")
+	s.at.Routine = r.count(len(code.routines)-1, "routine")
+	s.at.Block = r.count(math.MaxInt32, "block")
+	s.at.Insn = r.count(math.MaxInt32, "instruction")
+	s.state = r.take(r.count(len(r.rest), "bytes"))
+	return s
+}
+
 // Bytes is how much memory the log takes.
 func (l *Log) Bytes() uint64 { return l.sheet.bytes() }
 
@@ -283,6 +326,7 @@ func (l *Log) append(b []byte) []byte {
 	now := *l
 	now.sheet = l.sheet.clone()
 	now.keep()
+	b = now.start.append(b)
 	b = binary.AppendUvarint(b, now.Symbols)
 	for _, run := range now.open {
 		b = binary.AppendUvarint(b, run)

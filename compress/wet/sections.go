@@ -2,8 +2,11 @@ package wet
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"iter"
 
+	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
 )
 
@@ -19,22 +22,28 @@ const version = 1
 
 // Section returns the log as it is now, as that of a thread, by its index in Snapshot.Threads. It
 // copies it.
-func (l *Log) Section(thread int) *wpp.Section {
-	return wpp.NewSection(LogKind, l.append(binary.AppendUvarint(nil, uint64(thread))))
+func (l *Log) Section(thread int) *wpp.Section { return SectionOf(thread, l.append(nil)) }
+
+// SectionOf returns the section of a segment that Cut has ended, of a thread.
+func SectionOf(thread int, ended []byte) *wpp.Section {
+	return wpp.NewSection(LogKind, append(binary.AppendUvarint(nil, uint64(thread)), ended...))
 }
 
-// A Segment is a part of a thread's stream with the values of what ran there. It is immutable.
+// A Segment is a part of a thread's stream with the values of what ran there. It is immutable: any
+// number of goroutines may replay it, and others of its thread.
 type Segment struct {
 	snapshot *wpp.Snapshot
 	code     *Code
 	thread   int
 	log      []byte
+	start    *start // nil: it is the first
+	end      *start // nil: it is the last
 }
 
-// Segments returns the segments of a thread, by its index in s.Threads, of a snapshot that was read
-// with the kinds above as known ones; none: no values were recorded. It fails where a section is
-// damaged.
-func Segments(s *wpp.Snapshot, thread int) ([]Segment, error) {
+// Segments returns the segments of a thread in their order, by its index in s.Threads, of a
+// snapshot that was read with the kinds above as known ones; none: no values were recorded. It
+// fails where a section is damaged.
+func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 	code, err := CodeOf(s)
 	if err != nil {
 		return nil, err
@@ -46,20 +55,30 @@ func Segments(s *wpp.Snapshot, thread int) ([]Segment, error) {
 		}
 		r := &reader{rest: data}
 		of := r.count(len(s.Threads)-1, "thread")
-		switch {
-		case r.err == nil && of != thread:
+		if r.err == nil && of != thread {
 			continue
-		case r.err == nil && code == nil:
+		}
+		if code == nil {
 			r.fail("a thread's values, and there are no instructions")
-		case r.err == nil:
-			r.err = readLog(&reader{rest: r.rest}).failed()
+		}
+		g := Segment{snapshot: s, code: code, thread: thread}
+		if r.err == nil {
+			g.start = readStart(r, code)
+			g.log = r.rest
+		}
+		switch n := len(list); {
+		case r.err != nil:
+		case (g.start == nil) != (n == 0):
+			r.fail("a segment that is not in its place")
+		case n > 0:
+			list[n-1].end = g.start
 		}
 		if r.err != nil {
 			return nil, fmt.Errorf("read the section of values: %w", r.err)
 		}
-		return []Segment{{s, code, thread, r.rest}}, nil
+		list = append(list, g)
 	}
-	return nil, nil
+	return list, nil
 }
 
 // CodeOf returns the instructions of a snapshot that was read with CodeKind as a known one, nil if
@@ -79,16 +98,26 @@ func CodeOf(s *wpp.Snapshot) (*Code, error) {
 	return nil, nil
 }
 
-// Replay tells an observer what was executed at the symbols [from, to) of the thread's stream. It
-// takes time linear in the instructions up to there.
+// First returns the position of the symbol of the thread's stream that the segment begins in.
+func (g *Segment) First() uint64 {
+	if g.start == nil {
+		return 0
+	}
+	return g.start.at.Symbol
+}
+
+// Replay tells an observer what was executed at the symbols [from, to) of the thread's stream, as
+// far as that is in the segment. It takes time linear in the segment's instructions up to there.
 func (g *Segment) Replay(from, to uint64, o Observer) error {
-	p := readLog(&reader{rest: g.log})
+	if to <= g.First() || g.end != nil && from > g.end.at.Symbol {
+		return nil
+	}
 	thread := &g.snapshot.Threads[g.thread]
+	p := readLog(&reader{rest: g.log})
 	w := NewWalker(g.code, p, &window{observer: o, from: from, tid: thread.TID})
-	err := w.Begin()
-	n := uint64(0)
-	for sym := range thread.Grammar.Expand(0) {
-		if n == to || err != nil {
+	n, err := g.begin(w)
+	for sym := range expand(thread.Grammar, n) {
+		if n >= to || err != nil {
 			break
 		}
 		if n == p.symbols {
@@ -104,11 +133,53 @@ func (g *Segment) Replay(from, to uint64, o Observer) error {
 			err = failed
 		}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnd) {
 		return fmt.Errorf("replay the values of thread %d: symbol %d of its stream: %w",
 			thread.TID, n, err)
 	}
 	return nil
+}
+
+// begin begins a walk, and returns the position of its first symbol.
+func (g *Segment) begin(w *Walker) (symbol uint64, err error) {
+	if g.end != nil {
+		w.ends, w.end = true, g.end.at
+	}
+	if g.start == nil {
+		return 0, w.Begin()
+	}
+	m, _, err := machine.ParseState(g.start.state)
+	if err == nil {
+		w.Resume(g.start.at, m)
+	}
+	return g.start.at.Symbol, err
+}
+
+// expand iterates over the symbols that a grammar derives from a position on. To get there costs as
+// much as the bodies of rules on the way.
+func expand(g *wpp.Grammar, from uint64) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		stack := [][]uint32{g.Body(0)}
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			if len(*top) == 0 {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			v, n := (*top)[0], uint64(1)
+			if *top = (*top)[1:]; wpp.IsRule(v) {
+				n = g.Length(wpp.RuleOf(v))
+			}
+			switch {
+			case from >= n:
+				from -= n
+			case wpp.IsRule(v):
+				stack = append(stack, g.Body(wpp.RuleOf(v)))
+			case !yield(v):
+				return
+			}
+		}
+	}
 }
 
 // A window passes on what was executed from a symbol on.

@@ -1,6 +1,7 @@
 package wet
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 
@@ -38,6 +39,11 @@ type Walker struct {
 	lost     bool // in a stretch of which nothing is to be known
 	// of the instruction that runs: nobody else knows where it loads, or stores
 	privateLoad, privateStore bool
+	steps                     uint64
+	resumes                   bool // the next path is walked from start on
+	ends                      bool // the walk ends at end
+	start                     Place
+	end                       Place
 	load                      Load
 	done                      Executed
 }
@@ -53,8 +59,20 @@ func NewWalker(c *Code, o Oracle, observer Observer) *Walker {
 // Memory is the model of the thread's memory. The oracle may keep its changes and undo them.
 func (w *Walker) Memory() *memory.Memory { return &w.memory }
 
+// Steps is how many instructions have been walked, a few more or less.
+func (w *Walker) Steps() uint64 { return w.steps }
+
 // Begin begins the first stretch. It comes once, before all else.
 func (w *Walker) Begin() error { return w.begin() }
+
+// Resume begins at a site in the middle of the next path, with registers as they are before the hit
+// there. It comes once, in place of Begin.
+func (w *Walker) Resume(at Place, m *machine.Machine) {
+	w.at, w.start, w.resumes, w.machine, w.fresh = at, at, true, m, false
+}
+
+// errEnd is that of a walk that has come to its end.
+var errEnd = errors.New("the segment ends")
 
 // Path walks along a path. It fails where the path is none of the code, and where the oracle does.
 func (w *Walker) Path(p *Path) error {
@@ -64,7 +82,12 @@ func (w *Walker) Path(p *Path) error {
 	}
 	w.bias = w.code.Bias(r.Image)
 	w.at.Routine = p.Routine
+	resumes := w.resumes
+	w.resumes = false
 	for i, n := range p.Blocks {
+		if resumes && i < w.start.Step {
+			continue
+		}
 		if n < 0 || n >= len(r.Blocks) {
 			return fmt.Errorf("routine %d has no block %d", p.Routine, n)
 		}
@@ -76,6 +99,10 @@ func (w *Walker) Path(p *Path) error {
 		if i == len(p.Blocks)-1 {
 			to -= p.Cut
 		}
+		atStart := resumes && i == w.start.Step
+		if atStart {
+			from = w.start.Insn
+		}
 		if from < 0 || to > len(b.Insns) {
 			return fmt.Errorf("block %d of routine %d has no instructions %d to %d", n, p.Routine,
 				from, to)
@@ -83,10 +110,10 @@ func (w *Walker) Path(p *Path) error {
 		if from >= to {
 			continue
 		}
-		w.at.Block = n
+		w.at.Block, w.at.Step = n, i
 		inside := i > 0 || !w.fresh && (p.Start == ops.StartLoop || p.Start == ops.StartExtra)
 		w.fresh = false
-		if err := w.block(b, from, to, inside); err != nil {
+		if err := w.block(b, from, to, inside, atStart); err != nil {
 			return err
 		}
 	}
@@ -113,6 +140,9 @@ func (w *Walker) begin() error {
 
 // site takes what a hit has seen, and begins the next stretch.
 func (w *Walker) site(s *Site) error {
+	if w.ends && w.at == w.end {
+		return errEnd
+	}
 	w.endLost()
 	lost, err := w.oracle.Site(w.at, s.Number, w.machine)
 	w.beginLost(lost)
@@ -140,14 +170,16 @@ func (w *Walker) endLost() {
 }
 
 // block walks along some instructions of a block.
-func (w *Walker) block(b *Block, from, to int, inside bool) error {
+func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 	addr := b.Addr + w.bias
 	for i := range b.Insns[:from] {
 		addr += uint64(b.Insns[i].Len)
 	}
-	w.at.Insn = from
-	if err := w.arrive(addr, inside); err != nil {
-		return err
+	w.at.Insn, w.steps = from, w.steps+uint64(to-from)
+	if !atStart {
+		if err := w.arrive(addr, inside); err != nil {
+			return err
+		}
 	}
 	sites, frame := b.Sites, b.Frame
 	for len(sites) > 0 && sites[0].Insn < from {

@@ -125,6 +125,7 @@ type whim struct {
 	log    Log
 	memory *memory.Memory
 	record *record
+	ended  [][]byte // segments
 	doubts bool
 }
 
@@ -149,6 +150,11 @@ func (o *whim) Site(at Place, _ int, m *machine.Machine) (lost bool, err error) 
 		for r := e.Registers; r != 0; r &= r - 1 {
 			e.Values[bits.TrailingZeros16(r)] = o.value()
 		}
+	}
+	if rapid.IntRange(0, 3).Draw(o.t, "cut") == 0 {
+		o.ended = append(o.ended, o.log.Cut(at, m))
+		o.memory.Begin()
+		o.memory.BeginSegment()
 	}
 	e.HasFlags, e.Flags = rapid.Bool().Draw(o.t, "flags"), 0x15
 	e.HasFS, e.FS = rapid.Bool().Draw(o.t, "fs"), 7
@@ -222,7 +228,11 @@ func TestReplayIsTheRecording(t *testing.T) {
 		if o.doubts {
 			t.Skip("a recording takes back what does not agree with the path")
 		}
-		s := snapshot(stream, code.Section(), o.log.Section(0))
+		sections := []*wpp.Section{code.Section()}
+		for _, ended := range o.ended {
+			sections = append(sections, SectionOf(0, ended))
+		}
+		s := snapshot(stream, append(sections, o.log.Section(0))...)
 		got, err := replay(s)
 		if err != nil {
 			t.Fatal(err)
@@ -249,10 +259,11 @@ func walk(w *Walker, symbol int) error {
 
 func replay(s *wpp.Snapshot) ([]string, error) {
 	segments, err := Segments(s, 0)
-	if err != nil || len(segments) == 0 {
-		return nil, err
-	}
 	r := &record{}
-	err = segments[0].Replay(0, ^uint64(0), r)
+	for i := range segments {
+		if err == nil {
+			err = segments[i].Replay(0, ^uint64(0), r)
+		}
+	}
 	return r.text, err
 }

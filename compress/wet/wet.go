@@ -8,6 +8,7 @@ import (
 // A Place is an executed instruction.
 type Place struct {
 	Symbol  uint64 // position in the thread's stream of paths: the timestamp of section 3.1
+	Step    int    // index of the block in its path
 	Routine int
 	Block   int
 	Insn    int // index in the block

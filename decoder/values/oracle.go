@@ -18,6 +18,8 @@ type oracle struct {
 	thread   *Thread
 	memory   *memory.Memory
 	log      wet.Log
+	ended    [][]byte // segments before that of the log
+	cutAt    uint64   // the walker's steps, when the last one ended
 	states   queue
 	hits     uint64       // of the thread, so far
 	ahead    []step       // what is walked, and what comes behind it
@@ -63,6 +65,9 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 			e.Unchecked = true
 		}
 	}
+	if s != nil && !s.Whole { // external code would come before it
+		o.cut(at, m)
+	}
 	e.Apply(m)
 	o.log.Begin(at, &e)
 	o.reads = o.reads[:0]
@@ -70,6 +75,18 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 		o.read(s, m)
 	}
 	return false, nil
+}
+
+// cut begins another segment, where the one that is there is long.
+func (o *oracle) cut(at wet.Place, m *machine.Machine) {
+	steps := o.thread.walker.Steps()
+	if steps-o.cutAt < o.recorder.segment && !o.memory.IsFull() {
+		return
+	}
+	o.cutAt = steps
+	o.ended = append(o.ended, o.log.Cut(at, m))
+	o.memory.Begin()
+	o.memory.BeginSegment()
 }
 
 // lose takes back what was walked since the last hit.

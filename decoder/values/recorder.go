@@ -24,6 +24,9 @@ type Paths interface {
 	Path(routine int, number uint64) (decoder.Partial, error)
 }
 
+// segmentLength is how many instructions a segment has, so that it is replayed within some 30 ms.
+const segmentLength = 1 << 20
+
 // A Recorder keeps the values of the threads of a process.
 type Recorder struct {
 	plan    *loads.Plan
@@ -36,7 +39,8 @@ type Recorder struct {
 	indexed int                   // sites of the plan that are there
 	sited   []*wet.Routine        // by number: those whose blocks have their sites
 	fixed   readOnly
-	races   bool // others may write to the memory that threads load from
+	segment uint64 // instructions of a segment
+	races   bool   // others may write to the memory that threads load from
 	counts  wet.Counts
 	scratch *machine.Machine // knows nothing
 }
@@ -62,7 +66,7 @@ type path struct {
 // what loads have read is confirmed only where no other thread knows of it, and what a hit has not
 // read is not known. The code's routines get the sites of the plan.
 func New(p *loads.Plan, c *wet.Code, paths Paths, shared func() bool) *Recorder {
-	r := &Recorder{plan: p, code: c, paths: paths, shared: shared, threads: map[key]*Thread{},
+	r := &Recorder{segment: segmentLength, plan: p, code: c, paths: paths, shared: shared, threads: map[key]*Thread{},
 		known: map[symbol]*path{}, scratch: machine.New(),
 		sites: map[[2]int][]wet.Site{}}
 	for i, x := range p.Extra {

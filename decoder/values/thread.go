@@ -112,9 +112,14 @@ func (t *Thread) walk(all bool) {
 // End says that nothing comes any more.
 func (t *Thread) End() { t.walk(true) }
 
-// Section returns what is known of the thread's values so far, of a snapshot in which it has that
+// Sections returns what is known of the thread's values so far, of a snapshot in which it has that
 // index.
-func (t *Thread) Section(thread int) *wpp.Section { return t.oracle.log.Section(thread) }
+func (t *Thread) Sections(thread int) (list []*wpp.Section) {
+	for _, ended := range t.oracle.ended {
+		list = append(list, wet.SectionOf(thread, ended))
+	}
+	return append(list, t.oracle.log.Section(thread))
+}
 
 // Err is why no more values of the thread are kept; nil: they are.
 func (t *Thread) Err() error { return t.failed }
@@ -122,6 +127,9 @@ func (t *Thread) Err() error { return t.failed }
 func (t *Thread) take(b wire.Batch) { t.oracle.states.add(b.RawStates()) }
 
 func (t *Thread) bytes() uint64 {
-	return t.oracle.memory.Bytes() + t.oracle.log.Bytes() +
-		uint64(cap(t.oracle.states.data))
+	n := t.oracle.memory.Bytes() + t.oracle.log.Bytes() + uint64(cap(t.oracle.states.data))
+	for _, ended := range t.oracle.ended {
+		n += uint64(len(ended))
+	}
+	return n
 }

@@ -35,6 +35,7 @@ type run struct {
 	paths   pathTable
 	symbols []symbol
 	states  []wire.State
+	segment uint64 // instructions of a segment; 0: as usual
 }
 
 type place struct{ routine, block, insn int }
@@ -292,6 +293,9 @@ func (r *run) record(t testing.TB, shared func() bool) (*wpp.Snapshot, wet.Count
 	c := code.Of(r.plan.Base)
 	c.Place(0, r.sample.Trace.Bias)
 	rec := values.New(r.plan, c, r.paths, shared)
+	if r.segment > 0 {
+		rec.SetSegment(r.segment)
+	}
 	symbols := &ops.Symbols{}
 	g := sequitur.New()
 	th := rec.Thread(1, 1, ops.NewRecorder(symbols, func(sym uint32, times uint64) {
@@ -369,7 +373,7 @@ func (r *run) snapshot(t testing.TB, rec *values.Recorder, th *values.Thread,
 		s.Routines = append(s.Routines, w)
 	}
 	s.Threads = []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}}
-	s.Sections = append(rec.Sections(), th.Section(0))
+	s.Sections = append(rec.Sections(), th.Sections(0)...)
 	return s
 }
 
@@ -405,13 +409,33 @@ func (r *run) replayed(t *testing.T, shared func() bool) (comparison, wet.Counts
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := segments[0].Replay(0, ^uint64(0), &c); err != nil {
-		t.Fatal(err)
+	for i := range segments {
+		if err := segments[i].Replay(0, ^uint64(0), &c); err != nil {
+			t.Fatal(err)
+		}
 	}
+	c.segments = len(segments)
 	if c.next < len(r.steps) {
 		t.Errorf("%d of %d steps", c.next, len(r.steps))
 	}
 	return c, counts
+}
+
+// TestSegments: a run that is cut into segments is replayed one by one, and as much is known of it.
+func TestSegments(t *testing.T) {
+	for _, name := range states.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := load(t, name)
+			whole, _ := r.replayed(t, nil)
+			r.segment = 100
+			cut, _ := r.replayed(t, nil)
+			if cut.segments < 5 || cut.known != whole.known || cut.by != whole.by {
+				t.Errorf("in %d segments %d instructions are known, %v, want %d, %v", cut.segments,
+					cut.known, cut.by, whole.known, whole.by)
+			}
+		})
+	}
 }
 
 // TestHashMismatch: what a hit does not agree with is taken back, what is lost is not known, and
@@ -478,6 +502,8 @@ type comparison struct {
 	known int
 	wrong int
 	by    [4]int
+
+	segments int
 }
 
 // seek goes on to the next step of a traced routine.

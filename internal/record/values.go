@@ -66,7 +66,7 @@ func (v *valued) sections(all []*thread) (list []*wpp.Section) {
 	}
 	for i, t := range all {
 		if t.values != nil {
-			list = append(list, t.values.Section(i))
+			list = append(list, t.values.Sections(i)...)
 		}
 	}
 	return append(list, v.Sections()...)

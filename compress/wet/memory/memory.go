@@ -28,6 +28,7 @@ type Memory struct {
 	life    uint64       // the number of times that Lose was called
 	era     uint64       // and LoseAll
 	stretch uint64       // and Begin
+	segment uint64       // and BeginSegment
 	lowest  uint64       // private byte that was stored since LoseAll, or Drop
 	undo    []change
 	added   []uint64 // pages
@@ -43,7 +44,9 @@ type slot struct {
 // A page is 4 KB of memory, with a bit for each byte.
 type page struct {
 	data      [pageSize]byte
-	held      bitmap // it has held something
+	known     bitmap // it has held something
+	held      bitmap // since BeginSegment, too,
+	segment   uint64 // if this is the memory's
 	confirmed bitmap
 	fresh     bitmap // it was stored or loaded since Lose,
 	life      uint64 // if this is the memory's
@@ -57,17 +60,18 @@ type bitmap [pageSize / 64]uint64
 
 // A change is what a page held before.
 type change struct {
-	page *page
-	at   uint16
-	size uint8 // 1 to 8
-	held uint8
-	data [8]byte
+	page  *page
+	at    uint16
+	size  uint8 // 1 to 8
+	known uint8
+	held  uint8
+	data  [8]byte
 }
 
 // A Held says of some bytes, 1 to 64, what is known: a bit for each, from the first on.
 type Held struct {
-	Held      uint64 // they have held something once
-	Known     uint64 // of these, those that hold it still
+	Held      uint64 // they have held something since BeginSegment
+	Known     uint64 // what they hold is known
 	Confirmed uint64 // of these, those that are confirmed
 }
 
@@ -89,14 +93,16 @@ func (m *Memory) Load(addr uint64, to []byte, private bool) (h Held) {
 	} else {
 		copy(to, p.data[at:])
 	}
-	h.Held = get(&p.held, at, len(to))
+	if p.segment == m.segment {
+		h.Held = get(&p.held, at, len(to))
+	}
 	if p.life == m.life {
 		h.Known = get(&p.fresh, at, len(to))
 	}
 	if private && p.era == m.era {
 		h.Known |= get(&p.private, at, len(to))
 	}
-	h.Known &= h.Held
+	h.Known &= get(&p.known, at, len(to))
 	h.Confirmed = get(&p.confirmed, at, len(to)) & h.Known
 	return h
 }
@@ -137,6 +143,9 @@ func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, private, sto
 			set(&p.stored, at, len(from), true)
 		}
 	}
+	if p.segment != m.segment {
+		p.held, p.segment = bitmap{}, m.segment
+	}
 	if p.life != m.life {
 		p.fresh, p.life = bitmap{}, m.life
 	}
@@ -148,6 +157,7 @@ func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, private, sto
 	} else {
 		copy(p.data[at:], from)
 	}
+	set(&p.known, at, len(from), k != machine.Unknown)
 	set(&p.held, at, len(from), k != machine.Unknown)
 	set(&p.fresh, at, len(from), true)
 	set(&p.private, at, len(from), private)
@@ -158,7 +168,10 @@ func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, private, sto
 func (m *Memory) keep(p *page, at uint64, n int) {
 	for n > 0 {
 		c := change{page: p, at: uint16(at), size: uint8(min(n, 8))}
-		c.held = uint8(get(&p.held, at, int(c.size)))
+		c.known = uint8(get(&p.known, at, int(c.size)))
+		if p.segment == m.segment {
+			c.held = uint8(get(&p.held, at, int(c.size)))
+		}
 		copy(c.data[:c.size], p.data[at:])
 		m.undo = append(m.undo, c)
 		at, n = at+uint64(c.size), n-int(c.size)
@@ -173,48 +186,65 @@ func (m *Memory) Lose() { m.life++ }
 func (m *Memory) Drop(below uint64) {
 	const most = 1 << 20
 	lo := m.lowest
-	switch {
-	case lo >= below:
-		return
-	case below-lo > most:
-		m.dropAll()
+	if lo >= below {
 		return
 	}
 	m.lowest = below
+	if below-lo > most { // fewer pages are there than that
+		for number, p := range m.pages {
+			first := number * pageSize
+			if first < below && p.era == m.era {
+				m.makePublic(p, 0, min(pageSize, below-first))
+			}
+		}
+		return
+	}
 	for lo < below {
-		at := lo % pageSize
-		n := min(64-at%64, below-lo)
+		n := min(pageSize-lo%pageSize, below-lo)
 		if p := m.page(lo / pageSize); p != nil && p.era == m.era {
-			set(&p.private, at, int(n), false)
+			m.makePublic(p, lo%pageSize, n)
 		}
 		lo += n
 	}
 }
 
-func (m *Memory) dropAll() {
-	m.era++
-	m.lowest = ^uint64(0)
+// makePublic has bytes of a page not be private.
+func (m *Memory) makePublic(p *page, at, n uint64) {
+	for n > 0 {
+		some := min(64-at%64, n)
+		set(&p.private, at, int(some), false)
+		at, n = at+some, n-some
+	}
 }
 
 // LoseAll has nothing be known any more: the thread may have stored anything anywhere. What bytes
 // held stays held.
 func (m *Memory) LoseAll() {
 	m.life++
-	m.dropAll()
+	m.era++
+	m.lowest = ^uint64(0)
 }
 
 // Keep has changes be kept from now on, so that they can be undone.
 func (m *Memory) Keep() { m.keeps = true }
 
-// Begin says that what has changed so far is not to be undone. Where that is more than there is to
-// be memory for, all is forgotten.
+// Begin says that what has changed so far is not to be undone.
 func (m *Memory) Begin() {
 	m.undo, m.added = m.undo[:0], m.added[:0]
 	m.stretch++
-	if len(m.pages) > mostPages {
+}
+
+// BeginSegment says that nothing is held yet: what is known stays so. It follows Begin. Where that
+// is more than there is to be memory for, all is forgotten.
+func (m *Memory) BeginSegment() {
+	m.segment++
+	if m.IsFull() {
 		m.pages, m.last = nil, [recent]slot{}
 	}
 }
+
+// IsFull reports whether a segment should begin.
+func (m *Memory) IsFull() bool { return len(m.pages) > mostPages }
 
 // Rollback undoes what has changed since Begin. Nothing is known then, but what is held.
 func (m *Memory) Rollback() {
@@ -222,6 +252,7 @@ func (m *Memory) Rollback() {
 		c := &m.undo[i]
 		copy(c.page.data[c.at:], c.data[:c.size])
 		for j := range int(c.size) {
+			set(&c.page.known, uint64(c.at)+uint64(j), 1, c.known>>j&1 != 0)
 			set(&c.page.held, uint64(c.at)+uint64(j), 1, c.held>>j&1 != 0)
 		}
 	}
@@ -247,7 +278,7 @@ func (m *Memory) Stored(addr uint64, n int) (stored uint64) {
 }
 
 // Bytes is how much memory the model takes.
-func (m *Memory) Bytes() uint64 { return uint64(len(m.pages)) * (2 * pageSize) }
+func (m *Memory) Bytes() uint64 { return uint64(len(m.pages)) * (2*pageSize + 64) }
 
 func (m *Memory) page(number uint64) *page {
 	s := &m.last[number%recent]
@@ -320,3 +351,6 @@ func (h Held) Knowledge(n int) machine.Knowledge {
 
 // All reports whether all n bytes are held.
 func (h Held) All(n int) bool { return h.Held&mask(n) == mask(n) }
+
+// OfSegment is what is known of the bytes by what has happened since BeginSegment alone.
+func (h Held) OfSegment() Held { return Held{h.Held, h.Known & h.Held, h.Confirmed & h.Held} }

@@ -14,7 +14,7 @@ type plain map[uint64]cell
 type cell struct {
 	value                     byte
 	fresh, private, confirmed bool
-	stored                    bool
+	stored, held              bool
 }
 
 func (p plain) copy() plain {
@@ -39,7 +39,7 @@ func TestMemoryIsPlain(t *testing.T) {
 			private := rapid.Bool().Draw(t, "private")
 			k := rapid.SampledFrom([]machine.Knowledge{machine.Unknown, machine.Unconfirmed,
 				machine.Confirmed}).Draw(t, "knowledge")
-			switch rapid.IntRange(0, 11).Draw(t, "call") {
+			switch rapid.IntRange(0, 12).Draw(t, "call") {
 			case 0:
 				m.Lose()
 				want.each(func(_ uint64, c *cell) { c.fresh = false })
@@ -56,10 +56,12 @@ func TestMemoryIsPlain(t *testing.T) {
 				want.each(func(_ uint64, c *cell) { c.fresh, c.private = false, false })
 			case 4:
 				m.Drop(addr)
-				far := addr > 1<<30 // so far that all is dropped
-				want.each(func(a uint64, c *cell) {
-					c.private = c.private && a >= addr && !far
-				})
+				want.each(func(a uint64, c *cell) { c.private = c.private && a >= addr })
+			case 12:
+				m.Begin()
+				m.BeginSegment()
+				want.each(func(_ uint64, c *cell) { c.stored, c.held = false, false })
+				before = want.copy()
 			case 5, 6, 7:
 				m.Store(addr, b, k, private)
 				want.put(addr, b, k, private, true)
@@ -87,7 +89,7 @@ func (p plain) put(addr uint64, b []byte, k machine.Knowledge, private, store bo
 			delete(p, a)
 			continue
 		}
-		p[a] = cell{v, true, private, k == machine.Confirmed, store || p[a].stored}
+		p[a] = cell{v, true, private, k == machine.Confirmed, store || p[a].stored, true}
 	}
 }
 
@@ -98,7 +100,7 @@ func (p plain) check(t *rapid.T, m *Memory, addr uint64, n int, private bool) {
 	for i := range n {
 		c, ok := p[addr+uint64(i)]
 		known := c.fresh || c.private && private
-		if ok != (h.Held>>i&1 != 0) || known != (h.Known>>i&1 != 0) ||
+		if c.held != (h.Held>>i&1 != 0) || known != (h.Known>>i&1 != 0) ||
 			(known && c.confirmed) != (h.Confirmed>>i&1 != 0) ||
 			ok && c.value != got[i] || c.stored && stored>>i&1 == 0 {
 			t.Fatalf("byte %d at %x: %x, want %v %v", i, addr, h, ok, c)
@@ -129,6 +131,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Error("it takes no memory")
 	}
 	m.Begin()
+	m.BeginSegment()
 	if h := m.Load(0, make([]byte, 1), true); h != (Held{}) || m.Bytes() != 0 {
 		t.Errorf("%x is held of what was forgotten", h)
 	}
