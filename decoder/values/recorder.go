@@ -61,13 +61,13 @@ type path struct {
 	sites int
 }
 
-// New returns a recorder of what a plan reads. shared reports whether other threads may write to
-// the memory: it is asked at each batch of states, until it is so; nil: they never may. From then on
-// what loads have read is confirmed only where no other thread knows of it, and what a hit has not
-// read is not known. The code's routines get the sites of the plan.
+// New returns a recorder of what a plan reads. shared reports whether others may write to memory
+// that a thread loads from: it is asked at each batch of states, until it is so; nil: they never
+// may. From then on what loads have read is confirmed only where nobody else knows of it, and what
+// a hit has not read is not known. The code's routines get the sites of the plan.
 func New(p *loads.Plan, c *wet.Code, paths Paths, shared func() bool) *Recorder {
-	r := &Recorder{segment: segmentLength, plan: p, code: c, paths: paths, shared: shared, threads: map[key]*Thread{},
-		known: map[symbol]*path{}, scratch: machine.New(),
+	r := &Recorder{segment: segmentLength, plan: p, code: c, paths: paths, shared: shared,
+		threads: map[key]*Thread{}, known: map[symbol]*path{}, scratch: machine.New(),
 		sites: map[[2]int][]wet.Site{}}
 	for i, x := range p.Extra {
 		at := [2]int{x.Routine, x.Block}

@@ -8,9 +8,9 @@ import (
 // AppendState appends what is known of the registers, for ParseState.
 func (m *Machine) AppendState(b []byte) []byte {
 	for n := range FS + 1 {
-		b = append(b, byte(m.known[n]))
-		if m.known[n] != 0 {
-			b = binary.AppendUvarint(b, m.general[n])
+		b = append(b, byte(m.general.known[n]))
+		if m.general.known[n] != 0 {
+			b = binary.AppendUvarint(b, m.general.value[n])
 		}
 	}
 	b = append(b, m.flags.value, m.flags.known, m.flags.confirmed, byte(m.vectors.rounding))
@@ -37,8 +37,8 @@ func ParseState(b []byte) (m *Machine, rest []byte, err error) {
 	for n := range FS + 1 {
 		k := r.byte()
 		wrong |= k &^ 0x3f
-		if m.known[n] = parts(k); k != 0 {
-			m.general[n] = r.uvarint()
+		if m.general.known[n] = parts(k); k != 0 {
+			m.general.value[n] = r.uvarint()
 		}
 	}
 	m.flags.value, m.flags.known, m.flags.confirmed = r.byte(), r.byte(), r.byte()
