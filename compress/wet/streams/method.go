@@ -19,12 +19,15 @@ var methods = [...]method{
 	{size: 1, strides: true}, {size: 3, strides: true}, {size: 15, strides: true},
 }
 
+// contexts is how many methods there are of a kind, one behind the other: sizes of context.
+const contexts = 3
+
 // Logarithms of how many slots a table of an fcm has.
 const leastSlots, mostSlots = 2, 16
 
 // slots is the size of a table for so many different contexts.
-func slots(contexts int) int {
-	return 1 << min(max(bits.Len(uint(contexts)), leastSlots), mostSlots)
+func slots(different int) int {
+	return 1 << min(max(bits.Len(uint(different)), leastSlots), mostSlots)
 }
 
 // form makes the form of an empty stream: of the values to come, so many are not predicted.
