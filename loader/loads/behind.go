@@ -152,7 +152,7 @@ func (m *maker) before(at spot, from []place) {
 				if l.need != toRead || w.changes(&l) {
 					continue
 				}
-				if l.at = t.value(l.at); l.at.isKnown() && !slices.Contains(all.loads, l) {
+				if l.at, l.pc = t.value(l.at), 0; l.at.isKnown() && !slices.Contains(all.loads, l) {
 					all.loads = append(all.loads, l)
 				}
 			}

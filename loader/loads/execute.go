@@ -55,7 +55,7 @@ func (x execution) noteLoads(w *way, r *plan.Routine) {
 		if !a.Reads {
 			continue
 		}
-		l := load{at: value{node: unknown}, size: a.At.Size}
+		l := load{at: value{node: unknown}, size: a.At.Size, pc: x.q.Addr}
 		if x.repeats() { // how many rounds there are is not known: few, as a rule
 			l.size = MostBytes
 		}

@@ -1,6 +1,8 @@
 package loads
 
 import (
+	"slices"
+
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
@@ -13,31 +15,42 @@ const (
 	arguments = x86.Set(1<<x86.RDI | 1<<x86.RSI | 1<<x86.RDX | 1<<x86.RCX | 1<<x86.R8 | 1<<x86.R9)
 )
 
-// extras are probes for values alone, in the order of their addresses in each routine: where the
+// extras finds the probes for values alone of a routine, in the order of their blocks: where the
 // kernel emulates an instruction for the first time behind where external code may have come to an
 // end, or called. They are there only where the next hit of the plan does not show what that has
-// left in registers, or where it points to.
-func extras(p *plan.Plan) (list []Site) {
-	for id, r := range p.Routines {
+// left in registers, or what was loaded before it. Where traced routines call as well, an entry has
+// none: hits of these would show nothing new.
+func (m *maker) extras(r *plan.Routine, called bool) {
+	x := placer{m: m, r: r, taken: map[uint64]bool{}}
+	if r.ExternalCallers() && !called {
+		x.from(r.Entry, arguments)
+	}
+	for b := range r.Blocks {
+		if !r.Blocks[b].CallReturns() {
+			continue
+		}
+		switch kind, _ := r.Callee(b); kind {
+		case plan.External, plan.Harmless, plan.Unknown:
+			x.from(r.Blocks[b].Succ[0], results)
+		}
+	}
+	m.extra = append(m.extra, x.list...)
+}
+
+// calledByTraced says of each routine whether a traced one calls it, or jumps to it, directly.
+func calledByTraced(p *plan.Plan) []bool {
+	called := make([]bool, len(p.Routines))
+	for _, r := range p.Routines {
 		if !r.Traced() {
 			continue
 		}
-		x := placer{r: r, id: id, taken: map[uint64]bool{}}
-		if r.ExternalCallers() {
-			x.from(r.Entry, arguments)
-		}
 		for b := range r.Blocks {
-			if !r.Blocks[b].CallReturns() {
-				continue
-			}
-			switch kind, _ := r.Callee(b); kind {
-			case plan.External, plan.Harmless, plan.Unknown:
-				x.from(r.Blocks[b].Succ[0], results)
+			if kind, callee := r.Callee(b); kind == plan.Known {
+				called[callee.ID] = true
 			}
 		}
-		list = append(list, x.list...)
 	}
-	return list
+	return called
 }
 
 // add has programs end at a probe for values alone.
@@ -52,8 +65,8 @@ func (x *facts) add(s Site) {
 
 // A placer finds the extra sites of a routine.
 type placer struct {
+	m     *maker
 	r     *plan.Routine
-	id    int
 	taken map[uint64]bool
 	list  []Site
 	left  int // instructions that may still be looked at
@@ -67,6 +80,7 @@ func (x *placer) from(block int, regs x86.Set) {
 			left = append(left, followed{same: x86.SetOf(reg), derived: x86.SetOf(reg)})
 		}
 	}
+	first := place{int32(x.r.ID), int32(block)}
 	for range len(x.r.Blocks) {
 		b := &x.r.Blocks[block]
 		site := x.r.Site(block)
@@ -81,9 +95,10 @@ func (x *placer) from(block int, regs x86.Set) {
 				}
 				continue
 			}
-			if x.gains(left, block, i) {
+			at := spot{place{int32(x.r.ID), int32(block)}, i}
+			if x.gains(left, block, i) || x.m.gains(first, at) {
 				x.taken[q.Addr] = true
-				x.list = append(x.list, Site{Addr: q.Addr, Routine: x.id, Block: block, Insn: i,
+				x.list = append(x.list, Site{Addr: q.Addr, Routine: x.r.ID, Block: block, Insn: i,
 					Condition: q.Condition(), Behind: true})
 			}
 			return
@@ -127,12 +142,47 @@ func (x *placer) loses(v followed, block, insn int) bool {
 		v.used = true // by what is called, perhaps
 		return v.same&x86.CalleeSaved == 0
 	}
+	if b.End == cfg.Ret { // the next hit is the caller's
+		return v.used
+	}
 	for _, s := range b.Succ {
 		if s != cfg.Exit && x.loses(v, s, 0) {
 			return true
 		}
 	}
 	return false
+}
+
+// gains reports whether something is loaded behind a place that the next hit of the plan does not
+// show, and a hit at an instruction would.
+func (m *maker) gains(from place, at spot) bool {
+	without := m.lost(from, nil)
+	if len(without) == 0 {
+		return false
+	}
+	with := m.lost(from, &at)
+	return slices.ContainsFunc(without, func(pc uint64) bool { return !slices.Contains(with, pc) })
+}
+
+// lost are the addresses of instructions that load what the next hit, or one before it, does not
+// show.
+func (m *maker) lost(from place, until *spot) (list []uint64) {
+	m.follow.until = until
+	w := m.follow.behind(from)
+	m.follow.until = nil
+	w.ahead(nil, func(w *way, loads []load) {
+		m.earlier.ns.reset()
+		var t *translator
+		if w.ends == probed {
+			t = newTranslator(&m.follow.ns, &m.earlier.ns, w.back)
+		}
+		for _, l := range loads {
+			if l.need == toRead && (t == nil || w.changes(&l) || !t.value(l.at).isKnown()) {
+				list = append(list, l.pc)
+			}
+		}
+	})
+	return list
 }
 
 // A followed value is one that external code has left in a register.

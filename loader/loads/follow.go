@@ -37,6 +37,7 @@ type load struct {
 	at   value
 	size uint8
 	need need
+	pc   uint64 // of the instruction
 }
 
 // A way is a piece of what may run between a hit and the next: what follows it is in next.
@@ -82,7 +83,8 @@ type follower struct {
 	facts []facts // by Routine.ID
 	ns    nodes
 
-	insns    int // that may still be followed
+	insns    int   // that may still be followed
+	until    *spot // as if there were a probe; nil: nowhere
 	accesses []x86.Access
 }
 
@@ -195,6 +197,9 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 			behind++
 		}
 		end := f.facts[r.ID].probe(r, int(at.block), behind)
+		if f.until != nil && f.until.place == at && f.until.insn >= behind {
+			end = min(end, f.until.insn)
+		}
 		if f.insns -= max(end-insn, 1); f.insns < 0 {
 			w.cut = true
 			return

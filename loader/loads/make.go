@@ -36,9 +36,17 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 			Condition: s.Condition, Stepped: s.Stepped}
 	}
 	if o.Extra {
-		for _, s := range extras(p) {
+		called := calledByTraced(p)
+		found := inPieces(len(p.Routines), func(m *maker, i int) {
+			if r := p.Routines[i]; r.Traced() {
+				m.extras(r, called[i])
+			}
+		}, p, known, &o)
+		for _, m := range found {
+			all = append(all, m.extra...)
+		}
+		for _, s := range all[len(p.Sites):] {
 			known[s.Routine].add(s)
-			all = append(all, s)
 		}
 	}
 	list := continuations(p)
@@ -114,6 +122,7 @@ type maker struct {
 	earlier follower // of code before a hit
 	emit    emitter
 	made    [][2]program
+	extra   []Site
 	figures Figures
 }
 
