@@ -1,6 +1,8 @@
 package values
 
 import (
+	"errors"
+
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wet"
@@ -65,12 +67,18 @@ func (t *Thread) NewPath(routine int, number, times uint64) {
 // Mark: see ops.Sink.
 func (t *Thread) Mark(m ops.Mark, n uint64) {
 	t.next.Mark(m, n)
+	if t.failed != nil {
+		return
+	}
 	t.add(step{mark: m, n: n, times: 1})
 }
 
 // Gap says, directly behind the mark of a gap, how many hits there had been of the thread, the lost
 // ones included, before what comes next.
 func (t *Thread) Gap(hits uint64) {
+	if t.failed != nil {
+		return
+	}
 	t.add(step{times: 1, hits: hits + 1})
 }
 
@@ -109,8 +117,18 @@ func (t *Thread) walk(all bool) {
 	t.oracle.ahead = nil
 }
 
-// End says that nothing comes any more.
-func (t *Thread) End() { t.walk(true) }
+// End says that nothing comes any more, and lets go of what only a thread that goes on needs.
+func (t *Thread) End() {
+	t.walk(true)
+	if t.failed == nil {
+		t.failed = errEnded
+	}
+	t.queue, t.walker, t.oracle.memory, t.oracle.states = nil, nil, nil, queue{
+		damaged: t.oracle.states.damaged}
+}
+
+// errEnded keeps what comes late from being walked.
+var errEnded = errors.New("the thread has ended")
 
 // Sections returns what is known of the thread's values so far, of a snapshot in which it has that
 // index.
@@ -121,13 +139,25 @@ func (t *Thread) Sections(thread int) (list []*wpp.Section) {
 	return append(list, t.oracle.log.Section(thread))
 }
 
-// Err is why no more values of the thread are kept; nil: they are.
-func (t *Thread) Err() error { return t.failed }
+// Err is why not all values of the thread are kept; nil: they are.
+func (t *Thread) Err() error {
+	if errors.Is(t.failed, errEnded) {
+		return nil
+	}
+	return t.failed
+}
 
-func (t *Thread) take(b wire.Batch) { t.oracle.states.add(b.RawStates()) }
+func (t *Thread) take(b wire.Batch) {
+	if t.failed == nil {
+		t.oracle.states.add(b.RawStates())
+	}
+}
 
 func (t *Thread) bytes() uint64 {
-	n := t.oracle.memory.Bytes() + t.oracle.log.Bytes() + uint64(cap(t.oracle.states.data))
+	n := t.oracle.log.Bytes() + uint64(cap(t.oracle.states.data))
+	if t.oracle.memory != nil {
+		n += t.oracle.memory.Bytes()
+	}
 	for _, ended := range t.oracle.ended {
 		n += uint64(len(ended))
 	}

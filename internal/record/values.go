@@ -72,23 +72,34 @@ func (v *valued) sections(all []*thread) (list []*wpp.Section) {
 	return append(list, v.Sections()...)
 }
 
-// betweenLooks is how long a process whose executable starts no threads is taken for one that has
-// none, until it is looked at again.
-const betweenLooks = 5 * time.Millisecond
+// How long a process is taken for one without threads, and without memory that it shares, until it
+// is looked at again: where its executable starts threads, these are looked for each time.
+const (
+	betweenThreads  = 5 * time.Millisecond
+	betweenMappings = 100 * time.Millisecond
+)
 
-// racing returns what reports whether a process has several threads now.
+// racing returns what reports whether others than the thread that runs may write to the memory of a
+// process.
 func racing(p *target.Process, im *image.Image) func() bool {
 	starts := false
 	for _, name := range im.Imports() {
 		starts = starts || name == "pthread_create" || name == "thrd_create" || name == "clone"
 	}
-	var last time.Time
+	var threads, mappings time.Time
 	return func() bool {
-		if !starts && time.Since(last) < betweenLooks {
-			return false
+		now := time.Now()
+		if starts || now.Sub(threads) > betweenThreads {
+			threads = now
+			if list, _ := p.Threads(); len(list) > 1 { // none, if it has ended
+				return true
+			}
 		}
-		last = time.Now()
-		list, _ := p.Threads() // none, if it has ended
-		return len(list) > 1
+		if now.Sub(mappings) > betweenMappings {
+			mappings = now
+			shares, _ := p.SharesMemory()
+			return shares
+		}
+		return false
 	}
 }

@@ -51,6 +51,15 @@ func (p *Process) Mappings(of *os.File) ([]Mapping, error) {
 	return list, nil
 }
 
+// SharesMemory reports whether the process has memory that it may write to, and that others may
+// have mapped too, or itself once more.
+func (p *Process) SharesMemory() (shares bool, err error) {
+	err = readMaps(p.proc("maps"), func(m Mapping, _ FileID, _ string) {
+		shares = shares || m.Shared && m.Write
+	})
+	return shares, err
+}
+
 // A Library is a file besides the executable that a process has mapped to run code of it.
 type Library struct {
 	Path string // in the process's own mount namespace: a name, and nothing to open
