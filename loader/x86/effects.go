@@ -61,7 +61,7 @@ func (in *Inst) Effects(code []byte, next uint64) (e Effects) {
 			e.Dst.Size = in.operandSize()
 		}
 	case e.Operation == CmpXchgPair:
-		e.Dst.Size = 2 * in.operandSize()
+		e.Dst.Size = 2 * max(in.operandSize(), 4) // whatever a 66 prefix says
 	}
 	return e
 }
