@@ -21,6 +21,8 @@ struct looking {
 	__u64 sent;
 	/* Traced code may be left behind the last state. */
 	__u64 left;
+	/* A signal's handler has come between the last state and the one before. */
+	__u64 interrupted;
 
 	/* The load program that runs: the index of its next step; 0: it has ended. */
 	__u32 next;
@@ -49,7 +51,7 @@ static __always_inline struct looking *looking_of(struct thread *t)
 		return v;
 	v->states.tid = t->batch.tid;
 	v->states.started = t->batch.started;
-	v->states.sequence = v->states.hits = v->states.lost = v->sent = v->count = 0;
+	v->states.sequence = v->states.hits = v->states.lost = v->sent = v->count = v->handlers = 0;
 	return v;
 }
 
@@ -292,7 +294,8 @@ static __always_inline __u64 begin_state(struct thread *t, struct looking *v)
 
 	if (v->count + STATE_MOST > STATE_WORDS)
 		send_states(t, v);
-	whole = !v->count || v->left || v->lost != t->batch.lost || v->handlers != t->handlers;
+	v->interrupted = v->handlers != t->handlers;
+	whole = !v->count || v->left || v->lost != t->batch.lost || v->interrupted;
 	v->lost = t->batch.lost;
 	v->handlers = t->handlers;
 	v->words = v->count + STATE_HEADER;
@@ -325,7 +328,7 @@ __noinline int put_state(
 	read = v->words;
 	v->next = l->first[out & 1];
 	v->then = 0;
-	if (l->behind && whole) {
+	if (l->behind && whole && !v->interrupted) {
 		v->then = v->next;
 		v->next = l->behind;
 	}
@@ -342,7 +345,7 @@ __noinline int put_state(
 	at = v->count;
 	bound_index(at, STATE_WORDS);
 	v->states.words[at] = hash | read << 32 | state_flags(flags) << 40 | out << 47 | whole << 48 |
-		(__u64) !!v->failed << 49 | v->left << 50;
+		(__u64) !!v->failed << 49 | v->left << 50 | v->interrupted << 51;
 	v->states.words[at + 1] = id;
 	v->count = v->words;
 	v->states.hits++;

@@ -149,21 +149,22 @@ const (
 )
 
 type TracerLooking struct {
-	_        structs.HostLayout
-	Lost     uint64
-	Handlers uint64
-	Sent     uint64
-	Left     uint64
-	Next     uint32
-	Then     uint32
-	Fetches  uint64
-	Failed   uint64
-	Places   [16]uint64
-	Cells    [64]uint64
-	Count    uint64
-	Words    uint64
-	States   TracerStates
-	Beyond   [17]uint64
+	_           structs.HostLayout
+	Lost        uint64
+	Handlers    uint64
+	Sent        uint64
+	Left        uint64
+	Interrupted uint64
+	Next        uint32
+	Then        uint32
+	Fetches     uint64
+	Failed      uint64
+	Places      [16]uint64
+	Cells       [64]uint64
+	Count       uint64
+	Words       uint64
+	States      TracerStates
+	Beyond      [17]uint64
 }
 
 type TracerLoss struct {

@@ -177,7 +177,8 @@ _Static_assert((STATE_WORDS & (STATE_WORDS - 1)) == 0, "an index is bounded by a
 struct look {
 	/* By outcome. */
 	__u32 first[2];
-	/* What runs before that, on what external code may have changed before the hit. */
+	/* What runs before that at whole states, on what external code may have changed before the hit.
+	 * Where a signal's handler has come since it does not: that may have changed it again. */
 	__u32 behind;
 	/* LOOK_*. */
 	__u8 flags;

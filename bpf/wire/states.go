@@ -21,6 +21,9 @@ type State struct {
 	Ordinal uint64
 	Whole   bool // Registers are there
 	Left    bool // traced code may be left before the next hit, which is whole then
+	// Interrupted says that a signal's handler has come since the state before: what lies behind
+	// the hit has not been read, as the handler may have changed it.
+	Interrupted bool
 	// FailedReads has a bit for each read of the load program, in their order, that failed.
 	FailedReads uint16
 	Registers   []uint64 // rax, rcx ... r15 in the order of their hardware numbers, and fs base
@@ -43,7 +46,8 @@ const (
 	stateMostWords    = 1<<8 - 1
 	stateHeader       = 2
 	stateKnownFlags   = 1<<7 - 1
-	stateReservedBits = (1<<64 - 1) &^ (1<<51 - 1)
+	stateInterrupted  = 1 << 51
+	stateReservedBits = (1<<64 - 1) &^ (1<<52 - 1)
 )
 
 // HasStates reports whether the record holds states: it has no events then.
@@ -88,7 +92,8 @@ func (s *State) Parse(data []byte) (rest []byte, err error) {
 		Whole:   head&stateWhole != 0,
 		Left:    head&stateLeft != 0,
 
-		Registers: s.Registers[:0], Words: s.Words[:0],
+		Interrupted: head&stateInterrupted != 0,
+		Registers:   s.Registers[:0], Words: s.Words[:0],
 	}
 	if head&stateOutcome != 0 {
 		s.Outcome = 1
@@ -137,6 +142,7 @@ func AppendState(data []byte, s *State) []byte {
 	set(s.Whole, stateWhole)
 	set(s.FailedReads != 0, stateFailed)
 	set(s.Left, stateLeft)
+	set(s.Interrupted, stateInterrupted)
 	data = binary.LittleEndian.AppendUint64(data, head)
 	data = binary.LittleEndian.AppendUint64(data, uint64(s.Site)|s.Ordinal<<stateSite)
 	if s.Whole {

@@ -55,6 +55,7 @@ func TestStatesAreReadAsTheyWereAppended(t *testing.T) {
 			Ordinal:     rapid.Uint64Max(1<<46-1).Draw(t, "ordinal"),
 			Whole:       rapid.Bool().Draw(t, "whole"),
 			Left:        rapid.Bool().Draw(t, "left"),
+			Interrupted: rapid.Bool().Draw(t, "interrupted"),
 			FailedReads: rapid.Uint16().Draw(t, "failed"),
 		}
 		if s.Whole {

@@ -35,6 +35,9 @@ func (o *oracle) recover(at wet.Place) (b backwards) {
 		b.undo(&o.between[i], o.recorder.scratch)
 	}
 	o.held = b.reads
+	if s.Interrupted { // what the instructions have read, a handler may have written amid them
+		b.reads = nil
+	}
 	return b
 }
 

@@ -196,7 +196,7 @@ func (o *oracle) readsOf(s *wire.State, registers *[17]uint64, to []loads.Read) 
 	}
 	r := &o.replay
 	r.recorder, r.words, r.failed, r.n, r.reads = o.recorder, s.Words, s.FailedReads, 0, to
-	p.Run(look, s.Outcome, s.Whole, registers, r, r.each)
+	p.Run(look, s.Outcome, s.Whole && !s.Interrupted, registers, r, r.each)
 	return r.reads
 }
 

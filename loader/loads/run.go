@@ -24,14 +24,15 @@ type Process interface {
 	Bias(look int) uint64
 }
 
-// Run runs the load programs of a hit, as the kernel does: that of what lies behind, if all
-// registers are shown (whole), then that of the outcome. registers are the general ones by their hardware numbers and the base of fs; each
-// read is given to each, in their order. It returns whether traced code may be left before the next
-// hit, which it may where the hit would take more steps or reads than there are. Reads of a process
-// that replays are those that the kernel made: their addresses follow from registers and from what
-// was read before. It does not allocate.
+// Run runs the load programs of a hit, as the kernel does: that of what lies behind if asked to, as
+// where the state is whole and no handler has interrupted, then that of the outcome. registers are
+// the general ones by their hardware numbers and the base of fs; each read is given to each, in
+// their order. It returns whether traced code may be left before the next hit, which it may where
+// the hit would take more steps or reads than there are. Reads of a process that replays are those
+// that the kernel made: their addresses follow from registers and from what was read before. It
+// does not allocate.
 func (p *Plan) Run(
-	look, outcome int, whole bool, registers *[17]uint64, in Process, each func(r *Read),
+	look, outcome int, behind bool, registers *[17]uint64, in Process, each func(r *Read),
 ) (left bool) {
 	l := &p.Looks[look]
 	m := interpreters.Get().(*interpreter)
@@ -41,7 +42,7 @@ func (p *Plan) Run(
 	copy(m.cells[:], registers[:16])
 	m.cells[ImageBias], m.cells[FSBase] = in.Bias(look), registers[16]
 	for i, pc := range [...]uint32{l.Behind, l.First[outcome&1]} {
-		if i == 0 && !whole {
+		if i == 0 && !behind {
 			continue
 		}
 		for ; pc != 0 && m.steps > 0; m.steps-- {
