@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/listing"
+	"wpptrace/internal/valuing"
 	"wpptrace/query"
 	"wpptrace/query/profile"
 	"wpptrace/query/report"
@@ -37,6 +37,9 @@ LEN      how many paths it has
 SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path prints more); where
          its code is, and in parentheses the routines that are inlined there; xN: N times in a row.
          ROUTINE@ADDRESS is one of several routines of that name.
+
+--data finds sequences of addresses that were accessed, as subpaths are of paths: see wpptrace
+values. Accesses to routines' own frames are left out.
 
 --routines prints a line for each routine instead. SHARE is that of the CPU time, by samples, with
 the INTERVAL that it is in 95 times of 100; where the snapshot has no samples, that of instructions.
@@ -104,7 +107,7 @@ type hotAsked struct {
 	query          query.HotQuery
 	cost           string
 	larus, maximal bool
-	routines       bool
+	routines, data bool
 	callers        string
 	lines          string
 	disasm, binary string
@@ -126,6 +129,7 @@ func (h *hotAsked) flags(c *cobra.Command) {
 		"count: 1, or a FILE[:COLUMN] of costs")
 	f.BoolVar(&h.maximal, "maximal", false, "find the maximal hot subpaths")
 	f.BoolVar(&h.larus, "larus", false, "find what Larus's figure 7 does")
+	f.BoolVar(&h.data, "data", false, "of a recording of values: print hot sequences of addresses")
 	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
 	f.BoolVar(&h.asJSON, "json", false, "print one JSON object")
@@ -150,6 +154,8 @@ func (h *hotAsked) check(c *cobra.Command) error {
 		}
 	}
 	switch {
+	case h.data && (len(asked) > 0 || h.cost != ""):
+		return usagef("--data counts accesses, and goes with no --cost and no other question")
 	case h.query.Top > 0 && (c.Flags().Changed("lines") || c.Flags().Changed("disasm")):
 		return usagef("--top does not go with --%s, which prints all", asked[0])
 	case h.binary != "" && !c.Flags().Changed("disasm"):
@@ -181,6 +187,8 @@ func (h *hotAsked) answer(c *cobra.Command, s *wpp.Snapshot) error {
 		return listing.Disasm(c.OutOrStdout(), s, h.listed(c, h.disasm))
 	case h.routines:
 		return h.printRoutines(c, s)
+	case h.data:
+		return valuing.HotData(c.OutOrStdout(), s, h.query, h.asJSON)
 	}
 	hot, err := query.Hot(s, h.query)
 	switch {

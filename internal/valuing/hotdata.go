@@ -1,0 +1,27 @@
+package valuing
+
+import (
+	"io"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query"
+	"wpptrace/query/report"
+	"wpptrace/query/values"
+)
+
+// HotData prints the hot sequences of addresses that the instructions of a snapshot accessed.
+func HotData(w io.Writer, s *wpp.Snapshot, q query.HotQuery, asJSON bool) error {
+	r, err := values.ReferencesOf(s, q.TIDs...)
+	if err != nil {
+		return err
+	}
+	q.Metric = query.Executions
+	hot, err := query.Hot(r.Trace, q)
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		return report.WriteHotDataJSON(w, s, r, hot)
+	}
+	return report.WriteHotData(w, s, r, hot)
+}
