@@ -48,7 +48,8 @@ func ReferencesOf(s *wpp.Snapshot, tids ...int) (r *References, err error) {
 	}
 	r = &References{Trace: &wpp.Snapshot{Machine: s.Machine, Figures: s.Figures,
 		Routines: []wpp.Routine{{Name: "references"}}}}
-	b := &referring{References: r, code: code, symbols: map[uint64]uint32{}, unknown: math.MaxUint32}
+	b := &referring{References: r, code: code, symbols: map[uint64]uint32{},
+		unknown: math.MaxUint32}
 	for _, t := range threads {
 		thread := slices.IndexFunc(s.Threads,
 			func(o wpp.Thread) bool { return o.Grammar == t.Grammar })
