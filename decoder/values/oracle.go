@@ -22,6 +22,7 @@ type oracle struct {
 	cutAt    uint64   // the walker's steps, when the last one ended
 	states   queue
 	hits     uint64       // of the thread, so far
+	astray   bool         // hits is not known, up to the next gap
 	ahead    []step       // what is walked, and what comes behind it
 	wrong    bool         // what was walked since the last hit
 	reads    []loads.Read // of the last hit, as long as they hold
@@ -112,7 +113,7 @@ func (o *oracle) match(number int) *wire.State {
 // hits before. nil: it is not there.
 func (o *oracle) next(number int, further uint64) *wire.State {
 	hit := o.hits + further
-	for {
+	for !o.astray {
 		s := o.states.first()
 		switch {
 		case s == nil:
@@ -122,9 +123,12 @@ func (o *oracle) next(number int, further uint64) *wire.State {
 		case s.Ordinal == hit && s.Site == number:
 			return s
 		default:
+			// paths do not come to the sites that were hit: which hit is which is not known
+			o.astray = s.Ordinal == hit && max(s.Site, number) < FirstExtra
 			return nil
 		}
 	}
+	return nil
 }
 
 // whole compares all registers.

@@ -102,7 +102,7 @@ func (t *Thread) walk(all bool) {
 			case s.path != nil:
 				t.failed = t.walker.Path(&s.path.Path)
 			case s.hits > 0:
-				t.oracle.hits = s.hits - 1
+				t.oracle.hits, t.oracle.astray = s.hits-1, false
 				continue
 			default:
 				t.failed = t.walker.Mark(s.mark, s.n)

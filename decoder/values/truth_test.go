@@ -480,6 +480,19 @@ func TestHashMismatch(t *testing.T) {
 	}
 }
 
+// TestPathsGoAstray: where paths do not come to the sites that were hit, nothing is known up to the
+// next gap.
+func TestPathsGoAstray(t *testing.T) {
+	r := load(t, "tailcalls")
+	for i := 40; i < len(r.states); i++ {
+		r.states[i].Site = (r.states[i].Site + 1) % len(r.plan.Base.Sites)
+	}
+	c, counts := r.replayed(t, nil)
+	if counts.Missing < uint64(len(r.states)-41) || c.known == 0 || c.known > c.count/2 {
+		t.Errorf("%d of %d are known, %+v", c.known, c.count, counts)
+	}
+}
+
 // TestLoadsMayRace: where other threads may write, what is loaded from where they may is at most
 // unconfirmed, and what the next hit agrees with is confirmed in registers.
 func TestLoadsMayRace(t *testing.T) {
