@@ -115,7 +115,7 @@ func (x *placer) from(block int, regs x86.Set) {
 func (x *placer) gains(left []followed, block, insn int) bool {
 	for _, v := range left {
 		const most = 200
-		if x.left = most; !v.lost && x.loses(v, block, insn) {
+		if x.left = most; !v.lost && x.loses(v, x.r, block, insn) {
 			return true
 		}
 	}
@@ -124,20 +124,20 @@ func (x *placer) gains(left []followed, block, insn int) bool {
 
 // loses reports whether a value that was left is used, and lost before the next probe of the plan,
 // on any way from an instruction on.
-func (x *placer) loses(v followed, block, insn int) bool {
-	b := &x.r.Blocks[block]
-	site := x.r.Site(block)
+func (x *placer) loses(v followed, r *plan.Routine, block, insn int) bool {
+	b := &r.Blocks[block]
+	site := r.Site(block)
 	for i := insn; i < len(b.Insns); i++ {
 		if x.left--; x.left < 0 || site != nil && site.Insn == i {
 			return false
 		}
-		if v.run(x.r, &b.Insns[i]); v.lost || v.points {
+		if v.run(r, &b.Insns[i]); v.lost || v.points {
 			return v.used
 		}
 	}
 	if b.IsCall() {
-		if kind, _ := x.r.Callee(block); kind == plan.Known {
-			return false
+		if kind, callee := r.Callee(block); kind == plan.Known {
+			return x.loses(v, callee, callee.Entry, 0)
 		}
 		v.used = true // by what is called, perhaps
 		return v.same&x86.CalleeSaved == 0
@@ -146,7 +146,7 @@ func (x *placer) loses(v followed, block, insn int) bool {
 		return v.used
 	}
 	for _, s := range b.Succ {
-		if s != cfg.Exit && x.loses(v, s, 0) {
+		if s != cfg.Exit && x.loses(v, r, s, 0) {
 			return true
 		}
 	}

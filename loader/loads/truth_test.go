@@ -156,7 +156,8 @@ func (r *run) check(t *testing.T, name string) {
 				outcome = 1
 			}
 			r.hits++
-			mayLeave = r.plan.Run(site, outcome, mayLeave, (*[17]uint64)(registers.Registers[:17]), h,
+			all := (*[17]uint64)(registers.Registers[:17])
+			mayLeave = r.plan.Run(site, outcome, mayLeave, all, h,
 				func(x *loads.Read) {
 					r.reads++
 					r.words += (x.Size + 7) / 8
