@@ -18,6 +18,9 @@ type Counts struct {
 	Loads     uint64 // whose address is known
 	Predicted uint64 // of these, those that read what the model held
 	Unknown   uint64 // and those of which it is not known what they read
+	// Interrupted counts hits before which a signal's handler had come: what was worked out up to
+	// them is taken back.
+	Interrupted uint64
 }
 
 // Load counts a load whose value is so sure.
@@ -33,7 +36,7 @@ func (c *Counts) Load(k machine.Knowledge, predicted bool) {
 
 func (c *Counts) fields() []*uint64 {
 	return []*uint64{&c.Hits, &c.Missing, &c.Unchecked, &c.Wrong, &c.Damaged, &c.Loads,
-		&c.Predicted, &c.Unknown}
+		&c.Predicted, &c.Unknown, &c.Interrupted}
 }
 
 // Section returns the section that CountsOf reads.

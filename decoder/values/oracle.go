@@ -55,8 +55,14 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 	default:
 		e = o.hashed(s, m)
 	}
-	if o.wrong {
+	interrupted := s != nil && s.Interrupted && !o.wrong
+	switch {
+	case interrupted: // what was loaded since the last hit, the handler may have changed before
+		c.Interrupted++
+	case o.wrong:
 		c.Wrong++
+	}
+	if o.wrong || interrupted {
 		o.lose()
 		e.Forget = true
 		if s != nil && s.Whole {

@@ -457,6 +457,12 @@ func TestHashMismatch(t *testing.T) {
 			list[20].Flags ^= machine.ZF
 			return list
 		}, func(c wet.Counts) uint64 { return c.Wrong }},
+		"a handler": {func(list []wire.State) []wire.State {
+			for i := range list {
+				list[i].Interrupted = list[i].Whole && i > 0
+			}
+			return list
+		}, func(c wet.Counts) uint64 { return c.Interrupted }},
 		"a record lost": {func(list []wire.State) []wire.State {
 			return append(list[:30], list[60:]...)
 		}, func(c wet.Counts) uint64 { return c.Missing }},
