@@ -18,7 +18,8 @@ func TestHostile(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	target := exact.Target{Path: program, Env: zoo.Env(), FixedAddresses: true}
-	for _, only := range []string{"file", "absent", "fault", "jump", "fork"} {
+	for _, only := range []string{"file", "absent", "fault", "jump", "fork",
+		"jump|^on_fault"} {
 		t.Run(only, func(t *testing.T) {
 			report := prove(t, target, "-F", "^hostile_"+only)
 			if report.Steps < 100 {
