@@ -57,7 +57,11 @@ func (o *oracle) behind(at wet.Place) *wire.State {
 		if i == 0 && (at.Block != p.Blocks[0] || at.Insn != p.Skip || at.Routine != p.Routine) {
 			return nil
 		}
-		site, found, follows := o.along(code, p, i == 0)
+		var before *path
+		if i > 0 {
+			before = o.ahead[i-1].path
+		}
+		site, found, follows := o.along(code, p, before)
 		switch {
 		case !follows:
 			return nil
@@ -70,9 +74,9 @@ func (o *oracle) behind(at wet.Place) *wire.State {
 	return nil
 }
 
-// along adds the instructions of a path up to its first site. follows: they surely follow those
-// that are there.
-func (o *oracle) along(code *wet.Routine, p *path, first bool) (site int, found, follows bool) {
+// along adds the instructions of a path up to its first site. before is the path before it; nil: it
+// is the first. follows: they surely follow those that are there.
+func (o *oracle) along(code *wet.Routine, p, before *path) (site int, found, follows bool) {
 	bias := o.recorder.code.Bias(code.Image)
 	for j, n := range p.Blocks {
 		b := &code.Blocks[n]
@@ -87,7 +91,7 @@ func (o *oracle) along(code *wet.Routine, p *path, first bool) (site int, found,
 		for i := range b.Insns[:lo] {
 			next += uint64(b.Insns[i].Len)
 		}
-		if j == 0 && !first && !o.leadTo(p, next) {
+		if j == 0 && before != nil && !o.leadTo(p, next) && !o.returnTo(code, p, before, next) {
 			return 0, false, false
 		}
 		for i := lo; i < hi; i++ {
@@ -118,6 +122,30 @@ func (o *oracle) leadTo(p *path, addr uint64) bool {
 		return false
 	}
 	return last.next == addr && (p.Start == ops.StartLoop || p.Start == ops.StartExtra)
+}
+
+// returnTo reports whether the instructions so far end in the return of a path's routine to another
+// path, which begins at an address: behind a call of that routine.
+func (o *oracle) returnTo(code *wet.Routine, p, before *path, addr uint64) bool {
+	if len(o.between) == 0 || o.between[len(o.between)-1].in.Op != machine.Return ||
+		p.Start != ops.StartCall || p.Blocks[0] == 0 {
+		return false
+	}
+	from, err := o.recorder.routine(before.Routine)
+	if err != nil || from.Image != code.Image {
+		return false
+	}
+	b := &code.Blocks[p.Blocks[0]-1]
+	end := b.Addr
+	for i := range b.Insns {
+		end += uint64(b.Insns[i].Len)
+	}
+	if len(b.Insns) == 0 || end+o.recorder.code.Bias(code.Image) != addr {
+		return false
+	}
+	call := &b.Insns[len(b.Insns)-1]
+	return call.Op == machine.Call && call.Src.Class == machine.Immediate &&
+		end+uint64(call.Imm) == o.recorder.plan.Base.Routines[before.Routine].Addr
 }
 
 // seen is the state of the next hit, which is of a probe; nil: it is not there.
@@ -203,6 +231,10 @@ func (b *backwards) undoRegisters(in *machine.Insn, after *backwards) {
 		b.moveStack(after, 8)
 	case machine.Pop:
 		if in.Dst.Class != machine.General || dst != machine.RSP {
+			b.moveStack(after, ^uint64(7))
+		}
+	case machine.Return:
+		if in.Imm == 0 {
 			b.moveStack(after, ^uint64(7))
 		}
 	case machine.Leave:
