@@ -3,8 +3,13 @@ package values_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"slices"
 	"sort"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
@@ -435,6 +440,53 @@ func TestSegments(t *testing.T) {
 					cut.known, cut.by, whole.known, whole.by)
 			}
 		})
+	}
+}
+
+// all keeps what is replayed.
+type all []string
+
+func (a *all) Executed(e *wet.Executed) error {
+	*a = append(*a, fmt.Sprintf("%d %x %v", e.Symbol, e.Addr, e.Written))
+	return nil
+}
+
+// TestReplayOfAPart: what ran at some symbols is replayed by the segments that they are in alone, as
+// it is in a replay of all.
+func TestReplayOfAPart(t *testing.T) {
+	r := load(t, "values_one")
+	r.segment = 300
+	s, _ := r.record(t, nil)
+	segments, err := wet.Segments(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole all
+	for i := range segments {
+		if err := segments[i].Replay(0, ^uint64(0), &whole); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from := uint64(0); from < uint64(len(r.symbols)); from += 7 {
+		var part all
+		replayed := 0
+		for i := range segments {
+			before := len(part)
+			if err := segments[i].Replay(from, from+2, &part); err != nil {
+				t.Fatal(err)
+			}
+			if len(part) > before {
+				replayed++
+			}
+		}
+		want := slices.DeleteFunc(slices.Clone(whole), func(x string) bool {
+			symbol, _, _ := strings.Cut(x, " ")
+			return symbol != fmt.Sprint(from) && symbol != fmt.Sprint(from+1)
+		})
+		if !slices.Equal(part, want) || replayed > 2 {
+			t.Fatalf("of symbols %d and behind, in %d segments: %s", from, replayed,
+				cmp.Diff(want, part))
+		}
 	}
 }
 
