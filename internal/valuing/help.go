@@ -28,4 +28,6 @@ FILE:LINE: its number among those of the same instruction, its thread, the posit
 stream, and its values as dump --as values has them; --instance N that one alone, --tid those of a
 thread. OFFSET is in hex.
 
---stat prints how much of the values of a recording is known, and what is not, by cause.`
+--stat prints how much of the values of a recording is known, and what is not, by cause. With --csv
+it prints how large they are and how fast they answer: the tables of Zhang and Gupta (2004), with
+the paper's averages beside.`

@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query/report"
+	"wpptrace/query/tables"
 	"wpptrace/query/values"
 )
 
@@ -27,7 +28,8 @@ func (q *Question) Add(f *pflag.FlagSet) {
 		"ROUTINE+OFFSET, or FILE:LINE")
 	f.Uint64Var(&q.Instance, "instance", 0, "with --at: of the `N`th execution of each alone, from "+
 		"1")
-	f.BoolVar(&q.CSV, "csv", false, "with --at: print a row for each value")
+	f.BoolVar(&q.CSV, "csv", false, "with --at: print a row for each value; with --stat: sizes and "+
+		"speeds, as tables 1 to 3 and 6 to 9 of the paper have them")
 	f.BoolVar(&q.Histogram, "histogram", false, "with --at: print how often each value came")
 }
 
@@ -44,7 +46,8 @@ func (q *Question) Wrong(isGiven func(flag string) bool) string {
 		}
 	}
 	switch {
-	case q.At == "" && (forms > 0 || isGiven("instance")):
+	case q.At == "" && (forms > 0 || isGiven("instance")) &&
+		!(q.Stat && q.CSV && forms == 1 && !isGiven("instance")):
 		return "--instance, --json, --csv and --histogram need --at PLACE"
 	case q.Stat && q.At != "":
 		return "--stat and --at are two questions: give one of them"
@@ -58,7 +61,14 @@ func (q *Question) Wrong(isGiven func(flag string) bool) string {
 
 // Answer prints the answer, of the threads with these ids, or of all.
 func (q *Question) Answer(w io.Writer, s *wpp.Snapshot, asJSON bool, tids []int) error {
-	if q.Stat {
+	switch {
+	case q.Stat && q.CSV:
+		rows, err := tables.Make(s)
+		if err != nil {
+			return fmt.Errorf("values: %w", err)
+		}
+		return tables.CSV(w, rows)
+	case q.Stat:
 		return WriteStat(w, s)
 	}
 	at, err := values.Places(s, q.At)

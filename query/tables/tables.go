@@ -1,0 +1,304 @@
+package tables
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/format"
+	"wpptrace/query/internal/stream"
+	"wpptrace/query/slice"
+	"wpptrace/query/values"
+)
+
+// A Row is a figure of a table.
+type Row struct {
+	Table string // its number
+	What  string
+	Value float64
+	Unit  string
+	// Paper is the paper's average; 0: it has none. Its rows of ratios are of its second tier, but
+	// where What says otherwise.
+	Paper float64
+}
+
+// The sizes that the paper's traces have before they are compressed, in bytes: a timestamp for each
+// statement, a value for each that has one, two timestamps for each dependence. A register has
+// eight bytes here, and is counted as of four, as the paper's are: so ratios can be compared.
+const (
+	timestamp  = 4
+	value      = 4
+	dependence = 8
+)
+
+// slices25 is how many slices table 9 is the average of.
+const slices25 = 25
+
+// Make makes the tables. It replays all threads four times, makes the graphs of their dependences
+// one after the other, and takes their memory: see slice.Of.
+func Make(s *wpp.Snapshot) (rows []Row, err error) {
+	defer wpp.Recover(&err)
+	if !values.Has(s) {
+		return nil, values.ErrNone
+	}
+	n, err := count(s)
+	if err != nil {
+		return nil, err
+	}
+	rows, err = sizes(s, n)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, controlFlow(s)...)
+	for _, t := range []struct {
+		table, what string
+		paper       float64
+		of          func(a *machine.Access) (uint64, bool)
+	}{
+		{"7", "load values", 1.44, loaded},
+		{"8", "addresses of loads and stores", 1.43, addressed},
+	} {
+		begin := time.Now()
+		n, err := extract(s, t.of)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, rates(t.table, t.what, 8*n, time.Since(begin), t.paper)...)
+	}
+	return append(rows, n.slices()...), nil
+}
+
+// counted is what sizes before compression follow from, and what slices took.
+type counted struct {
+	instructions, valued, dependences, paths uint64
+	graphs, slicing                          time.Duration
+	slicesOf                                 int
+}
+
+func count(s *wpp.Snapshot) (*counted, error) {
+	n := &counted{}
+	largest := 0
+	for i := range s.Threads {
+		for e, err := range values.Instructions(s, i) {
+			if err != nil {
+				return nil, err
+			}
+			n.instructions++
+			if len(e.Written) > 0 {
+				n.valued++
+			}
+		}
+		n.paths += s.Threads[i].Grammar.Length(0)
+		begin := time.Now()
+		g, err := slice.Of(s, i)
+		if err != nil {
+			return nil, err
+		}
+		took := time.Since(begin)
+		for instance := range g.Len() {
+			for range g.DependsOn(instance) {
+				n.dependences++
+			}
+		}
+		if g.Len() <= largest {
+			continue
+		}
+		largest, n.graphs = g.Len(), took
+		begin = time.Now()
+		n.slicesOf = min(slices25, g.Len())
+		for k := range n.slicesOf {
+			g.Backward(int(uint64(k+1)*uint64(g.Len())/uint64(n.slicesOf))-1,
+				slice.Data|slice.Control)
+		}
+		n.slicing = time.Since(begin)
+	}
+	return n, nil
+}
+
+// sizes makes tables 1 to 3.
+func sizes(s *wpp.Snapshot, n *counted) ([]Row, error) {
+	without := *s
+	without.Sections = nil
+	paths, err := written(&without)
+	if err != nil {
+		return nil, err
+	}
+	sections := map[wpp.SectionKind]uint64{}
+	for _, kind := range []wpp.SectionKind{wet.CodeKind, wet.LogKind} {
+		with := without
+		for section := range s.SectionsOf(kind) {
+			with.Sections = append(with.Sections, section)
+		}
+		all, err := written(&with)
+		if err != nil {
+			return nil, err
+		}
+		sections[kind] = all - paths
+	}
+	stamps, vals, edges := timestamp*n.instructions, value*n.valued, dependence*n.dependences
+	file := paths + sections[wet.CodeKind] + sections[wet.LogKind]
+	return []Row{
+		{"1", "instructions executed", float64(n.instructions), "", 646.90e6},
+		{"1", "before compression", float64(stamps + vals + edges), "bytes", 0},
+		{"1", "in the file", float64(file), "bytes", 0},
+		{"1", "of these, code", float64(sections[wet.CodeKind]), "bytes", 0},
+		{"1", "in the file for an instruction", 8 * ratio(file, n.instructions), "bits", 0},
+		{"1", "ratio", ratio(stamps+vals+edges, file), "", 41.33},
+		{"2", "timestamps before compression", float64(stamps), "bytes", 0},
+		{"2", "timestamps, first tier: ratio of one a path", ratio(stamps, timestamp*n.paths), "",
+			37.74},
+		{"2", "timestamps in the file: paths and tables", float64(paths), "bytes", 0},
+		{"2", "timestamps: ratio", ratio(stamps, paths), "", 230.99},
+		{"2", "values before compression", float64(vals), "bytes", 0},
+		{"2", "values in the file: what emulation mispredicts", float64(sections[wet.LogKind]),
+			"bytes", 0},
+		{"2", "values: ratio", ratio(vals, sections[wet.LogKind]), "", 11.51},
+		{"3", "dependences", float64(n.dependences), "", 0},
+		{"3", "edge labels before compression", float64(edges), "bytes", 0},
+		{"3", "edge labels in the file: they follow from the rest", 0, "bytes", 0},
+	}, nil
+}
+
+// written is how many bytes the file of a snapshot has.
+func written(s *wpp.Snapshot) (uint64, error) {
+	var n counter
+	err := format.Write(&n, s)
+	return uint64(n), err
+}
+
+type counter uint64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
+
+var _ io.Writer = (*counter)(nil)
+
+func ratio(a, b uint64) float64 { return float64(a) / float64(max(b, 1)) }
+
+// controlFlow makes table 6: the executed instructions are extracted from the paths, four bytes
+// each, forward and backward.
+func controlFlow(s *wpp.Snapshot) []Row {
+	of := make([][]uint32, len(s.Symbols))
+	longest := 0
+	for i := range s.Symbols {
+		if !s.Symbols[i].IsMark {
+			for addr := range s.Instructions(uint32(i)) {
+				of[i] = append(of[i], uint32(addr))
+			}
+		}
+		longest = max(longest, len(of[i]))
+	}
+	buffer := make([]uint32, longest)
+	var rows []Row
+	for _, way := range []struct {
+		name  string
+		step  func(*stream.Cursor) (uint32, bool)
+		paper float64
+	}{{"forward", (*stream.Cursor).Next, 143.31}, {"backward", (*stream.Cursor).Previous, 149.84}} {
+		n := uint64(0)
+		begin := time.Now()
+		for i := range s.Threads {
+			c := stream.New(s.Threads[i].Grammar)
+			if way.name == "backward" {
+				c.Seek(s.Threads[i].Grammar.Length(0))
+			}
+			for sym, ok := way.step(c); ok; sym, ok = way.step(c) {
+				n += uint64(copy(buffer, of[sym]))
+			}
+		}
+		rows = append(rows, rates("6", "control flow "+way.name, 4*n, time.Since(begin),
+			way.paper)...)
+	}
+	return rows
+}
+
+func rates(table, what string, bytes uint64, took time.Duration, paper float64) []Row {
+	seconds := max(took, 1).Seconds()
+	return []Row{
+		{table, what, float64(bytes), "bytes", 0},
+		{table, what, seconds, "s", 0},
+		{table, what, float64(bytes) / 1e6 / seconds, "MB/s", paper},
+	}
+}
+
+func loaded(a *machine.Access) (v uint64, is bool) {
+	if a.Write || a.Known == machine.Unknown || a.Size > 8 {
+		return 0, false
+	}
+	for i, b := range a.Data() {
+		v |= uint64(b) << (8 * i)
+	}
+	return v, true
+}
+
+func addressed(a *machine.Access) (uint64, bool) { return a.Addr, a.At != machine.Unknown }
+
+// extract collects something of all accesses, by instruction, and returns how many there were.
+func extract(s *wpp.Snapshot, of func(a *machine.Access) (uint64, bool)) (n uint64, err error) {
+	lists := map[values.Instruction]*[]uint64{}
+	for i := range s.Threads {
+		for e, err := range values.Instructions(s, i) {
+			if err != nil {
+				return 0, err
+			}
+			if len(e.Accesses) == 0 {
+				continue
+			}
+			at := values.Instruction{Routine: e.Routine, Addr: e.Addr}
+			list := lists[at]
+			if list == nil {
+				list = new([]uint64)
+				lists[at] = list
+			}
+			for j := range e.Accesses {
+				if v, is := of(&e.Accesses[j]); is {
+					*list = append(*list, v)
+					n++
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
+// slices makes table 9.
+func (n *counted) slices() []Row {
+	return []Row{
+		{"9", "making the graph of dependences, once", n.graphs.Seconds(), "s", 0},
+		{"9", fmt.Sprintf("a slice, average of %d", n.slicesOf),
+			n.slicing.Seconds() / float64(max(n.slicesOf, 1)), "s", 90.98},
+	}
+}
+
+// CSV writes rows as comma-separated values, with a header.
+func CSV(w io.Writer, rows []Row) error {
+	out := csv.NewWriter(w)
+	list := [][]string{{"table", "what", "value", "unit", "paper"}}
+	for _, r := range rows {
+		paper := ""
+		if r.Paper > 0 {
+			paper = short(r.Paper)
+		}
+		list = append(list, []string{r.Table, r.What, short(r.Value), r.Unit, paper})
+	}
+	if err := out.WriteAll(list); err != nil {
+		return fmt.Errorf("write tables: %w", err)
+	}
+	return nil
+}
+
+// short writes a whole number whole, and another one with some digits.
+func short(x float64) string {
+	if x == math.Trunc(x) {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
