@@ -9,10 +9,10 @@
 // of paths is the timestamp of section 3.1.
 //
 // From a hit, or a mark, to the next is a stretch. A recording works a stretch out, compares it at
-// its end with what the hit there has seen, and takes it back where they differ: nothing is known of
-// it then. Where control was to go, by the model, and where the next path begins say whether external
-// code has run between them. It may have changed all registers but those that calls leave as they
-// are, and all of memory but private bytes: see package memory.
+// its end with what the hit there has seen, and takes it back where they differ: nothing is known
+// of it then. Where control was to go, by the model, and where the next path begins say whether
+// external code has run between them. It may have changed all registers but those that calls leave
+// as they are, and all of memory but private bytes: see package memory.
 //
 // A Log has what the model mispredicts. It is cut into segments of some million instructions, each
 // of which begins with the registers and an empty memory: what the model knew from before and is

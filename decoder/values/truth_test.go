@@ -451,8 +451,8 @@ func (a *all) Executed(e *wet.Executed) error {
 	return nil
 }
 
-// TestReplayOfAPart: what ran at some symbols is replayed by the segments that they are in alone, as
-// it is in a replay of all.
+// TestReplayOfAPart: what ran at some symbols is replayed by the segments that they are in alone,
+// as it is in a replay of all.
 func TestReplayOfAPart(t *testing.T) {
 	r := load(t, "values_one")
 	r.segment = 300
