@@ -117,8 +117,12 @@ func (s *sheet) append(b []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(coded))), coded...)
 }
 
-// mostRatio is how many numbers a byte may have: of a stream of one number that repeats, fewer.
-const mostRatio = 2048
+// How many numbers a byte may have, which those of a stream of one number that repeats are below,
+// and how many a segment may: its instructions have far fewer.
+const (
+	mostRatio   = 2048
+	mostNumbers = 1 << 25
+)
 
 // A reading is a sheet that is read.
 type reading struct {
@@ -132,7 +136,7 @@ func readSheet(r *reader) reading {
 	if r.err != nil {
 		return reading{err: r.err}
 	}
-	set, err := streams.Open(coded, uint64(n)*mostRatio)
+	set, err := streams.Open(coded, min(uint64(n)*mostRatio, mostNumbers))
 	if err != nil {
 		return reading{err: err}
 	}

@@ -43,7 +43,7 @@ var (
 
 // Open reads what Append wrote. The cursors are at the beginnings of the streams. It refuses a set
 // of more streams or values than most before it spends memory on them: some 200 bytes a stream, and
-// a bit to 30 bytes a value.
+// a bit to 35 bytes a value.
 func Open(coded []byte, most uint64) ([]*Cursor, error) {
 	streams, n := binary.Uvarint(coded)
 	if n <= 0 {

@@ -42,6 +42,3 @@ func (c *Cursor) Seek(position uint64) {
 		c.Previous()
 	}
 }
-
-// Bytes is the memory that the stream takes.
-func (c *Cursor) Bytes() int { return c.form.bytes() }

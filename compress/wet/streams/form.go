@@ -11,8 +11,6 @@ type form interface {
 	previous() uint64
 	// add puts a value before the place, which is the stream's end.
 	add(value uint64)
-	// bytes is the memory that it takes.
-	bytes() int
 }
 
 // strides is the form of a stream of which a method has the differences between neighbours: the
@@ -82,8 +80,6 @@ func (f *fcm) previous() uint64 {
 	return value
 }
 
-func (f *fcm) bytes() int { return f.before.bytes() + f.after.bytes() }
-
 func (s *side) put(slot int, value uint64) {
 	hit := s.table[slot] == value
 	s.hits.push(hit)
@@ -101,8 +97,6 @@ func (s *side) take(slot int) uint64 {
 	}
 	return value
 }
-
-func (s *side) bytes() int { return 8 * (len(s.table) + len(s.misses) + len(s.hits.words)) }
 
 // mostContext is the largest context of an fcm, and mostLast that of a last.
 const (
@@ -226,8 +220,6 @@ func (l *lastN) add(value uint64) {
 	}
 	l.next()
 }
-
-func (l *lastN) bytes() int { return 8 * (len(l.ranks.words) + len(l.misses)) }
 
 // ranks is a list of numbers of some bits each, of which a word holds a whole number.
 type ranks struct {

@@ -492,7 +492,6 @@ func BenchmarkSteps(b *testing.B) {
 				c.Seek(c.Len())
 				c.Seek(0)
 			}
-			b.ReportMetric(float64(c.Bytes())/float64(len(values)), "bytes/value")
 			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(2*len(values)), "ns/step")
 		})
 	}
