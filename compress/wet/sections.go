@@ -24,9 +24,9 @@ const version = 1
 // copies it.
 func (l *Log) Section(thread int) *wpp.Section { return SectionOf(thread, l.append(nil)) }
 
-// SectionOf returns the section of a segment that Cut has ended, of a thread.
-func SectionOf(thread int, ended []byte) *wpp.Section {
-	return wpp.NewSection(LogKind, append(binary.AppendUvarint(nil, uint64(thread)), ended...))
+// SectionOf returns the section of a segment of a thread, which Encode has made.
+func SectionOf(thread int, segment []byte) *wpp.Section {
+	return wpp.NewSection(LogKind, append(binary.AppendUvarint(nil, uint64(thread)), segment...))
 }
 
 // A Segment is a part of a thread's stream with the values of what ran there. It is immutable: any

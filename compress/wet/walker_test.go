@@ -130,7 +130,7 @@ type whim struct {
 	log    Log
 	memory *memory.Memory
 	record *record
-	ended  [][]byte // segments
+	ended  []*Log // segments
 	doubts bool
 }
 
@@ -235,7 +235,7 @@ func TestReplayIsTheRecording(t *testing.T) {
 		}
 		sections := []*wpp.Section{code.Section()}
 		for _, ended := range o.ended {
-			sections = append(sections, SectionOf(0, ended))
+			sections = append(sections, ended.Section(0))
 		}
 		s := snapshot(stream, append(sections, o.log.Section(0))...)
 		got, err := replay(s)

@@ -18,8 +18,8 @@ type oracle struct {
 	thread   *Thread
 	memory   *memory.Memory
 	log      wet.Log
-	ended    [][]byte // segments before that of the log
-	cutAt    uint64   // the walker's steps, when the last one ended
+	ended    []*segment // before that of the log
+	cutAt    uint64     // the walker's steps, when the last one ended
 	states   queue
 	hits     uint64       // of the thread, so far
 	astray   bool         // hits is not known, up to the next gap
@@ -91,7 +91,7 @@ func (o *oracle) cut(at wet.Place, m *machine.Machine) {
 		return
 	}
 	o.cutAt = steps
-	o.ended = append(o.ended, o.log.Cut(at, m))
+	o.ended = append(o.ended, o.recorder.encode(o.log.Cut(at, m)))
 	o.memory.Begin()
 	o.memory.BeginSegment()
 }

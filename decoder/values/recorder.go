@@ -39,8 +39,9 @@ type Recorder struct {
 	indexed int                   // sites of the plan that are there
 	sited   []*wet.Routine        // by number: those whose blocks have their sites
 	fixed   readOnly
-	segment uint64 // instructions of a segment
-	races   bool   // others may write to the memory that threads load from
+	segment uint64        // instructions of a segment
+	coding  chan struct{} // who encodes one has put something in
+	races   bool          // others may write to the memory that threads load from
 	counts  wet.Counts
 	scratch *machine.Machine // knows nothing
 }
@@ -66,7 +67,8 @@ type path struct {
 // may. From then on what loads have read is confirmed only where nobody else knows of it, and what
 // a hit has not read is not known. The code's routines get the sites of the plan.
 func New(p *loads.Plan, c *wet.Code, paths Paths, shared func() bool) *Recorder {
-	r := &Recorder{segment: segmentLength, plan: p, code: c, paths: paths, shared: shared,
+	r := &Recorder{segment: segmentLength, coding: make(chan struct{}, 1), plan: p,
+		code: c, paths: paths, shared: shared,
 		threads: map[key]*Thread{}, known: map[symbol]*path{}, scratch: machine.New(),
 		sites: map[[2]int][]wet.Site{}}
 	for i, x := range p.Extra {

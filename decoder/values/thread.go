@@ -134,7 +134,7 @@ var errEnded = errors.New("the thread has ended")
 // index.
 func (t *Thread) Sections(thread int) (list []*wpp.Section) {
 	for _, ended := range t.oracle.ended {
-		list = append(list, wet.SectionOf(thread, ended))
+		list = append(list, wet.SectionOf(thread, ended.wait()))
 	}
 	return append(list, t.oracle.log.Section(thread))
 }
@@ -159,7 +159,7 @@ func (t *Thread) bytes() uint64 {
 		n += t.oracle.memory.Bytes()
 	}
 	for _, ended := range t.oracle.ended {
-		n += uint64(len(ended))
+		n += ended.bytes()
 	}
 	return n
 }
