@@ -35,6 +35,7 @@ type Segment struct {
 	snapshot *wpp.Snapshot
 	code     *Code
 	thread   int
+	size     int // of its section
 	log      []byte
 	start    *start // nil: it is the first
 	end      *start // nil: it is the last
@@ -61,7 +62,7 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 		if code == nil {
 			r.fail("a thread's values, and there are no instructions")
 		}
-		g := Segment{snapshot: s, code: code, thread: thread}
+		g := Segment{snapshot: s, code: code, thread: thread, size: len(data)}
 		if r.err == nil {
 			g.start = readStart(r, code)
 			g.log = r.rest
@@ -105,6 +106,9 @@ func (g *Segment) First() uint64 {
 	}
 	return g.start.at.Symbol
 }
+
+// Size is how many bytes the segment has in a file, but for its frame there.
+func (g *Segment) Size() int { return g.size }
 
 // Replay tells an observer what was executed at the symbols [from, to) of the thread's stream, as
 // far as that is in the segment. It takes time linear in the segment's instructions up to there.

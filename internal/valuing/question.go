@@ -29,7 +29,7 @@ func (q *Question) Add(f *pflag.FlagSet) {
 	f.Uint64Var(&q.Instance, "instance", 0, "with --at: of the `N`th execution of each alone, from "+
 		"1")
 	f.BoolVar(&q.CSV, "csv", false, "with --at: print a row for each value; with --stat: sizes and "+
-		"speeds, as tables 1 to 3 and 6 to 9 of the paper have them")
+		"speeds, as tables 1 to 3 and 6 to 9 and figure 9 of the paper")
 	f.BoolVar(&q.Histogram, "histogram", false, "with --at: print how often each value came")
 }
 

@@ -37,8 +37,8 @@ const (
 	dependence = 8
 )
 
-// slices25 is how many slices table 9 is the average of.
-const slices25 = 25
+// mostSlices is how many slices table 9 is the average of.
+const mostSlices = 25
 
 // Make makes the tables. It replays all threads four times, makes the graphs of their dependences
 // one after the other, and takes their memory: see slice.Of.
@@ -55,7 +55,11 @@ func Make(s *wpp.Snapshot) (rows []Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rows = append(rows, controlFlow(s)...)
+	growth, err := growth(s, n)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(append(rows, growth...), controlFlow(s)...)
 	for _, t := range []struct {
 		table, what string
 		paper       float64
@@ -79,20 +83,20 @@ type counted struct {
 	instructions, valued, dependences, paths uint64
 	graphs, slicing                          time.Duration
 	slicesOf                                 int
+	largest                                  int // the thread that executed most
+	points                                   []point
 }
 
 func count(s *wpp.Snapshot) (*counted, error) {
 	n := &counted{}
-	largest := 0
+	most := 0
 	for i := range s.Threads {
-		for e, err := range values.Instructions(s, i) {
-			if err != nil {
-				return nil, err
-			}
-			n.instructions++
-			if len(e.Written) > 0 {
-				n.valued++
-			}
+		points, err := pointsOf(s, i)
+		if err != nil {
+			return nil, err
+		}
+		if err := n.countInstructions(s, i, points); err != nil {
+			return nil, err
 		}
 		n.paths += s.Threads[i].Grammar.Length(0)
 		begin := time.Now()
@@ -101,24 +105,63 @@ func count(s *wpp.Snapshot) (*counted, error) {
 			return nil, err
 		}
 		took := time.Since(begin)
-		for instance := range g.Len() {
-			for range g.DependsOn(instance) {
-				n.dependences++
-			}
+		n.countDependences(g, points)
+		if g.Len() > most {
+			most, n.graphs, n.largest, n.points = g.Len(), took, i, points
+			n.slice(g)
 		}
-		if g.Len() <= largest {
-			continue
-		}
-		largest, n.graphs = g.Len(), took
-		begin = time.Now()
-		n.slicesOf = min(slices25, g.Len())
-		for k := range n.slicesOf {
-			g.Backward(int(uint64(k+1)*uint64(g.Len())/uint64(n.slicesOf))-1,
-				slice.Data|slice.Control)
-		}
-		n.slicing = time.Since(begin)
 	}
 	return n, nil
+}
+
+func (n *counted) countInstructions(s *wpp.Snapshot, thread int, points []point) error {
+	instructions, valued := uint64(0), uint64(0)
+	at := 0
+	for e, err := range values.Instructions(s, thread) {
+		if err != nil {
+			return err
+		}
+		for ; at < len(points) && e.Symbol >= points[at].symbols; at++ {
+			points[at].instructions, points[at].valued = instructions, valued
+		}
+		instructions++
+		if len(e.Written) > 0 {
+			valued++
+		}
+	}
+	for ; at < len(points); at++ {
+		points[at].instructions, points[at].valued = instructions, valued
+	}
+	n.instructions += instructions
+	n.valued += valued
+	return nil
+}
+
+func (n *counted) countDependences(g *slice.Graph, points []point) {
+	dependences := uint64(0)
+	at := 0
+	for instance := range g.Len() {
+		for ; at < len(points) && uint64(instance) >= points[at].instructions; at++ {
+			points[at].dependences = dependences
+		}
+		for range g.DependsOn(instance) {
+			dependences++
+		}
+	}
+	for ; at < len(points); at++ {
+		points[at].dependences = dependences
+	}
+	n.dependences += dependences
+}
+
+// slice takes slices, from instances all over a thread.
+func (n *counted) slice(g *slice.Graph) {
+	n.slicesOf = min(mostSlices, g.Len())
+	begin := time.Now()
+	for k := range n.slicesOf {
+		g.Backward((k+1)*g.Len()/n.slicesOf-1, slice.Data|slice.Control)
+	}
+	n.slicing = time.Since(begin)
 }
 
 // sizes makes tables 1 to 3.

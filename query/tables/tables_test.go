@@ -54,6 +54,11 @@ func TestMake(t *testing.T) {
 		t.Errorf("the components are %v bytes together, and all is %v", sum,
 			all["1 before compression bytes"])
 	}
+	// all of it is the last beginning: its ratio is that of all but for the frames of sections
+	all9, all1 := all["figure 9 ratio after 11 instructions "], all["1 ratio "]
+	if all9 < all1 || all9 > 2*all1 {
+		t.Errorf("ratio %v of all, and %v of the last beginning", all1, all9)
+	}
 	if _, err := tables.Make(&wpp.Snapshot{}); !errors.Is(err, values.ErrNone) {
 		t.Error(err)
 	}
