@@ -14,7 +14,7 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// runWithStates runs a program to its end, and hands over what is read.
+// runWithStates runs a program to its end, and hands over what is read, at once if it is held.
 func runWithStates(t *testing.T, o Options, take func(wire.Batch), argv ...string) *subject {
 	t.Helper()
 	s := loadWith(t, o, argv...)
@@ -25,17 +25,33 @@ func runWithStates(t *testing.T, o Options, take func(wire.Batch), argv ...strin
 		t.Fatal(err)
 	}
 	s.Release()
-	<-s.Done()
+	for running := true; running; {
+		select {
+		case <-s.Done():
+			running = false
+		case <-time.After(time.Millisecond):
+			if o.Hold {
+				takeAll(t, s, take)
+			}
+		}
+	}
 	if err := s.session.Detach(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.session.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	takeAll(t, s, take)
+	return s
+}
+
+// takeAll hands over what waits to be read.
+func takeAll(t *testing.T, s *subject, take func(wire.Batch)) {
+	t.Helper()
 	for {
 		b, err := s.session.Read(time.Now())
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return s
+			return
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -123,9 +139,31 @@ func TestLostStates(t *testing.T) {
 	}
 }
 
+// TestNoStateIsLost: where the program is held before the ring buffer is full, states have room
+// there as events have.
+func TestNoStateIsLost(t *testing.T) {
+	states, hits := uint64(0), uint64(0)
+	o := Options{Ring: 1 << 15, Hold: true, Loads: loadsOf(t, "/bin/bash")}
+	s := runWithStates(t, o, func(b wire.Batch) {
+		hits += b.Received()
+		for _, err := range b.States() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			states++
+		}
+	}, "/bin/bash", "-c", "for i in {1..3}; do x=$i$x; done")
+	m, err := s.session.Counters().Metrics()
+	if err != nil || m != (Metrics{}) || states != hits || hits < 1000 {
+		t.Errorf("metrics %+v, %v; states of %d of %d hits", m, err, states, hits)
+	}
+}
+
 // TestProbesForValuesAlone: they make states, and no events.
 func TestProbesForValuesAlone(t *testing.T) {
-	p := loadsOf(t, "/bin/bash")
+	planned := *loadsOf(t, "/bin/bash")
+	p := &planned
+	p.Looks = slices.Clone(p.Looks)
 	const push = 0x55 // %rbp
 	probed := map[uint64]bool{}
 	for _, s := range p.Base.Sites {

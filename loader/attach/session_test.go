@@ -106,9 +106,14 @@ func planOf(t testing.TB, path string) planned {
 	return planned{im, p}
 }
 
+var loadPlans sync.Map // of *loads.Plan, the same
+
 // loadsOf plans what is read at the hits of a program, too.
 func loadsOf(t testing.TB, path string) *loads.Plan {
 	t.Helper()
+	if l, ok := loadPlans.Load(path); ok {
+		return l.(*loads.Plan)
+	}
 	p, err := planner.Make(planOf(t, path).plan.Parts[0].Program,
 		planner.Options{EveryRound: true})
 	if err != nil {
@@ -118,6 +123,7 @@ func loadsOf(t testing.TB, path string) *loads.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
+	loadPlans.Store(path, l)
 	return l
 }
 
