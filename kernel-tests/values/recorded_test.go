@@ -50,6 +50,7 @@ func TestValuesOfRecordedRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			compare(t, got, s.Trace, routines)
+			compareReferences(t, snapshot, s.Trace)
 		})
 	}
 }
@@ -103,6 +104,43 @@ func TestInstancesOfARecordedRun(t *testing.T) {
 		if err := form.write(&text); err != nil || !strings.Contains(text.String(), form.want) {
 			t.Errorf("%v: %q has no %q", err, &text, form.want)
 		}
+	}
+}
+
+// compareReferences fails the test unless the addresses that the snapshot's only thread accessed
+// are those of the truth, in their order, but for those that are left out.
+func compareReferences(t *testing.T, s *wpp.Snapshot, want *truth.Trace) {
+	t.Helper()
+	r, err := values.ReferencesOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []uint64
+	for i := range want.Threads[0].Values {
+		step := &want.Threads[0].Values[i]
+		for _, a := range slices.Concat(step.Reads, step.Writes) {
+			all = append(all, a.Addr)
+		}
+	}
+	n, at := 0, 0
+	for symbol := range r.Trace.Threads[0].Grammar.Expand(0) {
+		if r.Trace.Symbols[symbol].IsMark {
+			continue
+		}
+		addr := r.List[symbol].Addr
+		for at < len(all) && all[at] != addr {
+			at++
+		}
+		if at == len(all) {
+			t.Fatalf("reference %d, to %#x, is not among the truth's, or not in that order", n, addr)
+		}
+		n++
+		at++
+	}
+	t.Logf("%d references of %d accesses, %d of the stack, %d unknown", n, len(all), r.Stack,
+		r.Unknown)
+	if n == 0 {
+		t.Error("there are no references")
 	}
 }
 
