@@ -14,6 +14,9 @@ import (
 	"wpptrace/loader/plan"
 )
 
+// editing has sed do something.
+const editing = `s/[a-e]\(.\)/\1b/g`
+
 // runWithStates runs a program to its end, and hands over what is read, at once if it is held.
 func runWithStates(t *testing.T, o Options, take func(wire.Batch), argv ...string) *subject {
 	t.Helper()
@@ -62,7 +65,7 @@ func takeAll(t *testing.T, s *subject, take func(wire.Batch)) {
 
 // TestStates: each hit has its state, which comes before its event.
 func TestStates(t *testing.T) {
-	p := loadsOf(t, "/bin/bash")
+	p := loadsOf(t, "/bin/sed")
 	sites := len(p.Base.Sites)
 	states, hits, reads, failed := uint64(0), uint64(0), 0, 0
 	s := runWithStates(t, Options{Ring: 1 << 24, Loads: p}, func(b wire.Batch) {
@@ -88,7 +91,7 @@ func TestStates(t *testing.T) {
 				failed++
 			}
 		}
-	}, "/bin/bash", "-c", "for i in {1..20}; do x=$i$x; done")
+	}, "/bin/sed", "-n", editing, "load.go")
 	m, err := s.session.Counters().Metrics()
 	if err != nil || m != (Metrics{}) {
 		t.Errorf("metrics %+v, %v", m, err)
@@ -122,7 +125,7 @@ func TestLooksOfLibraries(t *testing.T) {
 // TestLostStates: what the ring buffer has no room for is counted.
 func TestLostStates(t *testing.T) {
 	states := uint64(0)
-	o := Options{Ring: os.Getpagesize(), Loads: loadsOf(t, "/bin/bash")}
+	o := Options{Ring: os.Getpagesize(), Loads: loadsOf(t, "/bin/sed")}
 	s := runWithStates(t, o, func(b wire.Batch) {
 		for _, err := range b.States() {
 			if err != nil {
@@ -130,7 +133,7 @@ func TestLostStates(t *testing.T) {
 			}
 			states++
 		}
-	}, "/bin/bash", "-c", "for i in {1..20}; do x=$i$x; done")
+	}, "/bin/sed", "-n", editing, "load.go")
 	m, err := s.session.Counters().Metrics()
 	h, known := s.session.Counters().Losses()
 	if err != nil || known != nil || len(h) != 1 || m.LostStates == 0 ||
@@ -143,7 +146,7 @@ func TestLostStates(t *testing.T) {
 // there as events have.
 func TestNoStateIsLost(t *testing.T) {
 	states, hits := uint64(0), uint64(0)
-	o := Options{Ring: 1 << 15, Hold: true, Loads: loadsOf(t, "/bin/bash")}
+	o := Options{Ring: 1 << 15, Hold: true, Loads: loadsOf(t, "/bin/sed")}
 	s := runWithStates(t, o, func(b wire.Batch) {
 		hits += b.Received()
 		for _, err := range b.States() {
@@ -152,7 +155,7 @@ func TestNoStateIsLost(t *testing.T) {
 			}
 			states++
 		}
-	}, "/bin/bash", "-c", "for i in {1..3}; do x=$i$x; done")
+	}, "/bin/sed", "-n", editing, "doc.go")
 	m, err := s.session.Counters().Metrics()
 	if err != nil || m != (Metrics{}) || states != hits || hits < 1000 {
 		t.Errorf("metrics %+v, %v; states of %d of %d hits", m, err, states, hits)
@@ -161,7 +164,7 @@ func TestNoStateIsLost(t *testing.T) {
 
 // TestProbesForValuesAlone: they make states, and no events.
 func TestProbesForValuesAlone(t *testing.T) {
-	planned := *loadsOf(t, "/bin/bash")
+	planned := *loadsOf(t, "/bin/sed")
 	p := &planned
 	p.Looks = slices.Clone(p.Looks)
 	const push = 0x55 // %rbp
@@ -195,7 +198,7 @@ func TestProbesForValuesAlone(t *testing.T) {
 				t.Fatalf("a state of hit %d of probe %d behind %d hits", s.Ordinal, s.Site, states)
 			}
 		}
-	}, "/bin/bash", "-c", "for i in {1..20}; do x=$i$x; done")
+	}, "/bin/sed", "-n", editing, "load.go")
 	var hits uint64
 	for i, n := range extra {
 		if i >= len(p.Extra) {
