@@ -43,7 +43,7 @@ type Part struct {
 	Last  *wet.Executed // the nearest to the one that was asked for
 }
 
-// Ask replays a thread twice, which takes some 300 ns an executed instruction in all, and 20 bytes.
+// Ask replays a thread twice, which takes some 300 ns an executed instruction in all, and 30 bytes.
 // It fails with values.ErrNone where there are no values.
 func Ask(s *wpp.Snapshot, q Query) (*Answer, error) {
 	if !values.Has(s) {
