@@ -498,17 +498,17 @@ func (t *tester) report() {
 // soaked is how many steps to run: with make soak, many more.
 func soaked(steps int) int {
 	if os.Getenv("WPPTRACE_SOAK") != "" {
-		return 100 * steps
+		return 200 * steps
 	}
 	return steps
 }
 
-// TestMachineAgainstProcessor runs a million random instructions.
+// TestMachineAgainstProcessor runs random instructions.
 func TestMachineAgainstProcessor(t *testing.T) {
 	all := forms()
 	r := rand.New(rand.NewPCG(1, 2))
 	tester := newTester(t)
-	for tester.steps < soaked(1_000_000) {
+	for tester.steps < soaked(600_000) {
 		m := tester.next(r)
 		for range 6 {
 			if r.IntN(8) == 0 {
@@ -529,7 +529,7 @@ func TestMachineAgainstProcessor(t *testing.T) {
 func TestVectorsAgainstProcessor(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	tester := newTester(t)
-	for tester.steps < soaked(150_000) {
+	for tester.steps < soaked(100_000) {
 		m := tester.next(r)
 		for range 4 {
 			m.addVector()
