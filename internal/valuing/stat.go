@@ -38,6 +38,9 @@ func WriteStat(w io.Writer, s *wpp.Snapshot) error {
 	line("unknown: where memory is accessed", k.Address, k.Instructions)
 	line("unknown: what is read there", k.Memory, k.Instructions)
 	line("unknown: what is computed", k.Result, k.Instructions)
+	for _, cause := range slices.Sorted(maps.Keys(k.NotEmulated)) {
+		line("not emulated: "+cause.String(), k.NotEmulated[cause], k.Instructions)
+	}
 	if c != nil {
 		line("hits", c.Hits, c.Hits)
 		line("of which what was seen was lost", c.Missing, c.Hits)

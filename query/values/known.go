@@ -19,6 +19,8 @@ type Known struct {
 	Address, Memory, Result uint64
 	// Places has the instructions of which something is unknown.
 	Places map[Instruction]uint64
+	// NotEmulated counts those that are not emulated: all that they write is unknown.
+	NotEmulated map[machine.Cause]uint64
 }
 
 // An Instruction is a place in the code.
@@ -32,7 +34,7 @@ func Count(s *wpp.Snapshot) (*Known, error) {
 	if !Has(s) {
 		return nil, ErrNone
 	}
-	k := &Known{Places: map[Instruction]uint64{}}
+	k := newKnown()
 	for i := range s.Threads {
 		for e, err := range Instructions(s, i) {
 			if err != nil {
@@ -42,6 +44,10 @@ func Count(s *wpp.Snapshot) (*Known, error) {
 		}
 	}
 	return k, nil
+}
+
+func newKnown() *Known {
+	return &Known{Places: map[Instruction]uint64{}, NotEmulated: map[machine.Cause]uint64{}}
 }
 
 // Has reports whether a snapshot has values.
@@ -54,6 +60,9 @@ func Has(s *wpp.Snapshot) bool {
 
 func (k *Known) add(e *wet.Executed) {
 	k.Instructions++
+	if e.Code.Op == machine.Opaque {
+		k.NotEmulated[e.Code.Cause]++
+	}
 	least, address, memory := machine.Confirmed, true, true
 	for i := range e.Accesses {
 		a := &e.Accesses[i]
