@@ -134,15 +134,19 @@ func (t *translator) make(id int32) value {
 	}
 }
 
-// mostBehind is how many reads a hit makes of what was loaded before it.
-const mostBehind = 8
+// mostBehind is how many reads a hit makes of what was loaded before it, and mostFrom how many
+// places it has them for.
+const (
+	mostBehind = 8
+	mostFrom   = 16
+)
 
 // before makes the program that reads at a probe what was loaded since external code.
 func (m *maker) before(at spot, from []place) {
 	first := &m.earlier
 	m.follow.ns.reset()
 	all := &way{}
-	for _, p := range from {
+	for _, p := range from[:min(len(from), mostFrom)] {
 		first.behind(p).ahead(nil, func(w *way, loads []load) {
 			if w.ends != probed || w.probe != at {
 				return

@@ -293,7 +293,7 @@ func (f *follower) part(w *way, st *state, r *plan.Routine, at place, depth int,
 // that others do the same.
 const (
 	mostUnknown = 4
-	mostLabels  = 16
+	mostLabels  = 64
 	mostFirst   = 1024
 )
 
