@@ -21,9 +21,11 @@ type executed struct {
 }
 
 // recover finds out what registers and memory hold at a place where external code has returned or
-// called, by what the next hit has seen of them.
-func (o *oracle) recover(at wet.Place) (b backwards) {
-	s := o.behind(at)
+// called, or where an instruction runs that carries no probe or whose hit has come (amid), by what
+// the next hit has seen of them.
+func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
+	o.carried = true
+	s := o.behind(at, amid)
 	if s == nil || !s.Whole {
 		return b
 	}
@@ -43,7 +45,7 @@ func (o *oracle) recover(at wet.Place) (b backwards) {
 
 // behind finds the instructions from a place to the next site, and returns what was seen there;
 // nil: that is not known, or other code may run before.
-func (o *oracle) behind(at wet.Place) *wire.State {
+func (o *oracle) behind(at wet.Place, amid bool) *wire.State {
 	o.between = o.between[:0]
 	for i := range o.ahead {
 		p := o.ahead[i].path
@@ -54,14 +56,18 @@ func (o *oracle) behind(at wet.Place) *wire.State {
 		if err != nil {
 			return nil
 		}
-		if i == 0 && (at.Block != p.Blocks[0] || at.Insn != p.Skip || at.Routine != p.Routine) {
-			return nil
+		var site int
+		var found, follows bool
+		if i == 0 {
+			first := slices.Index(p.Blocks, at.Block)
+			if at.Routine != p.Routine || first < 0 || first == 0 && at.Insn < p.Skip ||
+				!amid && (first > 0 || at.Insn != p.Skip) {
+				return nil
+			}
+			site, found, follows = o.along(code, p, nil, start{first, at.Insn, amid})
+		} else {
+			site, found, follows = o.along(code, p, o.ahead[i-1].path, start{0, p.Skip, false})
 		}
-		var before *path
-		if i > 0 {
-			before = o.ahead[i-1].path
-		}
-		site, found, follows := o.along(code, p, before)
 		switch {
 		case !follows:
 			return nil
@@ -74,15 +80,22 @@ func (o *oracle) behind(at wet.Place) *wire.State {
 	return nil
 }
 
-// along adds the instructions of a path up to its first site. before is the path before it; nil: it
-// is the first. follows: they surely follow those that are there.
-func (o *oracle) along(code *wet.Routine, p, before *path) (site int, found, follows bool) {
+// A start is an instruction of a path: of which block, by its index in the path.
+type start struct {
+	block, insn int
+	hit         bool // the hit of a probe there has come
+}
+
+// along adds the instructions of a path from one on up to its first site. before is the path before
+// it; nil: it is the first. follows: they surely follow those that are there.
+func (o *oracle) along(code *wet.Routine, p, before *path, from start,
+) (site int, found, follows bool) {
 	bias := o.recorder.code.Bias(code.Image)
-	for j, n := range p.Blocks {
-		b := &code.Blocks[n]
+	for j := from.block; j < len(p.Blocks); j++ {
+		b := &code.Blocks[p.Blocks[j]]
 		lo, hi := 0, len(b.Insns)
-		if j == 0 {
-			lo = p.Skip
+		if j == from.block {
+			lo = from.insn
 		}
 		if j == len(p.Blocks)-1 {
 			hi -= p.Cut
@@ -96,7 +109,7 @@ func (o *oracle) along(code *wet.Routine, p, before *path) (site int, found, fol
 		}
 		for i := lo; i < hi; i++ {
 			for _, s := range b.Sites {
-				if s.Insn == i {
+				if s.Insn == i && !(from.hit && j == from.block && i == lo) {
 					return s.Number, true, true
 				}
 			}

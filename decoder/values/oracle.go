@@ -26,6 +26,7 @@ type oracle struct {
 	ahead    []step       // what is walked, and what comes behind it
 	wrong    bool         // what was walked since the last hit
 	reads    []loads.Read // of the last hit, as long as they hold
+	carried  bool         // reads are those of the next hit too, carried back
 	held     []loads.Read // used again by recover
 	between  []executed   // the same
 	replay   replay
@@ -37,7 +38,7 @@ func (o *oracle) Begin(at wet.Place) (lost bool, err error) {
 		o.lose()
 	}
 	o.log.Begin(at, &wet.Entry{})
-	o.reads = o.reads[:0]
+	o.reads, o.carried = o.reads[:0], false
 	return false, nil
 }
 
@@ -77,7 +78,7 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 	}
 	e.Apply(m)
 	o.log.Begin(at, &e)
-	o.reads = o.reads[:0]
+	o.reads, o.carried = o.reads[:0], false
 	if s != nil {
 		o.read(s, m)
 	}
@@ -222,18 +223,27 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	if races { // what was stored, or read, before is not what is loaded, for sure
 		h.Known, h.Confirmed = h.Known&stored, 0
 	}
-	for i := range o.reads {
-		if got := overlay(&read, l.Addr, n, stored, &o.reads[i]); got != 0 {
-			h.Known |= got
-			if !races {
-				h.Confirmed |= got
+	take := func(reads []loads.Read) {
+		for i := range reads {
+			if got := overlay(&read, l.Addr, n, stored, &reads[i]); got != 0 {
+				h.Known |= got
+				if !races {
+					h.Confirmed |= got
+				}
 			}
 		}
 	}
+	take(o.reads)
 	k = h.Knowledge(n)
 	if k != machine.Confirmed && stored == 0 &&
 		o.recorder.fixed.read(o.recorder, l.Addr, read[:n]) {
 		k = machine.Confirmed
+	}
+	if k == machine.Unknown && !o.carried { // the program of the last hit has not come so far
+		reads := o.recover(l.Place, true).reads
+		take(reads)
+		o.reads = append(o.reads, reads...)
+		k = h.Knowledge(n)
 	}
 	isNew = o.log.Load(l, read[:n], k)
 	predicted := bytes.Equal(l.Bytes, read[:n])
@@ -262,7 +272,7 @@ func overlay(to *[64]byte, addr uint64, n int, stored uint64, r *loads.Read) (go
 }
 
 // Doubt lets go of what the hit has read: it may not hold any more.
-func (o *oracle) Doubt() { o.reads = o.reads[:0] }
+func (o *oracle) Doubt() { o.reads, o.carried = o.reads[:0], false }
 
 // Disagrees: see wet.Oracle.
 func (o *oracle) Disagrees() { o.wrong = true }
@@ -274,7 +284,7 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 		return false, false, nil
 	}
 	var v wet.Recovery
-	b := o.recover(at)
+	b := o.recover(at, false)
 	for known := b.known; known != 0; known &= known - 1 {
 		n := bits.TrailingZeros16(known)
 		if old, k := m.General(n); k == machine.Unknown || old != b.values[n] {
