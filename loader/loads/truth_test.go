@@ -85,6 +85,8 @@ const (
 // read at the first, was stored in between, is private, or is of read-only data; and what was read
 // is what is loaded.
 func TestEveryLoadAhead(t *testing.T) {
+	// loads behind what is not followed: a return by a stack pointer that is computed, loops by rcx
+	unknown := map[string]int{"alloca": 19, "rep": 26, "threaded_code": 2}
 	for _, name := range states.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +102,10 @@ func TestEveryLoadAhead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			newRun(s, p).check(t, filepath.Base(path))
+			r := newRun(s, p)
+			if r.check(t, filepath.Base(path)); r.loads[unread] > unknown[name] {
+				t.Errorf("%d loads are not read: %v", r.loads[unread], r.places)
+			}
 		})
 	}
 }
@@ -196,10 +201,13 @@ func (r *run) load(
 ) {
 	for _, m := range step.Reads {
 		cause := r.cause(step, m, seen, isRead, own)
-		r.loads[cause]++
+		if c := r.plan.Base.Containing(step.PC); c == nil || !c.Traced() {
+			continue
+		}
 		if cause == unread {
 			r.places[r.place(step.PC)+" after "+r.place(r.last)]++
 		}
+		r.loads[cause]++
 		for i, b := range m.Bytes {
 			if was, ok := seen[m.Addr+uint64(i)]; ok && isRead[m.Addr+uint64(i)] && was != b {
 				t.Errorf("%#x: the byte at %#x is %#x, %#x was read", step.PC, m.Addr+uint64(i), b,
