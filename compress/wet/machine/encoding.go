@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 )
 
 // Which of the fields of an Insn are stored, by the bits of a byte in front of them. The others are
@@ -31,7 +32,7 @@ func AppendInsn(b []byte, in *Insn) []byte {
 			fields |= 1 << i
 		}
 	}
-	b = append(b, fields, in.Len, in.Size)
+	b = appendSized(append(b, fields), in.Len&15, in.Size)
 	if in.Op >= firstVector {
 		clears := byte(0)
 		if in.Clears {
@@ -55,17 +56,35 @@ func AppendInsn(b []byte, in *Insn) []byte {
 	return b
 }
 
+// appendSized appends a number of four bits, and how many bytes something has.
+func appendSized(b []byte, low, size uint8) []byte {
+	if n := uint8(bits.TrailingZeros8(size)); size != 0 && size == 1<<n {
+		return append(b, low|(n+1)<<4)
+	}
+	return append(b, low, size)
+}
+
+// isIndexed is a bit of an operand in memory whose address is more than a register and a number.
+const isIndexed = 1 << 3
+
 func appendOperand(b []byte, o *Operand) []byte {
-	b = append(b, byte(o.Class), o.Size)
-	if o.Class != Mem {
-		return append(b, o.Reg)
+	class := byte(o.Class)
+	indexed := o.Class == Mem && (o.Index != Zero || o.Segment != Zero || o.Scale != 0 || o.Short)
+	if indexed {
+		class |= isIndexed
 	}
-	short := byte(0)
-	if o.Short {
-		short = 1 << 2
+	b = append(appendSized(b, class, o.Size), o.Reg)
+	if indexed {
+		short := byte(0)
+		if o.Short {
+			short = 1 << 2
+		}
+		b = append(b, o.Index, o.Segment, o.Scale|short)
 	}
-	b = append(b, o.Reg, o.Index, o.Segment, o.Scale|short)
-	return binary.AppendVarint(b, o.Disp)
+	if o.Class == Mem {
+		b = binary.AppendVarint(b, o.Disp)
+	}
+	return b
 }
 
 var errCut = errors.New("it ends within an instruction")
@@ -76,7 +95,7 @@ func ParseInsn(b []byte) (in Insn, rest []byte, err error) {
 	r := reader{rest: b}
 	op := r.uvarint()
 	fields := r.byte()
-	in.Len, in.Size = r.byte(), r.byte()
+	in.Len, in.Size = r.sized()
 	if op >= uint64(firstVector) {
 		lane := r.byte()
 		in.Lane, in.Clears = lane&0x7f, lane&0x80 != 0
@@ -150,20 +169,35 @@ func take[T any](r *reader, v T, n int) T {
 	return v
 }
 
-func (r *reader) operand(o *Operand) {
-	o.Class, o.Size, o.Reg = Class(r.byte()), r.byte(), r.byte()
-	switch o.Class {
-	case None:
-		*o = Operand{}
-		return
-	case Mem:
+// sized reads what appendSized has appended.
+func (r *reader) sized() (low, size uint8) {
+	b := r.byte()
+	switch n := b >> 4; {
+	case n == 0:
+		size = r.byte()
+	case n <= 8:
+		size = 1 << (n - 1)
 	default:
-		return
+		size = 255 // which nothing has
 	}
-	o.Index, o.Segment = r.byte(), r.byte()
-	scale := r.byte()
-	o.Scale, o.Short = scale&^(1<<2), scale&(1<<2) != 0
-	o.Disp = r.varint()
+	return b & 15, size
+}
+
+func (r *reader) operand(o *Operand) {
+	class, size := r.sized()
+	*o = Operand{Class: Class(class &^ isIndexed), Size: size, Reg: r.byte()}
+	switch {
+	case o.Class == None:
+		*o = Operand{}
+	case o.Class == Mem:
+		o.Index, o.Segment = Zero, Zero
+		if class&isIndexed != 0 {
+			o.Index, o.Segment = r.byte(), r.byte()
+			scale := r.byte()
+			o.Scale, o.Short = scale&^(1<<2), scale&(1<<2) != 0
+		}
+		o.Disp = r.varint()
+	}
 }
 
 // check says why an instruction is none that Step may be given.
