@@ -75,6 +75,8 @@ static __always_inline int returns_from_signal(__u64 code)
 enum {
 	SYSCALL_MMAP = 9,
 	SYSCALL_MUNMAP = 11,
+	SYSCALL_MREMAP = 25,
+	SYSCALL_SHMAT = 30,
 	SYSCALL_EXECVE = 59,
 	SYSCALL_EXIT = 60,
 	SYSCALL_EXIT_GROUP = 231,

@@ -222,7 +222,8 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	} else {
 		r.threads.keep()
 	}
-	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.exe)
+	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.exe,
+		r.session.Counters())
 	if err != nil {
 		return err
 	}

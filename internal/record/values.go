@@ -11,6 +11,7 @@ import (
 	"wpptrace/decoder/code"
 	"wpptrace/decoder/values"
 	"wpptrace/internal/traced"
+	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 )
@@ -29,13 +30,13 @@ type valued struct {
 }
 
 // newValued begins to record the values of a program, whose file is open, in a process.
-func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder,
-	exe *os.File) (*valued, error) {
+func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder, exe *os.File,
+	c *attach.Counters) (*valued, error) {
 	if program.Loads == nil {
 		return nil, nil
 	}
 	v := &valued{code: code.Of(program.Plan), process: p}
-	v.Recorder = values.New(program.Loads, v.code, d, racing(p, program.Image))
+	v.Recorder = values.New(program.Loads, v.code, d, racing(p, program.Image, c))
 	return v, v.place(exe, program.Image)
 }
 
@@ -72,33 +73,35 @@ func (v *valued) sections(all []*thread) (list []*wpp.Section) {
 	return append(list, v.Sections()...)
 }
 
-// How long a process is taken for one without threads, and without memory that it shares, until it
-// is looked at again: where its executable starts threads, these are looked for each time.
-const (
-	betweenThreads  = 5 * time.Millisecond
-	betweenMappings = 100 * time.Millisecond
-)
+// betweenThreads is how long a process is taken for one without threads until it is looked at
+// again: where its executable starts threads, these are looked for each time.
+const betweenThreads = 5 * time.Millisecond
 
 // racing returns what reports whether others than the thread that runs may write to the memory of a
 // process.
-func racing(p *target.Process, im *image.Image) func() bool {
+func racing(p *target.Process, im *image.Image, c *attach.Counters) func() bool {
 	starts := false
 	for _, name := range im.Imports() {
 		starts = starts || name == "pthread_create" || name == "thrd_create" || name == "clone"
 	}
-	var threads, mappings time.Time
+	shares, _ := p.SharesMemory() // what it maps from now on is counted, or there at the next look
+	var threads time.Time
+	looked := false
 	return func() bool {
+		if !looked {
+			looked = true
+			now, _ := p.SharesMemory()
+			shares = shares || now
+		}
+		if shares || c.SharesMemory() {
+			return true
+		}
 		now := time.Now()
 		if starts || now.Sub(threads) > betweenThreads {
 			threads = now
 			if list, _ := p.Threads(); len(list) > 1 { // none, if it has ended
 				return true
 			}
-		}
-		if now.Sub(mappings) > betweenMappings {
-			mappings = now
-			shares, _ := p.SharesMemory()
-			return shares
 		}
 		return false
 	}

@@ -64,6 +64,14 @@ func TestValuesOfOneRoutine(t *testing.T) {
 // prove fails the test unless each value that is recorded of some routines is that of the truth.
 func prove(t *testing.T, target exact.Target, flags ...string) truth.ValueReport {
 	t.Helper()
+	r, want := runs(t, target, flags...)
+	return compare(t, r.Streams, want, r.Routines)
+}
+
+// runs are a recorded run, and one that is single-stepped.
+func runs(t *testing.T, target exact.Target,
+	flags ...string) (r *exact.ValueRecord, want *truth.Trace) {
+	t.Helper()
 	r, err := tracer.Values(t.Context(), target, flags...)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +86,7 @@ func prove(t *testing.T, target exact.Target, flags ...string) truth.ValueReport
 		}
 		again <- other
 	}()
-	want, err := truth.Run(t.Context(), opt)
+	want, err = truth.Run(t.Context(), opt)
 	other := <-again
 	if err != nil || other == nil {
 		t.Fatal(err)
@@ -86,7 +94,7 @@ func prove(t *testing.T, target exact.Target, flags ...string) truth.ValueReport
 	if err := truth.MarkUnlike(want, other); err != nil {
 		t.Fatal(err)
 	}
-	return compare(t, r.Streams, want, r.Routines)
+	return r, want
 }
 
 // compare fails the test where a value is not that of the truth.

@@ -1,5 +1,5 @@
-// Memory that changes, or cannot be read, where nothing of the routines hostile_* shows it: each
-// prints what it computed.
+// Memory that changes, or cannot be read, where nothing of the routines hostile_* shows it: the one
+// that the argument names prints what it has computed.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -115,29 +115,45 @@ static void on_fault(int number)
 	*guarded = 1234 + changed;
 }
 
-int main(void)
+static void twice(int shown)
 {
 	int fd = memfd_create("hostile", 0);
 	if (fd < 0 || ftruncate(fd, PAGES * PAGE))
-		return 1;
-	uint8_t *a = map(fd), *b = map(fd), *p = map(-1);
-	printf("%08x\n", hostile_alias((void *)a, (void *)b, 200));
-	printf("%08x\n", hostile_file(fd, (void *)a, 100));
-	printf("%08x\n", hostile_absent(p));
-	memset(p, 9, PAGES * PAGE);
-	madvise(p, PAGES * PAGE, MADV_DONTNEED);
-	printf("%08x\n", hostile_absent(p));
+		exit(1);
+	uint8_t *a = map(fd), *b = map(fd);
+	if (shown)
+		printf("%08x\n", hostile_alias((void *)a, (void *)b, 200));
+	else
+		printf("%08x\n", hostile_file(fd, (void *)a, 100));
+}
 
+static void faults(int jump)
+{
 	struct sigaction action = {.sa_handler = on_fault};
 	sigaction(SIGSEGV, &action, 0);
-	guarded = (void *)(p + PAGE);
-	for (uint32_t i = 0; i < 20; i++) {
+	guarded = (void *)map(-1);
+	for (int i = 1; i < 20; i++) {
 		mprotect((void *)guarded, PAGE, PROT_NONE);
-		printf("%08x\n", hostile_fault(guarded, i));
+		jumps = jump;
+		printf("%08x\n", jump ? hostile_jump(guarded, i) : hostile_fault(guarded, i));
 	}
-	mprotect((void *)guarded, PAGE, PROT_NONE);
-	for (jumps = 1; jumps < 20; jumps++)
-		printf("%08x\n", hostile_jump(guarded, jumps));
-	printf("%08x\n", hostile_fork((void *)p, 10));
+}
+
+int main(int argc, char **argv)
+{
+	uint8_t *p = map(-1);
+	const char *what = argc > 1 ? argv[1] : "";
+	if (!strcmp(what, "alias") || !strcmp(what, "file"))
+		twice(*what == 'a');
+	if (!strcmp(what, "absent")) {
+		printf("%08x\n", hostile_absent(p));
+		memset(p, 9, PAGES * PAGE);
+		madvise(p, PAGES * PAGE, MADV_DONTNEED);
+		printf("%08x\n", hostile_absent(p));
+	}
+	if (!strcmp(what, "fault") || !strcmp(what, "jump"))
+		faults(*what == 'j');
+	if (!strcmp(what, "fork"))
+		printf("%08x\n", hostile_fork((void *)p, 10));
 	return 0;
 }
