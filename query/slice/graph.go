@@ -177,7 +177,9 @@ func (s set) list(from, count int) []int {
 // A Builder makes a graph of what it observes: the instructions of one thread, in their order.
 type Builder struct {
 	graph  Graph
-	of     map[Place]uint32
+	blocks map[[2]int]*[]uint32 // of each routine and block, by instruction: index in places
+	block  *[]uint32            // the last one
+	at     [2]int               // of that
 	frames *frames
 
 	general [32]def
@@ -195,7 +197,7 @@ type def uint32
 // NewBuilder returns a builder. flows is where control may go in a routine, nil if it is not known:
 // it is asked for each routine once.
 func NewBuilder(flows func(routine int) Flow) *Builder {
-	return &Builder{of: map[Place]uint32{}, frames: newFrames(flows)}
+	return &Builder{blocks: map[[2]int]*[]uint32{}, frames: newFrames(flows)}
 }
 
 // Graph returns the graph of what was observed. It ends the builder.
@@ -223,12 +225,22 @@ func (b *Builder) Executed(e *wet.Executed) error {
 }
 
 func (b *Builder) place(e *wet.Executed) uint32 {
-	p := Place{e.Routine, e.Block, e.Insn, e.Addr}
-	n, ok := b.of[p]
-	if !ok {
-		n = uint32(len(b.graph.places))
-		b.of[p] = n
-		b.graph.places = append(b.graph.places, p)
+	if at := [2]int{e.Routine, e.Block}; b.block == nil || at != b.at {
+		b.at = at
+		if b.block = b.blocks[at]; b.block == nil {
+			b.block = &[]uint32{}
+			b.blocks[at] = b.block
+		}
 	}
-	return n
+	for e.Insn >= len(*b.block) {
+		*b.block = append(*b.block, none)
+	}
+	n := &(*b.block)[e.Insn]
+	if *n == none {
+		*n = uint32(len(b.graph.places))
+		b.graph.places = append(b.graph.places, Place{e.Routine, e.Block, e.Insn, e.Addr})
+	}
+	return *n
 }
+
+const none = 1<<32 - 1

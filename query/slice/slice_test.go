@@ -394,7 +394,8 @@ func TestUnsure(t *testing.T) {
 func TestExecutions(t *testing.T) {
 	var trace []wet.Executed
 	for _, addr := range []uint64{5, 6, 5, 7, 5} {
-		trace = append(trace, wet.Executed{Addr: addr, Code: &move})
+		trace = append(trace, wet.Executed{Place: wet.Place{Insn: int(addr)}, Addr: addr,
+			Code: &move})
 	}
 	g := build(t, noFlow, trace)
 	for want, of := range map[string][]uint64{"[0 2 4]": {5}, "[0 1 2 4]": {5, 6}, "[]": {9}} {
