@@ -368,12 +368,11 @@ func (f *follower) noteCase(st *state, at place) {
 	r := f.plan.Routines[at.routine]
 	for _, t := range f.facts[r.ID].checks[int(at.block)] {
 		o := &t.Index
-		v := value{node: unknown}
-		switch {
-		case !o.Mem:
-			v = f.ns.register(st, o)
-		default:
+		var v value
+		if o.Mem {
 			v, _ = f.content(st, f.ns.address(st, o), o.Size)
+		} else {
+			v = f.ns.register(st, o)
 		}
 		st.cases = append(st.cases, choice{r.ID, int(at.block), v})
 	}
