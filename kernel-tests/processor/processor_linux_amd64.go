@@ -122,7 +122,10 @@ func (p *Processor) begin() error {
 // errEndless is what wait gives of a child that does not answer.
 var errEndless = errors.New("the child does not answer")
 
-// wait waits until the child has done what it was given: for a second for each case.
+// patience is how long a case may take: a machine may be busy with other things.
+const patience = 20 * time.Second
+
+// wait waits until the child has done what it was given, with patience for each case.
 func (p *Processor) wait() error {
 	p.handOver++
 	for at, since := uint32(0), time.Now(); ; {
@@ -136,7 +139,7 @@ func (p *Processor) wait() error {
 		if now := atomic.LoadUint32(&p.shared.at); now != at {
 			at, since = now, time.Now()
 		}
-		if time.Since(since) > 2*time.Second {
+		if time.Since(since) > patience {
 			return errEndless
 		}
 	}
