@@ -9,6 +9,7 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/truth/states"
+	"wpptrace/loader/attach"
 	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/loads"
@@ -58,14 +59,14 @@ func TestRecordsAreOfTheRun(t *testing.T) {
 			}
 			next := hits(s, p)
 			var sites []int
-			events, seen, whole := uint64(0), 0, 0
+			events, seen, alone, whole := uint64(0), 0, 0, 0 // alone: for values
 			for _, record := range records {
 				b, err := wire.ParseBatch(record)
 				if err != nil {
 					t.Fatal(err)
 				}
 				events += b.Received()
-				if int(events) > seen {
+				if int(events) > seen-alone {
 					t.Fatalf("%d events, and %d states before them", events, seen)
 				}
 				if !b.HasStates() {
@@ -76,11 +77,13 @@ func TestRecordsAreOfTheRun(t *testing.T) {
 						t.Fatal(err)
 					}
 					site, registers := next()
-					seen++
+					if seen++; site >= attach.ExtraCookies {
+						alone++
+					}
 					sites = append(sites, state.Site)
-					if state.Site != site || int(state.Ordinal) != seen {
-						t.Fatalf("state %d is of site %d, the run's of %d", state.Ordinal,
-							state.Site, site)
+					if state.Site != site || int(state.Ordinal) != seen-alone {
+						t.Fatalf("state %d of hit %d is of site %d, the run's of %d", seen,
+							state.Ordinal, state.Site, site)
 					}
 					general := [16]uint64(registers[:16])
 					if state.Hash != wire.HashRegisters(&general) {
@@ -94,19 +97,22 @@ func TestRecordsAreOfTheRun(t *testing.T) {
 					}
 				}
 			}
-			if site, _ := next(); site >= 0 || seen == 0 || whole == 0 || events != uint64(seen) {
+			if site, _ := next(); site >= 0 || seen == 0 || whole == 0 || events != uint64(seen-alone) {
 				t.Errorf("%d states, %d whole, of %d events", seen, whole, events)
 			}
 		})
 	}
 }
 
-// hits are the hits of the run, one after the other: the site, -1 behind the last, and the general
+// hits are the hits of the run, one after the other: the cookie, -1 behind the last, and the general
 // registers with the base of fs.
 func hits(s *states.Sample, p *loads.Plan) func() (int, [17]uint64) {
 	sites := map[uint64]int{}
 	for i := range p.Base.Sites {
 		sites[p.Base.Sites[i].Addr] = i
+	}
+	for i := range p.Extra {
+		sites[p.Extra[i].Addr] = attach.ExtraCookies + i
 	}
 	steps := s.Trace.Threads[0].Values
 	var r truth.Replay
