@@ -97,15 +97,16 @@ func TestRecordsAreOfTheRun(t *testing.T) {
 					}
 				}
 			}
-			if site, _ := next(); site >= 0 || seen == 0 || whole == 0 || events != uint64(seen-alone) {
+			if site, _ := next(); site >= 0 || seen == 0 || whole == 0 ||
+				events != uint64(seen-alone) {
 				t.Errorf("%d states, %d whole, of %d events", seen, whole, events)
 			}
 		})
 	}
 }
 
-// hits are the hits of the run, one after the other: the cookie, -1 behind the last, and the general
-// registers with the base of fs.
+// hits are the hits of the run, one after the other: the cookie, -1 behind the last, and the
+// general registers with the base of fs.
 func hits(s *states.Sample, p *loads.Plan) func() (int, [17]uint64) {
 	sites := map[uint64]int{}
 	for i := range p.Base.Sites {
