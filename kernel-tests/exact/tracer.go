@@ -1,11 +1,13 @@
 package exact
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,8 +108,10 @@ type ValueRecord struct {
 	Routines truth.Routines
 }
 
-// Values runs the target under `wpptrace values -- CMD` with further flags.
-func (w *Tracer) Values(ctx context.Context, t Target, flags ...string) (*ValueRecord, error) {
+// Values runs the target under `wpptrace values -- CMD` with further flags. Of the values, no more
+// than most instructions are read; 0: all.
+func (w *Tracer) Values(ctx context.Context, t Target, most int,
+	flags ...string) (*ValueRecord, error) {
 	dir, err := os.MkdirTemp("", "exact")
 	if err != nil {
 		return nil, err
@@ -117,7 +121,7 @@ func (w *Tracer) Values(ctx context.Context, t Target, flags ...string) (*ValueR
 	if _, err := w.ValuesTo(ctx, file, t, flags...); err != nil {
 		return nil, err
 	}
-	return w.ReadValues(ctx, file)
+	return w.readValues(ctx, file, most)
 }
 
 // ValuesTo is Values, but that it leaves the snapshot in file and does not read it.
@@ -126,14 +130,13 @@ func (w *Tracer) ValuesTo(ctx context.Context, file string, t Target,
 	return w.recordBy(ctx, []string{w.path, "values"}, file, t, flags...)
 }
 
-// ReadValues reads the values of a snapshot through wpptrace's commands.
-func (w *Tracer) ReadValues(ctx context.Context, file string) (*ValueRecord, error) {
-	text, err := w.output(ctx, "dump", "--as", "values", file)
+func (w *Tracer) readValues(ctx context.Context, file string, most int) (*ValueRecord, error) {
+	text, err := w.head(ctx, most, "dump", "--as", "values", file)
 	if err != nil {
 		return nil, err
 	}
 	r := &ValueRecord{}
-	if r.Streams, err = truth.ParseValues(bytes.NewReader(text), ""); err != nil {
+	if r.Streams, err = truth.ParseValues(text, ""); err != nil {
 		return nil, err
 	}
 	routines, err := w.output(ctx, "stat", "--routines", file)
@@ -280,6 +283,38 @@ func (w *Tracer) output(ctx context.Context, args ...string) ([]byte, error) {
 		return nil, fmt.Errorf("wpptrace %s: %w: %s", args[0], err, exit.Stderr)
 	}
 	return out, err
+}
+
+// head is the first lines that a command prints, or all: 0.
+func (w *Tracer) head(ctx context.Context, lines int, args ...string) (io.Reader, error) {
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	cmd := exec.CommandContext(ctx, w.path, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, reader := &bytes.Buffer{}, bufio.NewReader(out)
+	for n := 0; lines == 0 || n < lines; n++ {
+		line, err := reader.ReadSlice('\n')
+		if text.Write(line); errors.Is(err, io.EOF) {
+			if err := cmd.Wait(); err != nil {
+				return nil, fmt.Errorf("wpptrace %s: %w: %s", args[0], err, &stderr)
+			}
+			return text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	enough()
+	_ = cmd.Wait() // it has been killed
+	return text, nil
 }
 
 // run runs the target behind a prefix command. Every run passes through setarch or none does, so

@@ -128,6 +128,27 @@ func (img *image) locate(pid int) error {
 	return fmt.Errorf("auxiliary vector of process %d has no AT_PHDR", pid)
 }
 
+// restrict has the image be no more than the traced ones of some routines: all else runs as
+// libraries do. nil: all of it stays.
+func (img *image) restrict(to Routines) {
+	if to == nil {
+		return
+	}
+	clip := func(list []segment) (clipped []segment) {
+		for _, s := range list {
+			for _, r := range to {
+				lo, hi := max(s.lo, r.Start), min(s.hi, r.End)
+				if r.Traced && lo < hi {
+					clipped = append(clipped, segment{lo: lo, hi: hi,
+						code: s.code[lo-s.lo : hi-s.lo], offset: s.offset + lo - s.lo})
+				}
+			}
+		}
+		return clipped
+	}
+	img.segments, img.sections = clip(img.segments), clip(img.sections)
+}
+
 // place is what a trace calls a run-time address.
 func (img *image) place(pc uint64) uint64 { return pc - img.bias + img.space }
 

@@ -40,8 +40,11 @@ type Options struct {
 	// Values records registers and memory operands at each step, in Thread.Values. It needs
 	// objdump, and costs 3 us a step. Instructions of Libraries have none.
 	Values bool
-	// Within are the routines whose steps have values: those that are Traced. nil: all.
+	// Within are, with Values, all that is recorded: those that are Traced. nil: all.
 	Within Routines
+	// Most ends the run, as killing it does, when so many instructions of the image have been
+	// recorded; 0: nothing does.
+	Most int
 }
 
 // ErrLimit is the error of a run that was longer than Options.Limit.
@@ -96,7 +99,7 @@ func run(ctx context.Context, opt Options) (*Trace, error) {
 		streams.wait()
 		return nil, err
 	}
-	s := &stepper{pid: pid, limit: opt.Limit, stepAll: opt.StepAll, libs: opt.Libraries,
+	s := &stepper{pid: pid, limit: opt.Limit, most: opt.Most, stepAll: opt.StepAll, libs: opt.Libraries,
 		stack: opt.Stack, trace: &Trace{Exit: -1}}
 	if opt.Values {
 		s.valuer = &valuer{within: opt.Within}

@@ -12,6 +12,7 @@ import (
 type stepper struct {
 	pid     int
 	limit   int
+	most    int
 	stepAll bool
 	stack   bool // stack pointers are noted
 	trace   *Trace
@@ -58,6 +59,9 @@ func (s *stepper) run() error {
 		if err == nil && s.limit > 0 && s.trace.Steps >= s.limit {
 			err = ErrLimit
 		}
+		if s.trace.Cut {
+			break
+		}
 	}
 	s.kill()
 	return err
@@ -95,6 +99,7 @@ func (s *stepper) loaded() (err error) {
 		return err
 	}
 	if s.valuer != nil {
+		s.img.restrict(s.valuer.within)
 		s.trace.Bias = s.img.bias
 		if err := s.valuer.open(s.pid, s.img); err != nil {
 			return err
@@ -417,6 +422,7 @@ func (s *stepper) moveTo(t *tracee, pc uint64) (err error) {
 // address.
 func (s *stepper) ran(t *tracee, place uint64) {
 	t.Insns = append(t.Insns, place)
+	s.trace.Cut = s.trace.Cut || s.most > 0 && len(t.Insns) >= s.most
 	if s.stack {
 		t.Stack = append(t.Stack, t.sp)
 	}

@@ -7,9 +7,10 @@ type Trace struct {
 	Threads []*Thread // in order of creation; the first is the one that main ran in
 	Stdout  []byte
 	Stderr  []byte
-	Exit    int // exit status; -1 when a signal ended the program
-	Signal  int // the signal that ended the program, or 0
-	Steps   int // single steps made, those outside of the main executable included: the run's cost
+	Exit    int  // exit status; -1 when a signal ended the program
+	Signal  int  // the signal that ended the program, or 0
+	Steps   int  // single steps made, those outside of the main executable included: the run's cost
+	Cut     bool // Options.Most ended the run
 	// Bias is run-time minus link-time addresses of the main executable. It is 0 in a run without
 	// values.
 	Bias uint64

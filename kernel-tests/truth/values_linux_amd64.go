@@ -61,7 +61,7 @@ func (v *valuer) before(t *tracee) {
 	place := v.img.place(t.pc)
 	if !w.repeats || w.pending == nil || w.pending.PC != place {
 		w.pending, w.repeats = nil, false
-		if !v.wants(t.pc, place) {
+		if !v.wants(t.pc) {
 			return
 		}
 		w.pending, w.found = &Step{PC: place}, generals(&w.now)
@@ -86,15 +86,8 @@ func (v *valuer) before(t *tracee) {
 	}
 }
 
-func (v *valuer) wants(pc, place uint64) bool {
-	if !v.img.contains(pc) {
-		return false
-	}
-	if v.within == nil {
-		return true
-	}
-	r, ok := v.within.Find(place)
-	return ok && r.Traced
+func (v *valuer) wants(pc uint64) bool {
+	return v.img.contains(pc)
 }
 
 // access reads what an operand holds, and puts it to the accesses of the instruction.

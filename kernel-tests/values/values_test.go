@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -54,7 +56,7 @@ func TestValuesOfOneRoutine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := prove(t, exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}, "-F",
+	report := prove(t, exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}, 0, "-F",
 		"^one_")
 	if isKnown(t, report, 0.995); report.Steps < 7000 {
 		t.Errorf("%d instructions", report.Steps)
@@ -62,22 +64,26 @@ func TestValuesOfOneRoutine(t *testing.T) {
 }
 
 // prove fails the test unless each value that is recorded of some routines is that of the truth.
-func prove(t *testing.T, target exact.Target, flags ...string) truth.ValueReport {
+func prove(t *testing.T, target exact.Target, most int, flags ...string) truth.ValueReport {
 	t.Helper()
-	r, want := runs(t, target, flags...)
+	r, want := runs(t, target, most, flags...)
 	return compare(t, r.Streams, want, r.Routines)
 }
 
 // runs are a recorded run, and one that is single-stepped.
-func runs(t *testing.T, target exact.Target,
+func runs(t *testing.T, target exact.Target, most int,
 	flags ...string) (r *exact.ValueRecord, want *truth.Trace) {
 	t.Helper()
-	r, err := tracer.Values(t.Context(), target, flags...)
+	if os.Getenv("WPPTRACE_SOAK") != "" {
+		most = 0
+	}
+	r, err := tracer.Values(t.Context(), target, most, flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	opt := truth.Options{Path: target.Path, Args: target.Args, Env: target.Env, Dir: target.Dir,
-		Stdin: target.Stdin, FixedAddresses: true, Values: true, Within: r.Routines}
+		Stdin: target.Stdin, FixedAddresses: true, Values: true, Within: r.Routines,
+		Most: most}
 	again := make(chan *truth.Trace, 1)
 	go func() {
 		other, err := truth.Run(t.Context(), opt)
@@ -148,32 +154,70 @@ func TestValuesOfTheZoo(t *testing.T) {
 				t.Fatal(err)
 			}
 			target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
-			isKnown(t, prove(t, target), least)
+			isKnown(t, prove(t, target, 0), least)
 		})
 	}
 }
 
-// TestValuesOfRealPrograms: programs as the distribution ships them.
-func TestValuesOfRealPrograms(t *testing.T) {
-	least := map[string]float64{"bash": 0.96, "gzip": 0.995, "sed": 0.93, "sort": 0.97,
-		"sqlite3": 0.88} // that is known
-	aside := map[string]string{ // what depends on single digits and bytes of process numbers
-		"bash": "^(fmtumax|set_job_control)$",
+// A real is a program as it is installed, of which some routines are traced.
+type real struct {
+	exact.Target
+	flags []string
+	least float64 // that is known
+}
+
+// reals are those of the zoo, and lua5.4.
+func reals(t *testing.T) map[string]real {
+	t.Helper()
+	list := map[string]real{
+		"bash":    {least: 0.93},
+		"gzip":    {least: 0.99},
+		"sed":     {least: 0.9},
+		"sort":    {least: 0.95},
+		"sqlite3": {least: 0.88},
+		"python3": {least: 0.82, flags: []string{"-F", "^_PyEval_EvalFrameDefault$"}},
 	}
-	for _, real := range zoo.Reals() {
-		if real.Long {
-			continue
+	for _, r := range zoo.Reals() {
+		x := list[r.Name]
+		path, err := r.Path()
+		if err != nil {
+			testenv.Missing(t, err)
 		}
-		t.Run(real.Name, func(t *testing.T) {
-			path, err := real.Path()
-			if err != nil {
-				testenv.Missing(t, err)
-			}
-			target := exact.Target{Path: path, Args: real.Args, Env: zoo.Env(),
-				Stdin: []byte(real.Stdin), FixedAddresses: true, Dir: t.TempDir()}
-			report := prove(t, target, "-F", ".", "--no-func", cmp.Or(aside[real.Name], "^$"))
-			isKnown(t, report, least[real.Name])
-			if report.Unlike > report.Steps/50 {
+		x.Target = exact.Target{Path: path, Args: r.Args, Stdin: []byte(r.Stdin)}
+		list[r.Name] = x
+	}
+	if path, err := exec.LookPath("lua5.4"); err == nil {
+		list["lua5.4"] = real{least: 0.88,
+			Target: exact.Target{Path: path, Args: []string{"-"}, Stdin: []byte(lua)}}
+	}
+	return list
+}
+
+const lua = `
+local t = {}
+for i = 1, 60 do t[i] = i * 37 % 101 end
+table.sort(t, function(a, b) return a % 7 < b % 7 or a % 7 == b % 7 and a < b end)
+local s = 0
+for i, x in ipairs(t) do s = s + x * i end
+print(s, string.format("%d %s", t[3], "x"))
+`
+
+// TestValuesOfRealPrograms: programs as the distribution ships them, the first of what they execute
+// and, with WPPTRACE_SOAK=1, all of it.
+func TestValuesOfRealPrograms(t *testing.T) {
+	alike := filepath.Join(t.TempDir(), "alike.so")
+	out, err := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-O2", "-o", alike,
+		"testdata/alike.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for name, r := range reals(t) {
+		t.Run(name, func(t *testing.T) {
+			r.FixedAddresses, r.Dir = true, t.TempDir()
+			r.Env = append(zoo.Env(), "PYTHONHASHSEED=0", "LD_PRELOAD="+alike)
+			report := prove(t, r.Target, 30_000, r.flags...)
+			isKnown(t, report, r.least)
+			if report.Unlike > report.Steps/10 {
 				t.Errorf("%d of %d instructions are not alike in two runs", report.Unlike,
 					report.Steps)
 			}
