@@ -1,7 +1,9 @@
 package values
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -90,18 +92,8 @@ func ofLine(s *wpp.Snapshot, file string, line int) (list []Instruction, err err
 		return nil, fmt.Errorf("find %s:%d: no code of that line ran: hot --lines lists those "+
 			"that did", names.Printable(file), line)
 	}
-	slices.SortFunc(list, func(a, b Instruction) int { return compare(a.Addr, b.Addr) })
+	slices.SortFunc(list, func(a, b Instruction) int { return cmp.Compare(a.Addr, b.Addr) })
 	return list, nil
-}
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // SpanOf is where an instruction of a block is in the source, in the innermost of the calls that
@@ -126,8 +118,10 @@ type Question struct {
 }
 
 // Each gives each execution that is asked for to found, with its number among those of the same
-// instruction: threads in the order of the snapshot. It replays the threads that ran one of them.
-// An error of found ends it.
+// instruction: threads in the order of the snapshot, each in the order of execution. What is found
+// is good until found returns, whose error ends it. Of a thread the stream of paths is read once,
+// which takes some 10 ns a path, and the segments are replayed that have one of the executions, up
+// to the last of these.
 func Each(s *wpp.Snapshot, q *Question,
 	found func(instance uint64, e *wet.Executed) error) (err error) {
 	defer wpp.Recover(&err)
@@ -138,35 +132,113 @@ func Each(s *wpp.Snapshot, q *Question,
 	if err != nil {
 		return err
 	}
-	met := make(map[Instruction]uint64, len(q.At))
-	for _, at := range q.At {
-		met[at] = 0
-	}
-	left := len(q.At) // of which the instance has not come
+	f := &finder{snapshot: s, question: q, on: symbolsWith(s, q.At), found: found,
+		counts: make([]uint64, len(q.At))}
 	for i := range s.Threads {
-		if !slices.Contains(threads, &s.Threads[i]) {
+		if slices.Contains(threads, &s.Threads[i]) {
+			if err := f.thread(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// symbolsWith are, by symbol, the indices of the instructions that run when it does: a path is
+// acyclic, so that each does once.
+func symbolsWith(s *wpp.Snapshot, at []Instruction) map[uint32][]int {
+	on := map[uint32][]int{}
+	for sym := range s.Symbols {
+		p := &s.Symbols[sym]
+		if p.IsMark || !slices.ContainsFunc(at,
+			func(x Instruction) bool { return x.Routine == p.Routine }) {
 			continue
 		}
-		for e, err := range Instructions(s, i) {
-			if err != nil {
-				return err
+		for addr := range s.Instructions(uint32(sym)) {
+			if i := slices.Index(at, Instruction{p.Routine, addr}); i >= 0 {
+				on[uint32(sym)] = append(on[uint32(sym)], i)
 			}
-			at := Instruction{e.Routine, e.Addr}
-			n, asked := met[at]
-			if !asked {
-				continue
+		}
+	}
+	return on
+}
+
+// A finder goes through the threads.
+type finder struct {
+	snapshot *wpp.Snapshot
+	question *Question
+	on       map[uint32][]int
+	counts   []uint64 // executions of each instruction, up to where the threads are read
+	found    func(uint64, *wet.Executed) error
+}
+
+// A visit is a symbol at which something is asked for.
+type visit struct {
+	position uint64
+	first    []uint64 // the numbers of its executions, as of finder.on; 0: not asked for
+	on       []int
+}
+
+func (f *finder) thread(thread int) error {
+	var visits []visit
+	position := uint64(0)
+	for sym := range f.snapshot.Threads[thread].Grammar.Expand(0) {
+		if on := f.on[sym]; len(on) > 0 {
+			v := visit{position: position, on: on, first: make([]uint64, len(on))}
+			wanted := false
+			for i, at := range on {
+				f.counts[at]++
+				if n := f.question.Instance; n == 0 || n == f.counts[at] {
+					v.first[i], wanted = f.counts[at], true
+				}
 			}
-			n++
-			met[at] = n
-			if q.Instance > 0 && n != q.Instance {
-				continue
+			if wanted {
+				visits = append(visits, v)
 			}
-			if err := found(n, e); err != nil {
-				return err
-			}
-			if left--; q.Instance > 0 && left == 0 {
-				return nil
-			}
+		}
+		position++
+	}
+	if len(visits) == 0 {
+		return nil
+	}
+	segments, err := wet.Segments(f.snapshot, thread)
+	if err != nil {
+		return err
+	}
+	for i := range segments {
+		end := uint64(math.MaxUint64)
+		if i+1 < len(segments) {
+			end = segments[i+1].First() + 1 // a segment may begin within a path
+		}
+		n, _ := slices.BinarySearchFunc(visits, end,
+			func(v visit, end uint64) int { return cmp.Compare(v.position, end) })
+		if n == 0 {
+			continue
+		}
+		err := segments[i].Replay(visits[0].position, visits[n-1].position+1,
+			observer(func(e *wet.Executed) error { return f.executed(visits[:n], e) }))
+		if err != nil {
+			return err
+		}
+		for n > 0 && visits[n-1].position+1 >= end { // the next one has its rest
+			n--
+		}
+		visits = visits[n:]
+	}
+	return nil
+}
+
+// executed gives what is asked for to found.
+func (f *finder) executed(visits []visit, e *wet.Executed) error {
+	i, ok := slices.BinarySearchFunc(visits, e.Symbol,
+		func(v visit, symbol uint64) int { return cmp.Compare(v.position, symbol) })
+	if !ok {
+		return nil
+	}
+	for k, at := range visits[i].on {
+		if n := visits[i].first[k]; n > 0 &&
+			f.question.At[at] == (Instruction{e.Routine, e.Addr}) {
+			return f.found(n, e)
 		}
 	}
 	return nil
