@@ -32,7 +32,8 @@ func (r ValueReport) Known() float64 {
 // and without handlers. It demands the same instructions in the same order, in the traced
 // routines, and of each that every value which is given is right, confirmed or not; that every
 // register whose value changes is among those that are written; and that what is accessed is given,
-// if only as unknown. A truth that was cut off is compared as far as it goes. The error shows the first difference with its neighbourhood.
+// if only as unknown. A truth that was cut off is compared as far as it goes. The error shows the
+// first difference with its neighbourhood.
 func CompareValues(got []*ValueStream, want *Trace, routines Routines) (ValueReport, error) {
 	report := ValueReport{ByPlace: map[uint64]int{}}
 	if want.Cut && len(got) == 1 {

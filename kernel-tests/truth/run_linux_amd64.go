@@ -99,8 +99,8 @@ func run(ctx context.Context, opt Options) (*Trace, error) {
 		streams.wait()
 		return nil, err
 	}
-	s := &stepper{pid: pid, limit: opt.Limit, most: opt.Most, stepAll: opt.StepAll, libs: opt.Libraries,
-		stack: opt.Stack, trace: &Trace{Exit: -1}}
+	s := &stepper{pid: pid, limit: opt.Limit, most: opt.Most, stepAll: opt.StepAll,
+		libs: opt.Libraries, stack: opt.Stack, trace: &Trace{Exit: -1}}
 	if opt.Values {
 		s.valuer = &valuer{within: opt.Within}
 	}
