@@ -25,7 +25,8 @@ func TestHostile(t *testing.T) {
 		t.Run(only, func(t *testing.T) {
 			name, handler, _ := strings.Cut(only, "|")
 			r, want := runs(t, exact.Target{Path: program, Args: []string{name}, Env: zoo.Env(),
-				FixedAddresses: true}, "-F", "^hostile_"+name+"|^on_"+cmp.Or(handler, "nothing"))
+				FixedAddresses: true}, 0, "-F",
+				"^hostile_"+name+"|^on_"+cmp.Or(handler, "nothing"))
 			if name == "alias" {
 				forgetUnconfirmed(r.Streams)
 			}
