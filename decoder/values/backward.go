@@ -24,7 +24,7 @@ type executed struct {
 // called, or where an instruction runs that carries no probe or whose hit has come (amid), by what
 // the next hit has seen of them.
 func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
-	o.carried = true
+	o.carried++
 	s := o.behind(at, amid)
 	if s == nil || !s.Whole {
 		return b
@@ -34,6 +34,9 @@ func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
 	b.reads = o.readsOf(s, (*[17]uint64)(s.Registers), o.held[:0])
 	b.fs = s.Registers[16]
 	for i := len(o.between) - 1; i >= 0; i-- {
+		if i == 0 {
+			o.after = b
+		}
 		b.undo(&o.between[i], o.recorder.scratch)
 	}
 	o.held = b.reads
@@ -41,6 +44,27 @@ func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
 		b.reads = nil
 	}
 	return b
+}
+
+// loaded is what the first instruction of those that were last gone back over has loaded, if it
+// moved that to a register that holds it at the next hit still; ok is false if that is not known.
+func (o *oracle) loaded(n int) (v uint64, ok bool) {
+	in := o.between[0].in
+	switch in.Op {
+	case machine.Mov, machine.MovSX:
+		if in.Src.Class != machine.Mem || int(in.Src.Size) != n {
+			return 0, false
+		}
+	case machine.Pop:
+	default:
+		return 0, false
+	}
+	size := uint8(4)
+	if n == 8 {
+		size = 8
+	}
+	isKnown := in.Dst.Class == machine.General && in.Dst.Size >= 4 && n <= int(in.Dst.Size)
+	return o.after.values[in.Dst.Reg&15], isKnown && o.after.holds(in.Dst.Reg, size)
 }
 
 // behind finds the instructions from a place to the next site, and returns what was seen there;

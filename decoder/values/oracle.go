@@ -2,6 +2,7 @@ package values
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/bits"
 
 	"wpptrace/bpf/wire"
@@ -26,7 +27,8 @@ type oracle struct {
 	ahead    []step       // what is walked, and what comes behind it
 	wrong    bool         // what was walked since the last hit
 	reads    []loads.Read // of the last hit, as long as they hold
-	carried  bool         // reads are those of the next hit too, carried back
+	carried  int          // how often what the next hit has seen was carried back
+	after    backwards    // behind the first instruction that it was last carried back over
 	held     []loads.Read // used again by recover
 	between  []executed   // the same
 	replay   replay
@@ -38,7 +40,7 @@ func (o *oracle) Begin(at wet.Place) (lost bool, err error) {
 		o.lose()
 	}
 	o.log.Begin(at, &wet.Entry{})
-	o.reads, o.carried = o.reads[:0], false
+	o.reads, o.carried = o.reads[:0], 0
 	return false, nil
 }
 
@@ -78,7 +80,7 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 	}
 	e.Apply(m)
 	o.log.Begin(at, &e)
-	o.reads, o.carried = o.reads[:0], false
+	o.reads, o.carried = o.reads[:0], 0
 	if s != nil {
 		o.read(s, m)
 	}
@@ -211,6 +213,10 @@ func (o *oracle) readsOf(s *wire.State, registers *[17]uint64, to []loads.Read) 
 	return r.reads
 }
 
+// mostCarried is how often, between two hits, the second one's registers are looked at for what is
+// not known.
+const mostCarried = 4
+
 // Load finds out what a load reads: what the thread has stored since the hit, what the hit has
 // read, what nobody writes, or what the model predicts.
 func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
@@ -239,10 +245,16 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 		o.recorder.fixed.read(o.recorder, l.Addr, read[:n]) {
 		k = machine.Confirmed
 	}
-	if k == machine.Unknown && !o.carried { // the program of the last hit has not come so far
-		reads := o.recover(l.Place, true).reads
-		take(reads)
-		o.reads = append(o.reads, reads...)
+	// the program of the last hit has not come so far
+	if k == machine.Unknown && o.carried < mostCarried {
+		b := o.recover(l.Place, true)
+		if take(b.reads); b.known != 0 && stored == 0 && h.Knowledge(n) == machine.Unknown {
+			if v, ok := o.loaded(n); ok {
+				binary.LittleEndian.PutUint64(read[:], v)
+				h.Known, h.Confirmed = ^uint64(0), ^uint64(0)
+			}
+		}
+		o.reads = append(o.reads, b.reads...)
 		k = h.Knowledge(n)
 	}
 	isNew = o.log.Load(l, read[:n], k)
@@ -272,7 +284,7 @@ func overlay(to *[64]byte, addr uint64, n int, stored uint64, r *loads.Read) (go
 }
 
 // Doubt lets go of what the hit has read: it may not hold any more.
-func (o *oracle) Doubt() { o.reads, o.carried = o.reads[:0], false }
+func (o *oracle) Doubt() { o.reads, o.carried = o.reads[:0], 0 }
 
 // Disagrees: see wet.Oracle.
 func (o *oracle) Disagrees() { o.wrong = true }
