@@ -141,6 +141,43 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// TestBehind: where a hit shows all registers it reads, besides, at most 8 places that were loaded
+// before it.
+func TestBehind(t *testing.T) {
+	if !testenv.Have(t, "/bin/gzip") {
+		t.Skip("there is no gzip")
+	}
+	l, err := loads.Make(planned(t, "/bin/gzip"), loads.Options{Extra: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := 0
+	var registers [17]uint64
+	for i := range registers {
+		registers[i] = uint64(i) << 20
+	}
+	for look := range l.Looks {
+		count := func(whole bool) (n int) {
+			l.Run(look, 0, whole, &registers, everywhere{after: l.After},
+				func(*loads.Read) { n++ })
+			return n
+		}
+		more := count(true) - count(false)
+		if has := l.Looks[look].Behind > 0; has {
+			programs++
+		} else if more != 0 {
+			t.Errorf("look %d has no program for what was loaded before, and makes %d reads", look,
+				more)
+		}
+		if more > 8 {
+			t.Errorf("look %d makes %d reads of what was loaded before", look, more)
+		}
+	}
+	if programs < 50 {
+		t.Errorf("%d programs", programs)
+	}
+}
+
 // everywhere is a process whose memory holds zeroes, and whose images begin at the addresses of a
 // plan, less offset.
 type everywhere struct {
