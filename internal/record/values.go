@@ -50,10 +50,12 @@ func (v *valued) place(f *os.File, im *image.Image) error {
 		return err
 	}
 	for _, m := range mappings {
-		if addr, ok := im.Address(m.Offset); ok && m.Exec {
-			v.code.Place(v.images, m.Lo-addr)
-			v.images++
-			return nil
+		for _, s := range im.Segments {
+			if before := s.Offset - m.Offset; m.Exec && before < uint64(os.Getpagesize()) {
+				v.code.Place(v.images, m.Lo+before-s.Addr) // a mapping begins with a page
+				v.images++
+				return nil
+			}
 		}
 	}
 	return fmt.Errorf("record values of %s in process %d (%s): it is not mapped there", im.Name,

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -211,6 +213,21 @@ func TestValuesOfRealPrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestValuesOfRust: a program of another compiler, where there is one.
+func TestValuesOfRust(t *testing.T) {
+	if _, err := exec.LookPath("rustc"); err != nil {
+		t.Skip("there is no rustc")
+	}
+	path := filepath.Join(t.TempDir(), "rust")
+	out, err := exec.CommandContext(t.Context(), "rustc", "-O", "-o", path,
+		"testdata/values.rs").CombinedOutput()
+	if err != nil {
+		t.Skipf("rustc: %v: %s", err, out)
+	}
+	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	isKnown(t, prove(t, target, 0, "-F", "rust_|sort"), 0.88)
 }
 
 // isKnown fails the test where less is known than that share.
