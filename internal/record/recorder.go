@@ -222,8 +222,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	} else {
 		r.threads.keep()
 	}
-	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.exe,
-		r.session.Counters())
+	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.exe, r.session)
 	if err != nil {
 		return err
 	}

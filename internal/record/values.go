@@ -31,12 +31,12 @@ type valued struct {
 
 // newValued begins to record the values of a program, whose file is open, in a process.
 func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder, exe *os.File,
-	c *attach.Counters) (*valued, error) {
+	s *attach.Session) (*valued, error) {
 	if program.Loads == nil {
 		return nil, nil
 	}
 	v := &valued{code: code.Of(program.Plan), process: p}
-	v.Recorder = values.New(program.Loads, v.code, d, racing(p, program.Image, c))
+	v.Recorder = values.New(program.Loads, v.code, d, racing(p, program.Image, s.Counters()))
 	return v, v.place(exe, program.Image)
 }
 
