@@ -23,7 +23,7 @@ var objects = []struct{ command, typeName string }{
 	{"hot --callers ROUTINE --json", "report.CallersJSON"},
 	{"hot --lines FILE --json", "report.LinesJSON"},
 	{"hot --disasm ROUTINE --json", "report.DisasmJSON"},
-	{"values --at PLACE --json", "report.ValuesJSON"},
+	{"values --at PLACE --json", "valuereport.ValuesJSON"},
 	{"find --json", "report.FindJSON"},
 	{"order --json", "report.OrderJSON"},
 	{"context --json", "report.ContextJSON"},

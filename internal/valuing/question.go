@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/query/report"
 	"wpptrace/query/tables"
+	"wpptrace/query/valuereport"
 	"wpptrace/query/values"
 )
 
@@ -78,11 +78,11 @@ func (q *Question) Answer(w io.Writer, s *wpp.Snapshot, asJSON bool, tids []int)
 	asked := &values.Question{At: at, Threads: tids, Instance: q.Instance}
 	switch {
 	case asJSON:
-		return report.WriteInstancesJSON(w, s, q.At, asked)
+		return valuereport.WriteInstancesJSON(w, s, q.At, asked)
 	case q.CSV:
-		return report.WriteInstancesCSV(w, s, asked)
+		return valuereport.WriteInstancesCSV(w, s, asked)
 	case q.Histogram:
-		return report.WriteHistogram(w, s, asked)
+		return valuereport.WriteHistogram(w, s, asked)
 	}
-	return report.WriteInstances(w, s, asked)
+	return valuereport.WriteInstances(w, s, asked)
 }

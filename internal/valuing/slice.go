@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/query/report"
 	"wpptrace/query/slice"
+	"wpptrace/query/valuereport"
 )
 
 // Slice is what wpptrace slice asks.
@@ -58,7 +58,7 @@ func (q *Slice) Write(w io.Writer, s *wpp.Snapshot) error {
 		return err
 	}
 	if q.lines {
-		return report.WriteSliceLines(w, s, a)
+		return valuereport.WriteSliceLines(w, s, a)
 	}
-	return report.WriteSlice(w, s, a)
+	return valuereport.WriteSlice(w, s, a)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/query/report"
+	"wpptrace/query/valuereport"
 	"wpptrace/query/values"
 )
 
@@ -43,5 +43,5 @@ func (q *Watch) Check(args []string) (err error) {
 
 // Write writes the answer.
 func (q *Watch) Write(w io.Writer, s *wpp.Snapshot) error {
-	return report.WriteWatch(w, s, q.query)
+	return valuereport.WriteWatch(w, s, q.query)
 }

@@ -28,6 +28,7 @@ import (
 	"wpptrace/loader/loads"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/query/report"
+	"wpptrace/query/valuereport"
 	"wpptrace/query/values"
 )
 
@@ -91,13 +92,13 @@ func TestInstancesOfARecordedRun(t *testing.T) {
 		want  string
 		write func(io.Writer) error
 	}{
-		{"\n3 1 ", func(w io.Writer) error { return report.WriteInstances(w, s, question) }},
-		{"\n3,1,", func(w io.Writer) error { return report.WriteInstancesCSV(w, s, question) }},
+		{"\n3 1 ", func(w io.Writer) error { return valuereport.WriteInstances(w, s, question) }},
+		{"\n3,1,", func(w io.Writer) error { return valuereport.WriteInstancesCSV(w, s, question) }},
 		{`"instance":3,"thread":1,`, func(w io.Writer) error {
-			return report.WriteInstancesJSON(w, s, "one_less", question)
+			return valuereport.WriteInstancesJSON(w, s, "one_less", question)
 		}},
 		{" rdx: 1 times, 1 values\n", func(w io.Writer) error {
-			return report.WriteHistogram(w, s, question)
+			return valuereport.WriteHistogram(w, s, question)
 		}},
 	} {
 		var text bytes.Buffer

@@ -188,7 +188,7 @@ func appendMark(text []byte, m ops.Mark, n uint64) []byte {
 }
 
 func appendInstructions(text []byte, s *wpp.Snapshot, tid string, sym uint32) []byte {
-	prefix := tid + " " + field(s.ImageOf(sym).Base()) + " "
+	prefix := tid + " " + Field(s.ImageOf(sym).Base()) + " "
 	for addr := range s.Instructions(sym) {
 		text = append(text, prefix...)
 		text = strconv.AppendUint(text, addr, 16)
@@ -198,7 +198,7 @@ func appendInstructions(text []byte, s *wpp.Snapshot, tid string, sym uint32) []
 }
 
 func appendBlocks(text []byte, s *wpp.Snapshot, tid string, sym uint32) []byte {
-	prefix := tid + " " + field(s.ImageOf(sym).Base()) + " "
+	prefix := tid + " " + Field(s.ImageOf(sym).Base()) + " "
 	for piece := range s.Pieces(sym) {
 		text = append(text, prefix...)
 		text = strconv.AppendUint(text, piece.Block.Addr, 16)

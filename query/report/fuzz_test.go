@@ -182,8 +182,8 @@ func FuzzNames(f *testing.F) {
 				t.Errorf("names.Printable(%q) holds %q", name, r)
 			}
 		}
-		if got := bytes.ContainsAny([]byte(field(name)), " \t\n"); got {
-			t.Errorf("field(%q) = %q is more than one field", name, field(name))
+		if got := bytes.ContainsAny([]byte(Field(name)), " \t\n"); got {
+			t.Errorf("Field(%q) = %q is more than one field", name, Field(name))
 		}
 		for _, short := range []string{names.ShortenMiddle(names.Printable(name), width),
 			names.ShortenLeft(names.Printable(name), width)} {

@@ -21,8 +21,8 @@ func WriteJSON(w io.Writer, object any, what string) error {
 	return nil
 }
 
-// marshal is json.Marshal, but that it leaves < and > as they are.
-func marshal(object any) ([]byte, error) {
+// Marshal is json.Marshal, but that it leaves < and > as they are.
+func Marshal(object any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -78,7 +78,7 @@ func (x StatJSON) MarshalJSON() ([]byte, error) {
 		text := []byte("null")
 		if !unknown[name] {
 			var err error
-			if text, err = marshal(v.Field(i).Interface()); err != nil {
+			if text, err = Marshal(v.Field(i).Interface()); err != nil {
 				return nil, err
 			}
 		}

@@ -12,8 +12,8 @@ import (
 // TableColumns is the width of tables, in a terminal or not.
 const TableColumns = 100
 
-// field makes a name one field of a line whose fields are separated by spaces.
-func field(name string) string { return strings.ReplaceAll(names.Printable(name), " ", "_") }
+// Field makes a name one field of a line whose fields are separated by spaces.
+func Field(name string) string { return strings.ReplaceAll(names.Printable(name), " ", "_") }
 
 func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))

@@ -1,4 +1,4 @@
-package report
+package valuereport
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
+	"wpptrace/query/executed"
 	"wpptrace/query/names"
 	"wpptrace/query/slice"
 	"wpptrace/query/values"
@@ -25,7 +26,7 @@ func WriteSlice(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 		p := &a.Parts[i]
 		line := where(s, n, p.Place)
 		if p.Last != nil {
-			line += ":" + string(appendValues(nil, p.Last))
+			line += ":" + string(executed.Append(nil, p.Last))
 		}
 		fmt.Fprintf(out, "%10d  %s\n", p.Times, line)
 	}
@@ -48,10 +49,10 @@ func WriteSliceLines(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 				continue
 			}
 			for j := range last.Accesses {
-				accesses = appendAccess(accesses, &last.Accesses[j])
+				accesses = executed.AppendAccess(accesses, &last.Accesses[j])
 			}
 			if len(registers) == 0 {
-				registers = appendValues(nil, last)
+				registers = executed.Append(nil, last)
 			}
 		}
 		if len(accesses) == 0 {

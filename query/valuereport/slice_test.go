@@ -1,4 +1,4 @@
-package report_test
+package valuereport_test
 
 import (
 	"io"
@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"wpptrace/query/querytest"
-	"wpptrace/query/report"
 	"wpptrace/query/slice"
+	"wpptrace/query/valuereport"
 	"wpptrace/query/values"
 )
 
@@ -32,13 +32,13 @@ clip+0xb, execution 2 of 2 in thread 4711: what depends on it: 1 of 11 instructi
 			t.Fatal(err)
 		}
 		var text strings.Builder
-		if err := report.WriteSlice(&text, s, a); err != nil || "\n"+text.String() != want {
+		if err := valuereport.WriteSlice(&text, s, a); err != nil || "\n"+text.String() != want {
 			t.Errorf("got %s%v, want %s", text.String(), err, want)
 		}
 	}
 	a := &slice.Answer{Unsure: 2, Opaque: 1}
 	var text strings.Builder
-	if err := report.WriteSlice(&text, s, a); err != nil {
+	if err := valuereport.WriteSlice(&text, s, a); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -64,11 +64,11 @@ func TestWriteWatch(t *testing.T) {
 0 accesses
 `} {
 		var text strings.Builder
-		if err := report.WriteWatch(&text, s, q); err != nil || "\n"+text.String() != want {
+		if err := valuereport.WriteWatch(&text, s, q); err != nil || "\n"+text.String() != want {
 			t.Errorf("got %s%v, want %s", text.String(), err, want)
 		}
 	}
-	err := report.WriteWatch(io.Discard, s, values.WatchQuery{Size: 1, TID: 1})
+	err := valuereport.WriteWatch(io.Discard, s, values.WatchQuery{Size: 1, TID: 1})
 	if err == nil || err.Error() != "watch: the snapshot has no thread 1" {
 		t.Error(err)
 	}
@@ -89,7 +89,7 @@ clip+0xb, execution 1 of 2 in thread 4711: what it depends on: 5 of 11 instructi
      2       3  clip.c:2 in clip: rax=7
 `
 	var text strings.Builder
-	if err := report.WriteSliceLines(&text, s, a); err != nil || "\n"+text.String() != want {
+	if err := valuereport.WriteSliceLines(&text, s, a); err != nil || "\n"+text.String() != want {
 		t.Errorf("got %s%v, want %s", text.String(), err, want)
 	}
 }

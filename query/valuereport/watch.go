@@ -1,4 +1,4 @@
-package report
+package valuereport
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/executed"
 	"wpptrace/query/names"
 	"wpptrace/query/slice"
 	"wpptrace/query/values"
@@ -25,7 +26,7 @@ func WriteWatch(w io.Writer, s *wpp.Snapshot, q values.WatchQuery) error {
 		e := x.Executed
 		p := slice.Place{Routine: e.Routine, Block: e.Block, Insn: e.Place.Insn, Addr: e.Addr}
 		fmt.Fprintf(out, "%8d  %12d  %s:%s\n", x.TID, e.Symbol, where(s, n, p),
-			appendAccess(nil, x.Access))
+			executed.AppendAccess(nil, x.Access))
 		count++
 	}
 	fmt.Fprintf(out, "%d accesses", count)

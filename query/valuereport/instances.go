@@ -1,4 +1,4 @@
-package report
+package valuereport
 
 import (
 	"bufio"
@@ -15,7 +15,9 @@ import (
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
+	"wpptrace/query/executed"
 	"wpptrace/query/names"
+	"wpptrace/query/report"
 	"wpptrace/query/values"
 )
 
@@ -27,7 +29,7 @@ func WriteInstances(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
 	fmt.Fprintln(out, "INSTANCE THREAD POSITION INSTRUCTION VALUES")
 	err := values.Each(s, q, func(n uint64, e *wet.Executed) error {
 		line := fmt.Appendf(nil, "%d %d %d %s", n, e.TID, e.Symbol, placeOf(s, e))
-		_, err := out.Write(append(appendValues(line, e), '\n'))
+		_, err := out.Write(append(executed.Append(line, e), '\n'))
 		return err
 	})
 	return flushed(out, err)
@@ -35,7 +37,7 @@ func WriteInstances(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
 
 func placeOf(s *wpp.Snapshot, e *wet.Executed) string {
 	r := &s.Routines[e.Routine]
-	return fmt.Sprintf("%s+%#x", field(names.Printable(r.Name)), e.Addr-r.Entry)
+	return fmt.Sprintf("%s+%#x", report.Field(names.Printable(r.Name)), e.Addr-r.Entry)
 }
 
 func flushed(out *bufio.Writer, err error) error {
@@ -83,15 +85,15 @@ type AccessJSON struct {
 
 // WriteInstancesJSON writes the executions as a ValuesJSON, on a line. It keeps none of them.
 func WriteInstancesJSON(w io.Writer, s *wpp.Snapshot, at string, q *values.Question) error {
-	name, err := marshal(at)
+	name, err := report.Marshal(at)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, `{"schema_version":%d,"at":%s,"instances":[`, SchemaVersion, name)
+	fmt.Fprintf(out, `{"schema_version":%d,"at":%s,"instances":[`, report.SchemaVersion, name)
 	separator := ""
 	err = values.Each(s, q, func(n uint64, e *wet.Executed) error {
-		text, err := marshal(instance(s, n, e))
+		text, err := report.Marshal(instance(s, n, e))
 		if err == nil {
 			_, err = fmt.Fprintf(out, "%s%s", separator, text)
 		}
@@ -107,7 +109,7 @@ func instance(s *wpp.Snapshot, n uint64, e *wet.Executed) InstanceJSON {
 		Routine: s.Routines[e.Routine].Name, Address: hex(e.Addr), Written: []RegisterJSON{},
 		Accesses: []AccessJSON{}}
 	for _, r := range e.Written {
-		w := RegisterJSON{Register: generalNames[r.Number&15],
+		w := RegisterJSON{Register: executed.RegisterName(r.Number),
 			Confirmed: r.Known == machine.Confirmed}
 		if r.Known != machine.Unknown {
 			w.Value = new(hex(r.Value))
@@ -116,7 +118,10 @@ func instance(s *wpp.Snapshot, n uint64, e *wet.Executed) InstanceJSON {
 	}
 	for i := range e.Accesses {
 		a := &e.Accesses[i]
-		w := AccessJSON{Write: a.Write, Size: known(a.Size, 0)}
+		w := AccessJSON{Write: a.Write}
+		if a.Size != 0 {
+			w.Size = new(a.Size)
+		}
 		if a.At != machine.Unknown {
 			w.Address = new(hex(a.Addr))
 		}
@@ -130,10 +135,10 @@ func instance(s *wpp.Snapshot, n uint64, e *wet.Executed) InstanceJSON {
 
 // contents is what an access read or wrote, in hex.
 func contents(a *machine.Access) (number string, k machine.Knowledge) {
-	if k = sureness(a); k == machine.Unknown {
+	if k = executed.Sureness(a); k == machine.Unknown {
 		return "", k
 	}
-	return string(appendNumber(nil, a.Data())), k
+	return string(executed.AppendNumber(nil, a.Data())), k
 }
 
 // WriteInstancesCSV writes a row for each value of the executions, under a heading.
@@ -165,14 +170,14 @@ type shown struct{ text, sure string }
 func valuesOf(e *wet.Executed) func(yield func(what string, v shown) bool) {
 	return func(yield func(string, shown) bool) {
 		for _, r := range e.Written {
-			if !yield(generalNames[r.Number&15], show(hex(r.Value), r.Known)) {
+			if !yield(executed.RegisterName(r.Number), show(hex(r.Value), r.Known)) {
 				return
 			}
 		}
 		for i := range e.Accesses {
 			a := &e.Accesses[i]
 			number, k := contents(a)
-			if !yield(string(appendPlace(nil, a)[1:]), show(number, k)) {
+			if !yield(string(executed.AppendPlace(nil, a)[1:]), show(number, k)) {
 				return
 			}
 		}
@@ -188,6 +193,8 @@ func show(text string, k machine.Knowledge) shown {
 	}
 	return shown{text, "unconfirmed"}
 }
+
+func hex(n uint64) string { return strconv.FormatUint(n, 16) }
 
 // mostValues is how many values a histogram lists of each register, and of what is read and
 // written.
