@@ -42,9 +42,11 @@ var commandLines = map[string][]string{
 	"plan":     {"/bin/true"},
 	"profile":  {"--", "/bin/true"},
 	"rules":    {"never f f", "mine.wpp"},
+	"slice":    nil,
 	"stat":     {"mine.wpp"},
 	"top":      nil,
 	"values":   {"--", "/bin/true"},
+	"watch":    nil,
 }
 
 // filesOf are the arguments and flags of commands that name a file: all that TestFilesAreTheUsers
@@ -57,9 +59,9 @@ var filesOf = []string{
 	"hot --lines", "hot 0", "merge --output", "merge 0", "order 2", "path 1",
 	"plan --interesting", "plan --weights", "plan -p --interesting", "plan -p --weights", "plan 0",
 	"profile --interesting", "profile --output", "profile --weights", "profile 1",
-	"rules --file", "rules 1", "stat 0",
+	"rules --file", "rules 1", "slice 0", "stat 0",
 	"top -p --output", "top -p --weights",
-	"values --at 0", "values --output", "values --weights", "values 1",
+	"values --at 0", "values --output", "values --weights", "values 1", "watch 1",
 	"wpptrace --follow-fork --output",
 	"wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",
 }
@@ -229,7 +231,9 @@ func TestFilesAreTheUsers(t *testing.T) {
 	try("hot --disasm --binary", true, "hot", "--disasm", "f", "--binary", "SECRET", "mine.wpp")
 	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--",
 		"/bin/true")
+	try("slice 0", true, "slice", "--at", "f", "SECRET")
 	try("values --at 0", true, "values", "--at", "f", "SECRET")
+	try("watch 1", true, "watch", "10", "SECRET")
 	slices.Sort(found)
 	if !slices.Equal(found, filesOf) {
 		t.Errorf("these name files: %q,\nwant %q", found, filesOf)
