@@ -42,9 +42,9 @@ var objects = []struct{ command, typeName string }{
 }
 
 // sources are the directories whose types the objects are of.
-var sources = []string{"query", "query/profile", "query/report", "internal/planreport",
-	"internal/pathcount",
-	"internal/interesting", "internal/overlapping", "internal/checkreport", "internal/coverage", "loader/plan/chart"}
+var sources = []string{"query", "query/profile", "query/report", "query/valuereport",
+	"internal/planreport", "internal/pathcount", "internal/interesting", "internal/overlapping",
+	"internal/checkreport", "internal/coverage", "loader/plan/chart"}
 
 const introduction = `# JSON
 
