@@ -45,7 +45,8 @@ type Part struct {
 
 // Ask replays a thread twice, which takes some 300 ns an executed instruction in all, and 30 bytes.
 // It fails with values.ErrNone where there are no values.
-func Ask(s *wpp.Snapshot, q Query) (*Answer, error) {
+func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
+	defer wpp.Recover(&err)
 	if !values.Has(s) {
 		return nil, values.ErrNone
 	}
@@ -72,7 +73,7 @@ func Ask(s *wpp.Snapshot, q Query) (*Answer, error) {
 			continue
 		}
 		n := cmp.Or(q.Instance, len(all))
-		a := &Answer{Query: q, At: g.Place(all[n-1]), TID: s.Threads[thread].TID, Instance: n,
+		a = &Answer{Query: q, At: g.Place(all[n-1]), TID: s.Threads[thread].TID, Instance: n,
 			Executions: len(all), Executed: g.Len(), Unsure: g.Unsure, Opaque: g.Opaque}
 		return a, a.fill(s, thread, g, all[n-1])
 	}

@@ -61,7 +61,8 @@ const (
 
 // Of returns the graph of a thread, by its index in s.Threads, of a snapshot that has values. It
 // takes some 250 ns an instruction that the thread executed.
-func Of(s *wpp.Snapshot, thread int) (*Graph, error) {
+func Of(s *wpp.Snapshot, thread int) (g *Graph, err error) {
+	defer wpp.Recover(&err)
 	code, err := wet.CodeOf(s)
 	if err != nil {
 		return nil, err

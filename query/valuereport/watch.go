@@ -14,7 +14,8 @@ import (
 
 // WriteWatch writes a line for each access to some bytes: TID POSITION WHERE, LINE: ACCESS. It
 // streams, and takes the time of a replay of all threads that are asked for.
-func WriteWatch(w io.Writer, s *wpp.Snapshot, q values.WatchQuery) error {
+func WriteWatch(w io.Writer, s *wpp.Snapshot, q values.WatchQuery) (err error) {
+	defer wpp.Recover(&err)
 	out := bufio.NewWriter(w)
 	n := names.Of(s)
 	fmt.Fprintf(out, "%8s  %12s  WHERE, LINE: ACCESS\n", "TID", "POSITION")

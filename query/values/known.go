@@ -30,11 +30,12 @@ type Instruction struct {
 }
 
 // Count replays all threads and counts. It fails with ErrNone where there are no values.
-func Count(s *wpp.Snapshot) (*Known, error) {
+func Count(s *wpp.Snapshot) (k *Known, err error) {
+	defer wpp.Recover(&err)
 	if !Has(s) {
 		return nil, ErrNone
 	}
-	k := newKnown()
+	k = newKnown()
 	for i := range s.Threads {
 		for e, err := range Instructions(s, i) {
 			if err != nil {

@@ -12,8 +12,9 @@ import (
 
 // Instructions are the executed instructions of a thread, an index in s.Threads, in their order,
 // with what they computed. An error is the last of the sequence. What it yields is good until the
-// next. It fails with ErrNone where there are no values. It takes some 100 ns an instruction, and
-// the memory that the thread has touched.
+// next. It fails with ErrNone where there are no values, and panics where a segment of paths cannot
+// be read any more: see wpp.Recover. It takes some 100 ns an instruction, and the memory that the
+// thread has touched.
 func Instructions(s *wpp.Snapshot, thread int) iter.Seq2[*wet.Executed, error] {
 	return func(yield func(*wet.Executed, error) bool) {
 		if !Has(s) {

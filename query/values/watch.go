@@ -27,7 +27,7 @@ type Watched struct {
 // Watch yields the accesses to some bytes, one thread after the other, each in order. What it
 // yields is good until the next; an error is the last. lost counts the accesses of which it is not
 // known where they were; it is right once all were yielded. It fails with ErrNone where there are
-// no values.
+// no values, and panics as Instructions does.
 func Watch(s *wpp.Snapshot, q WatchQuery, lost *int) iter.Seq2[Watched, error] {
 	return func(yield func(Watched, error) bool) {
 		found := false
