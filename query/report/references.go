@@ -126,14 +126,14 @@ type DataSequenceJSON struct {
 
 // ReferenceJSON is an address that was accessed.
 type ReferenceJSON struct {
-	Address uint64 `json:"address"` // in the process
-	Size    int    `json:"size"`    // bytes of the largest access that began there
-	Reads   uint64 `json:"reads"`   // that began there, all in all
-	Writes  uint64 `json:"writes"`  // that began there, all in all
-	Routine string `json:"routine"` // of the first access
-	Offset  uint64 `json:"offset"`  // of its instruction from the routine's first
-	File    string `json:"file"`    // its source file; "": not known
-	Line    int    `json:"line"`    // its source line; 0: not known
+	Address string `json:"address"`        // in the process, in hex
+	Size    int    `json:"size"`           // bytes of the largest access that began there
+	Reads   uint64 `json:"reads"`          // that began there, all in all
+	Writes  uint64 `json:"writes"`         // that began there, all in all
+	Routine string `json:"routine"`        // of the first access
+	Offset  uint64 `json:"offset"`         // of its instruction from the routine's entry, bytes
+	File    string `json:"file,omitempty"` // its source file; absent: not known
+	Line    int    `json:"line,omitempty"` // its source line; absent: not known
 }
 
 // WriteHotDataJSON writes what WriteHotData does, and whole sequences, as one JSON object.
@@ -148,7 +148,7 @@ func WriteHotDataJSON(w io.Writer, s *wpp.Snapshot, r *values.References,
 			query.Share(p.Cumulative, hot.Total), p.Count, p.Covered, nil}
 		for _, symbol := range p.Symbols {
 			of := &r.List[symbol]
-			at := ReferenceJSON{Address: of.Addr, Size: of.Size, Reads: of.Reads,
+			at := ReferenceJSON{Address: hex(of.Addr), Size: of.Size, Reads: of.Reads,
 				Writes: of.Writes, Routine: n.Routine(of.By.Routine),
 				Offset: of.By.Addr - s.Routines[of.By.Routine].Entry}
 			if x := spanAt(s, of.By); x.Line > 0 {
