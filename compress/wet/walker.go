@@ -348,6 +348,5 @@ func (w *Walker) tell(in *machine.Insn, addr uint64) error {
 		x.Written = append(x.Written, Register{Number: uint8(n), Value: v, Known: k})
 	}
 	x.FlagsUsed, x.FlagsWritten = m.FlagsUsed(), m.FlagsWritten()
-	x.Flags, _, _ = m.Flags()
 	return w.observer.Executed(x)
 }

@@ -61,8 +61,8 @@ type Executed struct {
 	External bool // external code, or a gap, comes right before it
 	Written  []Register
 	Accesses []machine.Access
-	// flags that were used, those that were written or left undefined, and all behind it
-	FlagsUsed, FlagsWritten, Flags uint8
+	// flags that were used, and those that were written or left undefined
+	FlagsUsed, FlagsWritten uint8
 }
 
 // An Observer is told each executed instruction, in their order.

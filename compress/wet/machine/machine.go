@@ -104,9 +104,6 @@ func (m *Machine) SetMXCSR(v uint32, k Knowledge) {
 	m.vectors.rounding = k
 }
 
-// WrittenVectors has a bit for each vector register that the last step has written.
-func (m *Machine) WrittenVectors() uint16 { return m.vectors.wrote }
-
 // Forget makes registers and flags unknown. Of vectors, all.
 func (m *Machine) Forget(s Set) {
 	for g := s.General; g != 0; g &= g - 1 {

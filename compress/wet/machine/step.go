@@ -7,7 +7,7 @@ import "math/bits"
 // use, but it does not panic.
 func (m *Machine) Step(in *Insn, next uint64, mem Memory) Outcome {
 	m.general.value[Next] = next
-	m.general.wrote, m.vectors.wrote = 0, 0
+	m.general.wrote = 0
 	m.port.accesses = m.port.accesses[:0]
 	m.flags.read, m.flags.written = 0, 0
 	s := step{m, in, mem}
@@ -287,7 +287,6 @@ func (s *step) opaque() {
 		s.m.port.access(int(s.in.Src.Size))
 	}
 	s.m.general.wrote |= uint32(set.General)
-	s.m.vectors.wrote |= set.Vectors
 	s.m.Forget(set)
 	if s.in.Cause == State { // MXCSR may be another one
 		s.m.vectors.rounding = Unknown

@@ -46,7 +46,6 @@ func (v *vector) setLane(i, size int, x uint64, k Knowledge) {
 // vectors is the vector registers, and room for operands.
 type vectors struct {
 	registers  [16]vector
-	wrote      uint16 // by the last step
 	rounding   Knowledge
 	third, src vector
 	result     vector
@@ -93,7 +92,6 @@ func (s *step) leave(r *vector) {
 	switch o := &s.in.Dst; o.Class {
 	case Vector:
 		to := &s.m.vectors.registers[o.Reg&15]
-		s.m.vectors.wrote |= 1 << (o.Reg & 15)
 		n := max(16, int(s.in.Size))
 		copy(to.bytes[:n], r.bytes[:n])
 		copy(to.known[:n], r.known[:n])
@@ -121,7 +119,6 @@ func (s *step) vector() {
 		for i := range s.m.vectors.registers {
 			s.m.vectors.registers[i].clear(16)
 		}
-		s.m.vectors.wrote = 0xffff
 		return
 	}
 	a, b, r := &s.m.vectors.third, &s.m.vectors.src, &s.m.vectors.result
