@@ -99,7 +99,7 @@ func (x *placer) from(block int, regs x86.Set) {
 			if x.gains(left, block, i) || x.m.gains(first, at) {
 				x.taken[q.Addr] = true
 				x.list = append(x.list, Site{Addr: q.Addr, Routine: x.r.ID, Block: block, Insn: i,
-					Condition: q.Condition(), Behind: true})
+					Condition: q.Condition()})
 			}
 			return
 		}

@@ -26,7 +26,6 @@ type Site struct {
 	Block     int
 	Insn      int // index in the block
 	Condition uint8
-	Behind    bool // it stands behind a call of external code
 	Stepped   bool
 }
 
