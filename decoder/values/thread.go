@@ -31,7 +31,7 @@ type step struct {
 	hits uint64
 }
 
-// waits reports whether the symbol says where a recovery ends: see oracle.Resync.
+// ends reports whether the symbol says where a recovery ends: see oracle.Resync.
 func (s *step) ends() bool { return s.path == nil || s.path.sites > 0 }
 
 func newThread(r *Recorder) *Thread {

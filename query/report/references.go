@@ -35,8 +35,9 @@ func WriteHotData(w io.Writer, s *wpp.Snapshot, r *values.References, hot *query
 	if len(hot.Subpaths) > 0 {
 		fmt.Fprintf(out, "\n  SHARE     CUM.       COUNT    LEN  ADDRESS, READS+WRITES, FIRST BY\n")
 	}
+	n := names.Of(s)
 	for i := range hot.Subpaths {
-		writeSequence(out, s, r, hot, &hot.Subpaths[i])
+		writeSequence(out, s, n, r, hot, &hot.Subpaths[i])
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write hot sequences of addresses: %w", err)
@@ -44,9 +45,8 @@ func WriteHotData(w io.Writer, s *wpp.Snapshot, r *values.References, hot *query
 	return nil
 }
 
-func writeSequence(out *bufio.Writer, s *wpp.Snapshot, r *values.References, hot *query.HotReport,
-	p *query.Subpath) {
-	n := names.Of(s)
+func writeSequence(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, r *values.References,
+	hot *query.HotReport, p *query.Subpath) {
 	numbers := fmt.Sprintf("%6.2f%%  %6.2f%%  %10d  %5d  ", percent(p.Covered, hot.Total),
 		percent(p.Cumulative, hot.Total), p.Count, len(p.Symbols))
 	lines := 0

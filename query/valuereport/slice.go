@@ -94,11 +94,11 @@ func writeSliceHead(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, a *slice
 		where(s, n, a.At), a.Instance, a.Executions, a.TID, what, a.In,
 		text.Count(a.Executed, "instruction"))
 	if a.Unsure > 0 {
-		fmt.Fprintf(out, "%s of which it is not known where: what they wrote is missing\n",
+		fmt.Fprintf(out, "%s of which it is not known where: what is written there is missing\n",
 			text.Count(a.Unsure, "store"))
 	}
 	if a.Opaque > 0 {
-		fmt.Fprintf(out, "%s executed that are not emulated: what they used is missing\n",
+		fmt.Fprintf(out, "%s executed and not emulated: what is used there is missing\n",
 			text.Count(a.Opaque, "instruction"))
 	}
 }

@@ -42,8 +42,8 @@ clip+0xb, execution 2 of 2 in thread 4711: what depends on it: 1 of 11 instructi
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n2 stores of which it is not known where: what they wrote is missing\n",
-		"\n1 instruction executed that are not emulated: what they used is missing\n"} {
+		"\n2 stores of which it is not known where: what is written there is missing\n",
+		"\n1 instruction executed and not emulated: what is used there is missing\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%s lacks %s", text.String(), want)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/text"
 	"wpptrace/query/executed"
 	"wpptrace/query/names"
 	"wpptrace/query/slice"
@@ -30,7 +31,7 @@ func WriteWatch(w io.Writer, s *wpp.Snapshot, q values.WatchQuery) (err error) {
 			executed.AppendAccess(nil, x.Access))
 		count++
 	}
-	fmt.Fprintf(out, "%d accesses", count)
+	fmt.Fprint(out, text.Count(count, "access"))
 	if lost > 0 {
 		fmt.Fprintf(out, ", and %d of which it is not known where", lost)
 	}
