@@ -45,13 +45,23 @@ func (b *Builder) depend(on def) {
 		return
 	}
 	e := edge(on-1) << 1
-	for _, is := range b.found {
+	for _, is := range b.found[:min(few, len(b.found))] {
 		if is == e {
 			return
 		}
 	}
+	if len(b.found) >= few {
+		if b.many[e] {
+			return
+		}
+		b.many[e] = true
+	}
 	b.found = append(b.found, e)
 }
+
+// few is how many dependences are looked through; of those behind them there is a set: a string
+// instruction may have a million.
+const few = 32
 
 // uses finds what an instance depends on by what it uses.
 func (b *Builder) uses(e *wet.Executed) {

@@ -53,10 +53,11 @@ func (e edge) kind() Kinds {
 	return Data
 }
 
-// How many instances and edges a graph has at most.
+// How many instances and edges a graph has at most, before the last instance: a string instruction
+// accesses fewer than 1<<24 bytes, see package machine.
 const (
 	most      = 1 << 31
-	mostEdges = 1<<32 - 1<<20
+	mostEdges = 1<<32 - 1<<24
 )
 
 // Of returns the graph of a thread, by its index in s.Threads, of a snapshot that has values. It
@@ -188,8 +189,9 @@ type Builder struct {
 	flags   [8]def
 	memory  memory
 
-	beforeCall def    // the stack pointer before the last instance
-	found      []edge // of the instance at hand
+	beforeCall def           // the stack pointer before the last instance
+	found      []edge        // of the instance at hand
+	many       map[edge]bool // those of found behind the first few
 }
 
 // A def is the instance that made a value, and 1; 0: none is known.
@@ -198,7 +200,8 @@ type def uint32
 // NewBuilder returns a builder. flows is where control may go in a routine, nil if it is not known:
 // it is asked for each routine once.
 func NewBuilder(flows func(routine int) Flow) *Builder {
-	return &Builder{blocks: map[[2]int]*[]uint32{}, frames: newFrames(flows)}
+	return &Builder{blocks: map[[2]int]*[]uint32{}, frames: newFrames(flows),
+		many: map[edge]bool{}}
 }
 
 // Graph returns the graph of what was observed. It ends the builder.
@@ -216,6 +219,9 @@ func (b *Builder) Executed(e *wet.Executed) error {
 		b.external(e)
 	}
 	b.found = b.found[:0]
+	if len(b.many) > 0 {
+		b.many = map[edge]bool{}
+	}
 	b.control(e, i)
 	b.uses(e)
 	g.insns = append(g.insns, b.place(e))

@@ -444,3 +444,31 @@ func BenchmarkSlice(b *testing.B) {
 		b.ReportMetric(float64(4*len(g.edges)+8*g.Len())/instances, "bytes/instance")
 	}
 }
+
+// TestManyDependences: an instruction that copies what each of many others has stored depends on
+// each of them, once, and that takes time in proportion.
+func TestManyDependences(t *testing.T) {
+	const n = 1 << 17
+	store := func(addr uint64, size int) wet.Executed {
+		return wet.Executed{Code: &move, Accesses: []machine.Access{{Addr: addr, Size: size,
+			Write: true, At: machine.Confirmed}}}
+	}
+	var trace []wet.Executed
+	for i := range uint64(n) {
+		trace = append(trace, store(2*i, 2))
+	}
+	copies := store(4*n, 2*n)
+	copies.Accesses = append(copies.Accesses, machine.Access{Size: 2 * n, At: machine.Confirmed})
+	trace = append(trace, copies)
+	g := build(t, noFlow, trace)
+	next := 0
+	for on := range g.DependsOn(n) {
+		if on != next {
+			t.Fatalf("dependence %d is on %d", next, on)
+		}
+		next++
+	}
+	if next != n {
+		t.Errorf("%d dependences on %d stores", next, n)
+	}
+}
