@@ -13,6 +13,7 @@ import (
 	"wpptrace/bpf"
 	"wpptrace/bpf/usermode"
 	"wpptrace/bpf/wire"
+	"wpptrace/loader/loads"
 	"wpptrace/loader/plan"
 )
 
@@ -83,8 +84,15 @@ func TestLimitsAgree(t *testing.T) {
 	}{
 		{"sites of an event", usermode.MaxSites, wire.MaxSites},
 		{"sites of a plan", usermode.MaxSites, plan.MaxSites},
+		{"the first probe for values alone", usermode.ExtraCookies, loads.FirstExtra},
 		{"bits of a captured value", wire.ValueBits, plan.CaptureBits},
 		{"callers followed", usermode.ChainMax, plan.MaxProbeFreeCallers + 1},
+		{"steps of a hit's load programs", int(bpf.TracerLoadLimitLOAD_STEPS), loads.MostSteps},
+		{"their reads", int(bpf.TracerLoadLimitLOAD_FETCHES), loads.MostReads},
+		{"bytes of a read", int(bpf.TracerLoadLimitLOAD_BYTES), loads.MostBytes},
+		{"their cells", int(bpf.TracerCellCELLS), loads.Cells},
+		{"the cell that holds 0", int(bpf.TracerCellNO_CELL), loads.NoCell},
+		{"the last load operation", int(bpf.TracerLoadOpLOAD_LEAVE), int(loads.Leave)},
 		{"condition of no conditional jump", usermode.ConditionNone, plan.NoCondition},
 	} {
 		if c.c != c.ours {

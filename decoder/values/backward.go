@@ -187,7 +187,7 @@ func (o *oracle) returnTo(code *wet.Routine, p, before *path, addr uint64) bool 
 
 // seen is the state of the next hit, which is of a probe; nil: it is not there.
 func (o *oracle) seen(number int) *wire.State {
-	if number >= FirstExtra {
+	if number >= loads.FirstExtra {
 		return o.next(number, 0)
 	}
 	return o.next(number, 1)

@@ -108,7 +108,7 @@ func (o *oracle) lose() {
 
 // match returns the state of the next hit, which is of a probe; nil: it is not there.
 func (o *oracle) match(number int) *wire.State {
-	if number < FirstExtra {
+	if number < loads.FirstExtra {
 		o.hits++
 	}
 	s := o.next(number, 0)
@@ -127,13 +127,13 @@ func (o *oracle) next(number int, further uint64) *wire.State {
 		switch {
 		case s == nil:
 			return nil
-		case s.Ordinal < o.hits, s.Ordinal == o.hits && further > 0 && number < FirstExtra:
+		case s.Ordinal < o.hits, s.Ordinal == o.hits && further > 0 && number < loads.FirstExtra:
 			o.states.pop()
 		case s.Ordinal == hit && s.Site == number:
 			return s
 		default:
 			// paths do not come to the sites that were hit: which hit is which is not known
-			o.astray = s.Ordinal == hit && max(s.Site, number) < FirstExtra
+			o.astray = s.Ordinal == hit && max(s.Site, number) < loads.FirstExtra
 			return nil
 		}
 	}
@@ -201,8 +201,8 @@ func (o *oracle) read(s *wire.State, m *machine.Machine) {
 func (o *oracle) readsOf(s *wire.State, registers *[17]uint64, to []loads.Read) []loads.Read {
 	p := o.recorder.plan
 	look := s.Site
-	if look >= FirstExtra {
-		look += len(p.Base.Sites) - FirstExtra
+	if look >= loads.FirstExtra {
+		look += len(p.Base.Sites) - loads.FirstExtra
 	}
 	if len(s.Words) == 0 || look >= len(p.Looks) {
 		return to

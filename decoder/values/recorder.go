@@ -12,12 +12,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/decoder"
 	"wpptrace/loader/loads"
-	"wpptrace/loader/plan"
 )
-
-// FirstExtra is the number of the first probe for values alone, in what hits send: those of the
-// plan have numbers below.
-const FirstExtra = plan.MaxSites / 2
 
 // Paths give paths back from their numbers, as decoder.Decoder does.
 type Paths interface {
@@ -73,7 +68,7 @@ func New(p *loads.Plan, c *wet.Code, paths Paths, shared func() bool) *Recorder 
 		sites: map[[2]int][]wet.Site{}}
 	for i, x := range p.Extra {
 		at := [2]int{x.Routine, x.Block}
-		r.sites[at] = append(r.sites[at], wet.Site{Insn: x.Insn, Number: FirstExtra + i})
+		r.sites[at] = append(r.sites[at], wet.Site{Insn: x.Insn, Number: loads.FirstExtra + i})
 	}
 	return r
 }

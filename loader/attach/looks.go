@@ -11,9 +11,6 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// ExtraCookies is where the cookies of probes for values alone begin.
-const ExtraCookies = 1 << 17
-
 // Where libraries are traced too, the kernel's tables have room for so many steps of load programs
 // and numbers of their cases: 17 MB. The C library has 400,000 steps.
 const (
@@ -30,7 +27,7 @@ func (l *looks) size(spec *ebpf.CollectionSpec, sites, calls int, shared bool) e
 	if err := l.check(); err != nil {
 		return err
 	}
-	l.extra = min(sites, ExtraCookies)
+	l.extra = min(sites, loads.FirstExtra)
 	steps, cases := len(l.plan.Steps), len(l.plan.Cases)
 	if shared {
 		steps, cases = max(steps, roomForSteps), max(cases, roomForCases)
@@ -50,9 +47,9 @@ func (l *looks) size(spec *ebpf.CollectionSpec, sites, calls int, shared bool) e
 
 // check fails where the plan has more than cookies can name.
 func (l *looks) check() error {
-	if n := len(l.plan.Base.Sites); n > ExtraCookies {
+	if n := len(l.plan.Base.Sites); n > loads.FirstExtra {
 		return remedy.Errorf(remedy.FewerProbes, "take values at %d probes: %d is the most", n,
-			ExtraCookies)
+			loads.FirstExtra)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func TestLooksOfLibraries(t *testing.T) {
 		has  uint32
 		want int
 	}{
-		{"sites", x.Looks.MaxEntries(), ExtraCookies}, {"calls", x.After.MaxEntries(),
+		{"sites", x.Looks.MaxEntries(), loads.FirstExtra}, {"calls", x.After.MaxEntries(),
 			int(x.Calls.MaxEntries())}, {"steps", x.LoadSteps.MaxEntries(), roomForSteps},
 	} {
 		if int(c.has) != c.want {
@@ -189,8 +189,8 @@ func TestProbesForValuesAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Site >= ExtraCookies {
-				extra[s.Site-ExtraCookies]++
+			if s.Site >= loads.FirstExtra {
+				extra[s.Site-loads.FirstExtra]++
 			} else {
 				states++
 			}

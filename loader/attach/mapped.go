@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/loads"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
@@ -92,7 +93,7 @@ func (m *mapped) hot() *group {
 	m.others = m.groupOf(rest)
 	for i := range m.extra { // behind the others, for cookies ascend
 		m.others.sites = append(m.others.sites, m.extra[i])
-		m.others.cookies = append(m.others.cookies, uint64(ExtraCookies+i))
+		m.others.cookies = append(m.others.cookies, uint64(loads.FirstExtra+i))
 	}
 	return m.others
 }

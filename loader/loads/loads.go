@@ -19,6 +19,10 @@ type Plan struct {
 	figures Figures
 }
 
+// FirstExtra is the number, and the cookie, of the first probe for values alone: those of the base
+// plan have numbers below.
+const FirstExtra = plan.MaxSites / 2
+
 // A Site is a probe for values alone: it makes no event.
 type Site struct {
 	Addr      uint64

@@ -146,7 +146,7 @@ func (r *run) setLooks(p *loads.Plan) {
 			condition = sites[i].Condition
 		} else {
 			x := &p.Extra[i-len(sites)]
-			condition, r.sites[x.Addr] = x.Condition, attach.ExtraCookies+i-len(sites)
+			condition, r.sites[x.Addr] = x.Condition, loads.FirstExtra+i-len(sites)
 		}
 		r.machine.Looks = append(r.machine.Looks, attach.KernelLook(&p.Looks[i], condition, 0))
 	}

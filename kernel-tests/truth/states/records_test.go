@@ -9,7 +9,6 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/truth/states"
-	"wpptrace/loader/attach"
 	"wpptrace/loader/cfg/recovery"
 	"wpptrace/loader/image"
 	"wpptrace/loader/loads"
@@ -77,7 +76,7 @@ func TestRecordsAreOfTheRun(t *testing.T) {
 						t.Fatal(err)
 					}
 					site, registers := next()
-					if seen++; site >= attach.ExtraCookies {
+					if seen++; site >= loads.FirstExtra {
 						alone++
 					}
 					sites = append(sites, state.Site)
@@ -113,7 +112,7 @@ func hits(s *states.Sample, p *loads.Plan) func() (int, [17]uint64) {
 		sites[p.Base.Sites[i].Addr] = i
 	}
 	for i := range p.Extra {
-		sites[p.Extra[i].Addr] = attach.ExtraCookies + i
+		sites[p.Extra[i].Addr] = loads.FirstExtra + i
 	}
 	steps := s.Trace.Threads[0].Values
 	var r truth.Replay
