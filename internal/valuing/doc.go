@@ -1,3 +1,3 @@
-// Package valuing is what wpptrace values says and prints: its help, and how much of the values of
-// a snapshot is known.
+// Package valuing has the questions about values that the commands values, slice, watch and hot
+// --data ask: their flags, their help, and their answers, which are of a snapshot alone.
 package valuing
