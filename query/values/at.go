@@ -121,7 +121,7 @@ type Question struct {
 // instruction: threads in the order of the snapshot, each in the order of execution. What is found
 // is good until found returns, whose error ends it. Of a thread the stream of paths is read once,
 // which takes some 10 ns a path, and the segments are replayed that have one of the executions, up
-// to the last of these.
+// to the last of these. What is kept meanwhile is some 100 bytes an execution of one segment.
 func Each(s *wpp.Snapshot, q *Question,
 	found func(instance uint64, e *wet.Executed) error) (err error) {
 	defer wpp.Recover(&err)
@@ -180,52 +180,74 @@ type visit struct {
 }
 
 func (f *finder) thread(thread int) error {
-	var visits []visit
+	var segments []wet.Segment // those that may have what is asked for
+	var visits []visit         // of the first of them
 	position := uint64(0)
 	for sym := range f.snapshot.Threads[thread].Grammar.Expand(0) {
-		if on := f.on[sym]; len(on) > 0 {
-			v := visit{position: position, on: on, first: make([]uint64, len(on))}
-			wanted := false
-			for i, at := range on {
-				f.counts[at]++
-				if n := f.question.Instance; n == 0 || n == f.counts[at] {
-					v.first[i], wanted = f.counts[at], true
-				}
+		if v, ok := f.visit(sym, position); ok {
+			var err error
+			if segments == nil {
+				segments, err = wet.Segments(f.snapshot, thread)
 			}
-			if wanted {
-				visits = append(visits, v)
+			for err == nil && position >= endOf(segments) {
+				visits, err = f.replay(segments, visits)
+				segments = segments[1:]
 			}
+			if err != nil || len(segments) == 0 {
+				return err
+			}
+			visits = append(visits, v)
 		}
 		position++
 	}
-	if len(visits) == 0 {
-		return nil
-	}
-	segments, err := wet.Segments(f.snapshot, thread)
-	if err != nil {
-		return err
-	}
-	for i := range segments {
-		end := uint64(math.MaxUint64)
-		if i+1 < len(segments) {
-			end = segments[i+1].First() + 1 // a segment may begin within a path
-		}
-		n, _ := slices.BinarySearchFunc(visits, end,
-			func(v visit, end uint64) int { return cmp.Compare(v.position, end) })
-		if n == 0 {
-			continue
-		}
-		err := segments[i].Replay(visits[0].position, visits[n-1].position+1,
-			observer(func(e *wet.Executed) error { return f.executed(visits[:n], e) }))
-		if err != nil {
+	for ; len(visits) > 0 && len(segments) > 0; segments = segments[1:] {
+		var err error
+		if visits, err = f.replay(segments, visits); err != nil {
 			return err
 		}
-		for n > 0 && visits[n-1].position+1 >= end { // the next one has its rest
-			n--
-		}
-		visits = visits[n:]
 	}
 	return nil
+}
+
+// visit is what is asked for of a symbol at a position; ok is false if nothing is.
+func (f *finder) visit(sym uint32, position uint64) (v visit, ok bool) {
+	on := f.on[sym]
+	if len(on) == 0 {
+		return v, false
+	}
+	v = visit{position: position, on: on, first: make([]uint64, len(on))}
+	for i, at := range on {
+		f.counts[at]++
+		if n := f.question.Instance; n == 0 || n == f.counts[at] {
+			v.first[i], ok = f.counts[at], true
+		}
+	}
+	return v, ok
+}
+
+// endOf is the position behind the first of some segments: the next one may begin within the path
+// before it.
+func endOf(segments []wet.Segment) uint64 {
+	if len(segments) < 2 {
+		return math.MaxUint64
+	}
+	return segments[1].First() + 1
+}
+
+// replay replays the first of some segments, and returns the visits that are of the next one, too.
+func (f *finder) replay(segments []wet.Segment, visits []visit) (left []visit, err error) {
+	end := endOf(segments)
+	n, _ := slices.BinarySearchFunc(visits, end,
+		func(v visit, end uint64) int { return cmp.Compare(v.position, end) })
+	if n == 0 {
+		return visits, nil
+	}
+	err = segments[0].Replay(visits[0].position, visits[n-1].position+1,
+		observer(func(e *wet.Executed) error { return f.executed(visits[:n], e) }))
+	for n > 0 && visits[n-1].position+1 >= end { // the next one has its rest
+		n--
+	}
+	return slices.Clone(visits[n:]), err
 }
 
 // executed gives what is asked for to found.

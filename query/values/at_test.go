@@ -1,0 +1,105 @@
+package values_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
+	"wpptrace/query/values"
+)
+
+// cutting is an oracle that knows nothing, and ends segments at some hits.
+type cutting struct {
+	cut   func() bool
+	log   wet.Log
+	ended []*wpp.Section
+}
+
+func (o *cutting) Begin(at wet.Place) (lost bool, err error) {
+	o.log.Begin(at, &wet.Entry{})
+	return false, nil
+}
+
+func (o *cutting) Site(at wet.Place, _ int, m *machine.Machine) (lost bool, err error) {
+	if o.cut() {
+		o.ended = append(o.ended, o.log.Cut(at, m).Section(0))
+	}
+	return o.Begin(at)
+}
+
+func (o *cutting) Load(*wet.Load) (machine.Knowledge, bool) { return machine.Unknown, false }
+func (o *cutting) Doubt()                                   {}
+func (o *cutting) Disagrees()                               {}
+
+func (o *cutting) Resync(at wet.Place, _ *machine.Machine) (begins, lost bool, err error) {
+	o.log.Recover(at, &wet.Recovery{})
+	return true, false, nil
+}
+
+// drawSegments draws a snapshot with values in several segments, which begin within paths.
+func drawSegments(t *rapid.T) *wpp.Snapshot {
+	no := machine.Insn{Op: machine.NoOp, Len: 1}
+	insns := []machine.Insn{no, no, no}
+	routine := &wet.Routine{Blocks: []wet.Block{
+		{Addr: 0x1000, Insns: insns, Sites: []wet.Site{{Insn: 1}}},
+		{Addr: 0x1003, Insns: insns, Sites: []wet.Site{{Insn: 0}, {Insn: 2}}}}}
+	code := wet.NewCode(func(int) *wet.Routine { return routine })
+	s := &wpp.Snapshot{Images: make([]wpp.Image, 1),
+		Symbols: []wpp.Symbol{{Blocks: []int{0}}, {Blocks: []int{0, 1}}, {Blocks: []int{1}}},
+		Routines: []wpp.Routine{{Name: "f", Entry: 0x1000, Blocks: []wpp.Block{
+			{Addr: 0x1000, Lengths: []byte{1, 1, 1}}, {Addr: 0x1003, Lengths: []byte{1, 1, 1}}}}}}
+	stream := rapid.SliceOfN(rapid.Uint32Range(0, 2), 1, 20).Draw(t, "stream")
+	o := &cutting{cut: func() bool { return rapid.IntRange(0, 2).Draw(t, "cut") == 0 }}
+	w := wet.NewWalker(code, o, nil)
+	err := w.Begin()
+	for _, sym := range stream {
+		if err == nil {
+			err = w.Path(&wet.Path{Blocks: s.Symbols[sym].Blocks})
+		}
+		o.log.Symbols++
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Threads = []wpp.Thread{{TID: 1, Grammar: wpptest.GrammarOf(stream...)}}
+	s.Sections = append(append([]*wpp.Section{code.Section()}, o.ended...), o.log.Section(0))
+	return s
+}
+
+// TestEachOfSegments: however a thread is cut into segments, the executions that are asked for are
+// those that a replay of all has, with their numbers.
+func TestEachOfSegments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSegments(t)
+		q := &values.Question{Instance: rapid.Uint64Range(0, 4).Draw(t, "instance")}
+		for _, addr := range rapid.SliceOfNDistinct(rapid.Uint64Range(0x1000, 0x1005), 1, 3,
+			rapid.ID).Draw(t, "addresses") {
+			q.At = append(q.At, values.Instruction{Addr: addr})
+		}
+		var want, got []string
+		counts := map[values.Instruction]uint64{}
+		for e, err := range values.Instructions(s, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := values.Instruction{Routine: e.Routine, Addr: e.Addr}
+			counts[at]++
+			if n := counts[at]; slices.Contains(q.At, at) && (q.Instance == 0 || q.Instance == n) {
+				want = append(want, fmt.Sprintf("%d: %d %x", n, e.Symbol, e.Addr))
+			}
+		}
+		err := values.Each(s, q, func(n uint64, e *wet.Executed) error {
+			got = append(got, fmt.Sprintf("%d: %d %x", n, e.Symbol, e.Addr))
+			return nil
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("got %q, %v, want %q", got, err, want)
+		}
+	})
+}
