@@ -20,7 +20,8 @@ func Of(p *plan.Plan) *wet.Code {
 		pr := p.Routines[number]
 		r := &wet.Routine{Blocks: make([]wet.Block, len(pr.Blocks))}
 		r.Image = slices.IndexFunc(p.Parts, func(part plan.Part) bool {
-			return number <= part.Routines[len(part.Routines)-1].ID
+			last := len(part.Routines) - 1 // an image may have no routine
+			return last >= 0 && number <= part.Routines[last].ID
 		})
 		for i := range r.Blocks {
 			r.Blocks[i] = wet.Block{Addr: pr.Blocks[i].Lo, Insns: Block(pr.Routine, i)}

@@ -42,7 +42,6 @@ type Look struct {
 	// Leaves says, by outcome, that traced code may be left before the next hit, whatever the
 	// program finds out: all registers are kept at that one.
 	Leaves [2]bool
-	Only   bool // the probe makes no event
 }
 
 // Append makes the plan of another image a part of this one, as plan.Append does that of its base,

@@ -74,7 +74,7 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 		for i := range m.made {
 			x, y := &m.made[i][0], &m.made[i][1]
 			a.plan.Looks = append(a.plan.Looks, Look{First: [2]uint32{a.add(x), a.add(y)},
-				Leaves: [2]bool{x.leaves, y.leaves}, Only: len(a.plan.Looks) >= len(p.Sites)})
+				Leaves: [2]bool{x.leaves, y.leaves}})
 		}
 	}
 	first := a.plan.Looks
