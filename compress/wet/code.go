@@ -3,6 +3,7 @@ package wet
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
@@ -71,6 +72,12 @@ func (c *Code) Bias(image int) uint64 {
 		return c.biases[image]
 	}
 	return 0
+}
+
+// Copy returns the code of the routines that have been asked for so far, and no others: another
+// goroutine may take its Section.
+func (c *Code) Copy() *Code {
+	return &Code{routines: slices.Clone(c.routines), biases: slices.Clone(c.biases)}
 }
 
 // Section returns the code of the routines that were asked for.

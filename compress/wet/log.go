@@ -204,6 +204,14 @@ func (l *Log) Cut(at Place, m *machine.Machine) (ended *Log) {
 	return ended
 }
 
+// Copy returns the log as it is now, which shares the numbers with it: another goroutine may Encode
+// it. It takes some 100 ns for each instruction that something is said of.
+func (l *Log) Copy() *Log {
+	c := *l
+	c.sheet = l.sheet.clone()
+	return &c
+}
+
 // Encode returns the log as files have it, for SectionOf. It takes some microseconds for each
 // number that was not as predicted.
 func (l *Log) Encode() []byte { return l.append(nil) }
@@ -328,8 +336,7 @@ func (l *Log) Bytes() uint64 { return l.sheet.bytes() }
 
 // append appends the log as it is now, as that of a thread.
 func (l *Log) append(b []byte) []byte {
-	now := *l
-	now.sheet = l.sheet.clone()
+	now := l.Copy()
 	now.keep()
 	b = now.start.append(b)
 	b = binary.AppendUvarint(b, now.Symbols)

@@ -21,8 +21,8 @@ const (
 const version = 1
 
 // Section returns the log as it is now, as that of a thread, by its index in Snapshot.Threads. It
-// copies it.
-func (l *Log) Section(thread int) *wpp.Section { return SectionOf(thread, l.append(nil)) }
+// takes as long as Encode.
+func (l *Log) Section(thread int) *wpp.Section { return SectionOf(thread, l.Encode()) }
 
 // SectionOf returns the section of a segment of a thread, which Encode has made.
 func SectionOf(thread int, segment []byte) *wpp.Section {

@@ -39,5 +39,5 @@ func Example() {
 	}
 	decoded.Close()
 	thread.End()
-	_ = append(recorder.Sections(), thread.Sections(0)...)
+	_ = append(recorder.Sections()(), thread.Sections(0)()...)
 }

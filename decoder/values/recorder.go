@@ -167,9 +167,11 @@ func (r *Recorder) Counts() wet.Counts {
 	return c
 }
 
-// Sections returns what all threads have in common, of a snapshot.
-func (r *Recorder) Sections() []*wpp.Section {
-	return []*wpp.Section{r.code.Section(), r.Counts().Section()}
+// Sections copies what all threads have in common, of a snapshot, and leaves the rest to complete,
+// as Thread.Sections does.
+func (r *Recorder) Sections() (complete func() []*wpp.Section) {
+	code, counts := r.code.Copy(), r.Counts()
+	return func() []*wpp.Section { return []*wpp.Section{code.Section(), counts.Section()} }
 }
 
 // Bytes is how much memory values take.

@@ -2,6 +2,7 @@ package values
 
 import (
 	"errors"
+	"slices"
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
@@ -130,13 +131,17 @@ func (t *Thread) End() {
 // errEnded keeps what comes late from being walked.
 var errEnded = errors.New("the thread has ended")
 
-// Sections returns what is known of the thread's values so far, of a snapshot in which it has that
-// index.
-func (t *Thread) Sections(thread int) (list []*wpp.Section) {
-	for _, ended := range t.oracle.ended {
-		list = append(list, wet.SectionOf(thread, ended.wait()))
+// Sections copies what is known of the thread's values so far, of a snapshot in which it has that
+// index, which is quick. It leaves the rest to complete, which may run while the recording goes on:
+// to encode them takes some microseconds for each number that was not as predicted.
+func (t *Thread) Sections(thread int) (complete func() []*wpp.Section) {
+	all, log := slices.Clone(t.oracle.ended), t.oracle.log.Copy()
+	return func() (list []*wpp.Section) {
+		for _, ended := range all {
+			list = append(list, wet.SectionOf(thread, ended.wait()))
+		}
+		return append(list, log.Section(thread))
 	}
-	return append(list, t.oracle.log.Section(thread))
 }
 
 // Err is why not all values of the thread are kept; nil: they are.

@@ -378,7 +378,7 @@ func (r *run) snapshot(t testing.TB, rec *values.Recorder, th *values.Thread,
 		s.Routines = append(s.Routines, w)
 	}
 	s.Threads = []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}}
-	s.Sections = append(rec.Sections(), th.Sections(0)...)
+	s.Sections = append(rec.Sections()(), th.Sections(0)()...)
 	return s
 }
 
@@ -653,4 +653,48 @@ func word(b []byte) uint64 {
 	var w [8]byte
 	copy(w[:], b)
 	return binary.LittleEndian.Uint64(w[:])
+}
+
+// TestSectionsWaitForNothing: what is copied for a snapshot waits for no segment to be encoded, and
+// is not changed by what is recorded before it is completed.
+func TestSectionsWaitForNothing(t *testing.T) {
+	r := load(t, states.Names()[0])
+	half := len(r.symbols) / 2
+	begin := func() (rec *values.Recorder, th *values.Thread, release func()) {
+		c := code.Of(r.plan.Base)
+		c.Place(0, r.sample.Trace.Bias)
+		rec = values.New(r.plan, c, r.paths, nil)
+		rec.SetSegment(200)
+		release = rec.Hold()
+		th = rec.Thread(1, 1, ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {}))
+		for _, b := range r.batches(t) {
+			rec.Take(b)
+		}
+		for _, s := range r.symbols[:half] {
+			th.NewPath(s.routine, s.number, 1)
+		}
+		return rec, th, release
+	}
+	rec, th, release := begin()
+	release()
+	want := append(th.Sections(0)(), rec.Sections()()...)
+	if len(want) < 5 {
+		t.Fatalf("there are %d sections: no segments have ended", len(want))
+	}
+	rec, th, release = begin()
+	ofThread, ofAll := th.Sections(0), rec.Sections()
+	for _, s := range r.symbols[half:] {
+		th.NewPath(s.routine, s.number, 1)
+	}
+	th.End()
+	release()
+	got := append(ofThread(), ofAll()...)
+	same := slices.EqualFunc(got, want, func(a, b *wpp.Section) bool {
+		x, _ := a.Data()
+		y, _ := b.Data()
+		return a.Kind() == b.Kind() && bytes.Equal(x, y)
+	})
+	if !same {
+		t.Error("what is recorded later changes what was copied")
+	}
 }

@@ -72,7 +72,7 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 		if profile != nil {
 			made.Sections = append(made.Sections, profile.Section())
 		}
-		made.Sections = append(made.Sections, valueSections...)
+		made.Sections = append(made.Sections, valueSections()...)
 		for i := range threads {
 			if threads[i].Grammar, err = grammars[i](); err != nil {
 				return nil, fmt.Errorf("copy the record of thread %d: %w", threads[i].TID, err)

@@ -62,17 +62,25 @@ func (v *valued) place(f *os.File, im *image.Image) error {
 		v.process.PID, v.process.Name)
 }
 
-// sections are those of a snapshot that has these threads.
-func (v *valued) sections(all []*thread) (list []*wpp.Section) {
+// sections copies what those of a snapshot have that has these threads, and leaves it to complete
+// to encode them.
+func (v *valued) sections(all []*thread) (complete func() []*wpp.Section) {
 	if v == nil {
-		return nil
+		return func() []*wpp.Section { return nil }
 	}
+	var parts []func() []*wpp.Section
 	for i, t := range all {
 		if t.values != nil {
-			list = append(list, t.values.Sections(i)...)
+			parts = append(parts, t.values.Sections(i))
 		}
 	}
-	return append(list, v.Sections()...)
+	parts = append(parts, v.Sections())
+	return func() (list []*wpp.Section) {
+		for _, part := range parts {
+			list = append(list, part()...)
+		}
+		return list
+	}
 }
 
 // betweenThreads is how long a process is taken for one without threads until it is looked at

@@ -211,7 +211,7 @@ func record(t *testing.T, sample *states.Sample) (*wpp.Snapshot, truth.Routines)
 	made := &wpp.Snapshot{Machine: im.Machine,
 		Images:   []wpp.Image{{Name: im.Name, BuildID: id}},
 		Threads:  []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(grammar), Ended: true}},
-		Sections: append(recorder.Sections(), kept.Sections(0)...)}
+		Sections: append(recorder.Sections()(), kept.Sections(0)()...)}
 	var routines truth.Routines
 	for _, r := range p.Routines {
 		w := wpp.Routine{Name: r.Name, Symbol: r.Symbol, Entry: r.Addr, LeftOut: r.LeftOut,
