@@ -190,17 +190,19 @@ type Log struct {
 
 // A start is where a segment begins, but for a thread's first: at a site, before its hit.
 type start struct {
-	at    Place
-	state []byte // of the machine
+	at       Place
+	external bool   // external code, or a gap, comes right before it
+	state    []byte // of the machine
 }
 
-// Cut ends a segment before the hit at a place, and begins the next one. It returns that which has
-// ended, which nothing is added to any more: another goroutine may Encode it.
-func (l *Log) Cut(at Place, m *machine.Machine) (ended *Log) {
+// Cut ends a segment before the hit at the site where a walk is, and begins the next one. It
+// returns that which has ended, which nothing is added to any more: another goroutine may Encode
+// it.
+func (l *Log) Cut(w *Walker) (ended *Log) {
 	ended = &Log{}
 	*ended = *l
 	ended.Symbols = math.MaxUint64
-	*l = Log{Symbols: at.Symbol, start: &start{at, m.AppendState(nil)}}
+	*l = Log{Symbols: w.at.Symbol, start: &start{w.at, w.external, w.machine.AppendState(nil)}}
 	return ended
 }
 
@@ -305,11 +307,22 @@ func (l *Log) Load(of *Load, read []byte, k machine.Knowledge) (isNew bool) {
 	return true
 }
 
+// how a segment begins
+const (
+	startsThread = iota
+	starts
+	startsExternal
+)
+
 func (s *start) append(b []byte) []byte {
 	if s == nil {
-		return append(b, 0)
+		return append(b, startsThread)
 	}
-	b = append(b, 1)
+	if s.external {
+		b = append(b, startsExternal)
+	} else {
+		b = append(b, starts)
+	}
 	for _, n := range []uint64{s.at.Symbol, uint64(s.at.Step), uint64(s.at.Routine),
 		uint64(s.at.Block), uint64(s.at.Insn), uint64(len(s.state))} {
 		b = binary.AppendUvarint(b, n)
@@ -319,10 +332,11 @@ func (s *start) append(b []byte) []byte {
 
 // readStart reads where a segment of a snapshot begins; nil: with its thread.
 func readStart(r *reader, code *Code) *start {
-	if r.count(1, "starts") == 0 {
+	how := r.count(startsExternal, "starts")
+	if how == startsThread {
 		return nil
 	}
-	s := &start{at: Place{Symbol: r.number()}}
+	s := &start{at: Place{Symbol: r.number()}, external: how == startsExternal}
 	s.at.Step = r.count(math.MaxInt32, "steps")
 	s.at.Routine = r.count(len(code.routines)-1, "routine")
 	s.at.Block = r.count(math.MaxInt32, "block")

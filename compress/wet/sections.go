@@ -154,7 +154,7 @@ func (g *Segment) begin(w *Walker) (symbol uint64, err error) {
 	}
 	m, _, err := machine.ParseState(g.start.state)
 	if err == nil {
-		w.Resume(g.start.at, m)
+		w.Resume(g.start.at, m, g.start.external)
 	}
 	return g.start.at.Symbol, err
 }

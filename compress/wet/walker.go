@@ -66,9 +66,10 @@ func (w *Walker) Steps() uint64 { return w.steps }
 func (w *Walker) Begin() error { return w.begin() }
 
 // Resume begins at a site in the middle of the next path, with registers as they are before the hit
-// there. It comes once, in place of Begin.
-func (w *Walker) Resume(at Place, m *machine.Machine) {
+// there. external: external code, or a gap, comes right before. It comes once, in place of Begin.
+func (w *Walker) Resume(at Place, m *machine.Machine, external bool) {
 	w.at, w.start, w.resumes, w.machine, w.fresh = at, at, true, m, false
+	w.external = external
 }
 
 // errEnd is that of a walk that has come to its end.

@@ -38,7 +38,7 @@ func blocks() []Block {
 			{Op: machine.Mov, Len: 4, Size: 8, Dst: at(machine.RSP, 16, 8),
 				Src: reg(machine.RAX, 8)},
 			{Op: machine.Call, Len: 5, Size: 8, Src: imm, Imm: 0x5000},
-		}, Frame: []int{3}, Sites: []Site{{Insn: 2}}},
+		}, Frame: []int{3}, Sites: []Site{{Insn: 0}, {Insn: 2}}},
 		{Insns: []machine.Insn{
 			{Op: machine.Add, Len: 4, Size: 8, Dst: at(machine.RBX, 16, 8),
 				Src: reg(machine.RAX, 8)},
@@ -102,7 +102,7 @@ type record struct {
 }
 
 func (r *record) Executed(e *Executed) error {
-	text := fmt.Sprintf("%d %x", e.Symbol, e.Addr)
+	text := fmt.Sprintf("%d %x %v", e.Symbol, e.Addr, e.External)
 	for _, w := range e.Written {
 		if w.Known == machine.Unknown {
 			w.Value = 0
@@ -128,6 +128,7 @@ func (r *record) Executed(e *Executed) error {
 type whim struct {
 	t      *rapid.T
 	log    Log
+	walker *Walker
 	memory *memory.Memory
 	record *record
 	ended  []*Log // segments
@@ -157,7 +158,7 @@ func (o *whim) Site(at Place, _ int, m *machine.Machine) (lost bool, err error) 
 		}
 	}
 	if rapid.IntRange(0, 3).Draw(o.t, "cut") == 0 {
-		o.ended = append(o.ended, o.log.Cut(at, m))
+		o.ended = append(o.ended, o.log.Cut(o.walker))
 		o.memory.Begin()
 		o.memory.BeginSegment()
 	}
@@ -218,7 +219,7 @@ func TestReplayIsTheRecording(t *testing.T) {
 		want := &record{}
 		o := &whim{t: t, record: want}
 		w := NewWalker(code, o, want)
-		o.memory = w.Memory()
+		o.walker, o.memory = w, w.Memory()
 		o.memory.Keep()
 		stream := rapid.SliceOfN(rapid.IntRange(0, len(symbols)-1), 1, 12).Draw(t, "stream")
 		if err := w.Begin(); err != nil {

@@ -75,9 +75,7 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 			e.Unchecked = true
 		}
 	}
-	if s != nil && !s.Whole { // external code would come before it
-		o.cut(at, m)
-	}
+	o.cut()
 	e.Apply(m)
 	o.log.Begin(at, &e)
 	o.reads, o.carried = o.reads[:0], 0
@@ -88,13 +86,13 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 }
 
 // cut begins another segment, where the one that is there is long.
-func (o *oracle) cut(at wet.Place, m *machine.Machine) {
+func (o *oracle) cut() {
 	steps := o.thread.walker.Steps()
 	if steps-o.cutAt < o.recorder.segment && !o.memory.IsFull() {
 		return
 	}
 	o.cutAt = steps
-	o.ended = append(o.ended, o.recorder.encode(o.log.Cut(at, m)))
+	o.ended = append(o.ended, o.recorder.encode(o.log.Cut(o.thread.walker)))
 	o.memory.Begin()
 	o.memory.BeginSegment()
 }

@@ -41,6 +41,7 @@ type run struct {
 	symbols []symbol
 	states  []wire.State
 	segment uint64 // instructions of a segment; 0: as usual
+	whole   bool   // each hit shows all registers
 }
 
 type place struct{ routine, block, insn int }
@@ -225,7 +226,7 @@ func (r *run) hit() {
 			ordinal++
 			s := r.state(n, i, &regs, whole)
 			s.Ordinal = ordinal
-			whole = s.Left
+			whole = s.Left || r.whole
 			r.states = append(r.states, s)
 		}
 		regs.After(step)
@@ -440,6 +441,16 @@ func TestSegments(t *testing.T) {
 					cut.known, cut.by, whole.known, whole.by)
 			}
 		})
+	}
+}
+
+// TestSegmentsOfWholeStates: a run of which each hit shows all registers is cut, too.
+func TestSegmentsOfWholeStates(t *testing.T) {
+	r := load(t, "values_one")
+	r.states, r.whole, r.segment = nil, true, 100
+	r.hit()
+	if cut, _ := r.replayed(t, nil); cut.segments < 5 {
+		t.Errorf("there are %d segments", cut.segments)
 	}
 }
 

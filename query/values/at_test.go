@@ -16,9 +16,10 @@ import (
 
 // cutting is an oracle that knows nothing, and ends segments at some hits.
 type cutting struct {
-	cut   func() bool
-	log   wet.Log
-	ended []*wpp.Section
+	cut    func() bool
+	walker *wet.Walker
+	log    wet.Log
+	ended  []*wpp.Section
 }
 
 func (o *cutting) Begin(at wet.Place) (lost bool, err error) {
@@ -26,9 +27,9 @@ func (o *cutting) Begin(at wet.Place) (lost bool, err error) {
 	return false, nil
 }
 
-func (o *cutting) Site(at wet.Place, _ int, m *machine.Machine) (lost bool, err error) {
+func (o *cutting) Site(at wet.Place, _ int, _ *machine.Machine) (lost bool, err error) {
 	if o.cut() {
-		o.ended = append(o.ended, o.log.Cut(at, m).Section(0))
+		o.ended = append(o.ended, o.log.Cut(o.walker).Section(0))
 	}
 	return o.Begin(at)
 }
@@ -57,6 +58,7 @@ func drawSegments(t *rapid.T) *wpp.Snapshot {
 	stream := rapid.SliceOfN(rapid.Uint32Range(0, 2), 1, 20).Draw(t, "stream")
 	o := &cutting{cut: func() bool { return rapid.IntRange(0, 2).Draw(t, "cut") == 0 }}
 	w := wet.NewWalker(code, o, nil)
+	o.walker = w
 	err := w.Begin()
 	for _, sym := range stream {
 		if err == nil {
