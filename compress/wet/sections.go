@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wet/memory"
 	"wpptrace/compress/wpp"
 )
 
@@ -118,7 +119,9 @@ func (g *Segment) Replay(from, to uint64, o Observer) error {
 	}
 	thread := &g.snapshot.Threads[g.thread]
 	p := readLog(&reader{rest: g.log})
-	w := NewWalker(g.code, p, &window{observer: o, from: from, tid: thread.TID})
+	x := &window{observer: o, from: from, tid: thread.TID}
+	w := NewWalker(g.code, p, x)
+	x.memory = w.Memory()
 	n, err := g.begin(w)
 	for sym := range expand(thread.Grammar, n) {
 		if n >= to || err != nil {
@@ -189,12 +192,18 @@ func expand(g *wpp.Grammar, from uint64) iter.Seq[uint32] {
 // A window passes on what was executed from a symbol on.
 type window struct {
 	observer Observer
+	memory   *memory.Memory
 	from     uint64
 	tid      int
 }
 
+var errTooLarge = errors.New("it accesses more memory than a recording keeps: it is damaged")
+
 // Executed is for the walker: see Observer.
 func (x *window) Executed(e *Executed) error {
+	if x.memory.IsTooLarge() {
+		return errTooLarge
+	}
 	if e.Symbol < x.from {
 		return nil
 	}

@@ -36,6 +36,7 @@ type oracle struct {
 
 // Begin begins a stretch without a hit: see wet.Oracle.
 func (o *oracle) Begin(at wet.Place) (lost bool, err error) {
+	o.bound()
 	if o.wrong {
 		o.lose()
 	}
@@ -58,6 +59,7 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 	default:
 		e = o.hashed(s, m)
 	}
+	o.bound()
 	interrupted := s != nil && s.Interrupted && !o.wrong
 	switch {
 	case interrupted: // what was loaded since the last hit, the handler may have changed before
@@ -96,6 +98,10 @@ func (o *oracle) cut() {
 	o.memory.Begin()
 	o.memory.BeginSegment()
 }
+
+// bound has what was walked since the last hit be taken back where it accesses more memory than a
+// replay may.
+func (o *oracle) bound() { o.wrong = o.wrong || o.memory.IsTooLarge() }
 
 // lose takes back what was walked since the last hit.
 func (o *oracle) lose() {
@@ -290,6 +296,7 @@ func (o *oracle) Disagrees() { o.wrong = true }
 // Resync finds out, of the next hit, what registers and memory held where external code has
 // returned, or called.
 func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, err error) {
+	o.bound()
 	if o.wrong { // and is taken back at the next hit
 		return false, false, nil
 	}

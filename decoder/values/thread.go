@@ -121,6 +121,9 @@ func (t *Thread) walk(all bool) {
 // End says that nothing comes any more, and lets go of what only a thread that goes on needs.
 func (t *Thread) End() {
 	t.walk(true)
+	if t.failed == nil && t.oracle.memory.IsTooLarge() {
+		t.oracle.lose()
+	}
 	if t.failed == nil {
 		t.failed = errEnded
 	}

@@ -11,7 +11,8 @@ import (
 
 const (
 	pageSize = 4096
-	// mostPages is how many pages a Memory keeps: some 90 MB.
+	// mostPages is how many pages a Memory has before a segment should begin: some 130 MB. Between
+	// two hits it may have as many more.
 	mostPages = 1 << 14
 	recent    = 16
 )
@@ -245,6 +246,9 @@ func (m *Memory) BeginSegment() {
 
 // IsFull reports whether a segment should begin.
 func (m *Memory) IsFull() bool { return len(m.pages) > mostPages }
+
+// IsTooLarge reports whether there are more pages than any recording keeps.
+func (m *Memory) IsTooLarge() bool { return len(m.pages) > 2*mostPages }
 
 // Rollback undoes what has changed since Begin. Nothing is known then, but what is held.
 func (m *Memory) Rollback() {

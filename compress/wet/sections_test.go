@@ -1,0 +1,46 @@
+package wet
+
+import (
+	"errors"
+	"testing"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+)
+
+// TestReplayIsBounded: a small file whose loop stores to ever more pages is refused, before it takes
+// all memory.
+func TestReplayIsBounded(t *testing.T) {
+	insns := []machine.Insn{
+		{Op: machine.Mov, Len: 4, Size: 8, Dst: at(machine.RBX, 0, 8), Src: reg(machine.RAX, 8)},
+		{Op: machine.Add, Len: 4, Size: 8, Dst: reg(machine.RBX, 8), Src: imm, Imm: 4096},
+		{Op: machine.Jump, Len: 2, Size: 8, Src: imm, Imm: -10},
+	}
+	code := NewCode(func(int) *Routine {
+		return &Routine{Blocks: []Block{
+			{Addr: 0x1000, Insns: []machine.Insn{{Op: machine.NoOp, Len: 1}},
+				Sites: []Site{{Insn: 0}}},
+			{Addr: 0x1001, Insns: insns}}}
+	})
+	code.Routine(0)
+	g := sequitur.New()
+	g.Append(0)
+	for range 1 << 20 {
+		g.Append(1)
+	}
+	log := Log{Symbols: 1 + 1<<20}
+	log.Begin(Place{}, &Entry{})
+	log.Recover(Place{}, &Recovery{})
+	log.Begin(Place{}, &Entry{Registers: 0xffff})
+	s := &wpp.Snapshot{Images: make([]wpp.Image, 1),
+		Symbols: []wpp.Symbol{{Blocks: []int{0}}, {Start: ops.StartLoop, Blocks: []int{1}}},
+		Routines: []wpp.Routine{{Blocks: []wpp.Block{{Addr: 0x1000, Lengths: []byte{1}},
+			{Addr: 0x1001, Lengths: []byte{4, 4, 2}}}}},
+		Threads:  []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}},
+		Sections: []*wpp.Section{code.Section(), log.Section(0)}}
+	if _, err := replay(s); !errors.Is(err, errTooLarge) {
+		t.Errorf("%v, want %v", err, errTooLarge)
+	}
+}
