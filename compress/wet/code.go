@@ -14,7 +14,8 @@ import (
 type Code struct {
 	source   func(routine int) *Routine
 	routines []*Routine
-	biases   []uint64 // by image
+	biases   []uint64      // by image
+	tables   []wpp.Routine // of the snapshot that it was read of
 }
 
 // A Routine is the instructions of a traced routine. Nothing but who makes it changes it.
@@ -130,7 +131,7 @@ func readCode(s *wpp.Snapshot, data []byte) (*Code, error) {
 	if v := r.number(); v != version && r.err == nil {
 		return nil, fmt.Errorf("it is of version %d, which a later wpptrace reads", v)
 	}
-	c := &Code{routines: make([]*Routine, len(s.Routines))}
+	c := &Code{routines: make([]*Routine, len(s.Routines)), tables: s.Routines}
 	for image := range r.count(len(s.Images), "images") {
 		c.Place(image, r.number())
 	}
@@ -152,6 +153,12 @@ func readCode(s *wpp.Snapshot, data []byte) (*Code, error) {
 		c.routines[number] = made
 	}
 	return c, r.end()
+}
+
+// isOf reports whether code was compared with the tables of a snapshot when it was read.
+func (c *Code) isOf(s *wpp.Snapshot) bool {
+	return len(c.tables) == len(s.Routines) && len(c.biases) <= len(s.Images) &&
+		(len(c.tables) == 0 || &c.tables[0] == &s.Routines[0])
 }
 
 func readRoutine(r *reader, of *wpp.Routine) (*Routine, error) {

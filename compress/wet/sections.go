@@ -84,18 +84,28 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 }
 
 // CodeOf returns the instructions of a snapshot that was read with CodeKind as a known one, nil if
-// it has none. It fails where their section is damaged.
+// it has none. They are decoded once, and immutable. It fails where their section is damaged.
 func CodeOf(s *wpp.Snapshot) (*Code, error) {
 	for section := range s.SectionsOf(CodeKind) {
-		data, err := section.Data()
+		read := func() (any, error) {
+			data, err := section.Data()
+			if err != nil {
+				return nil, err
+			}
+			c, err := readCode(s, data)
+			if err != nil {
+				return nil, fmt.Errorf("read the section of instructions: %w", err)
+			}
+			return c, nil
+		}
+		c, err := section.Decoded(read)
+		if err == nil && !c.(*Code).isOf(s) {
+			c, err = read()
+		}
 		if err != nil {
 			return nil, err
 		}
-		c, err := readCode(s, data)
-		if err != nil {
-			return nil, fmt.Errorf("read the section of instructions: %w", err)
-		}
-		return c, nil
+		return c.(*Code), nil
 	}
 	return nil, nil
 }

@@ -2,6 +2,7 @@ package wet
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"wpptrace/compress/ops"
@@ -42,5 +43,24 @@ func TestReplayIsBounded(t *testing.T) {
 		Sections: []*wpp.Section{code.Section(), log.Section(0)}}
 	if _, err := replay(s); !errors.Is(err, errTooLarge) {
 		t.Errorf("%v, want %v", err, errTooLarge)
+	}
+}
+
+// TestCodeIsDecodedOnce: whoever asks gets the same instructions, but not those of other tables.
+func TestCodeIsDecodedOnce(t *testing.T) {
+	s := recorded(t, []int{0, 1})
+	first, err := CodeOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := *s
+	if again, err := CodeOf(&part); again != first || err != nil {
+		t.Errorf("%p, %v, want %p", again, err, first)
+	}
+	other := *s
+	other.Routines = slices.Clone(s.Routines)
+	other.Routines[0].Blocks = nil
+	if c, err := CodeOf(&other); err == nil {
+		t.Errorf("%v is of a routine that has other blocks", c)
 	}
 }

@@ -3,6 +3,7 @@ package wpp
 import (
 	"fmt"
 	"iter"
+	"sync"
 )
 
 // A Section is a part of a snapshot that belongs to a package above this one, which alone knows
@@ -13,6 +14,24 @@ type Section struct {
 	kind   SectionKind
 	data   []byte
 	source SectionSource // nil: it is in memory
+
+	mutex   sync.Mutex
+	decoded any // by Decoded; nil: not yet
+}
+
+// Decoded returns what decode has made of the section: it is called until it does not fail once.
+// Any number of goroutines may ask, and wait for each other.
+func (s *Section) Decoded(decode func() (any, error)) (any, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.decoded == nil {
+		made, err := decode()
+		if err != nil {
+			return nil, err
+		}
+		s.decoded = made
+	}
+	return s.decoded, nil
 }
 
 // A SectionSource has a section's data, for example in a file. Any number of goroutines may use it.
