@@ -70,7 +70,8 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 		}
 		switch n := len(list); {
 		case r.err != nil:
-		case (g.start == nil) != (n == 0):
+		case (g.start == nil) != (n == 0),
+			n > 1 && g.start.at.compare(list[n-1].start.at) <= 0:
 			r.fail("a segment that is not in its place")
 		case n > 0:
 			list[n-1].end = g.start

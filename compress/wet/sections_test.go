@@ -64,3 +64,27 @@ func TestCodeIsDecodedOnce(t *testing.T) {
 		t.Errorf("%v is of a routine that has other blocks", c)
 	}
 }
+
+// TestSegmentsAscend: segments that stand in another order than they were recorded in are refused.
+func TestSegmentsAscend(t *testing.T) {
+	s := recorded(t, []int{0, 1, 2, 2})
+	from := func(at Place) *wpp.Section {
+		log := Log{start: &start{at: at, state: machine.New().AppendState(nil)}}
+		return log.Section(0)
+	}
+	early := Place{Symbol: 1, Step: 1, Block: 2, Insn: 3}
+	late := Place{Symbol: 2, Block: 2, Insn: 3}
+	for name, c := range map[string]struct {
+		a, b Place
+		ok   bool
+	}{
+		"ascending": {early, late, true}, "descending": {late, early, false},
+		"the same": {late, late, false},
+	} {
+		part := *s
+		part.Sections = append(slices.Clone(s.Sections), from(c.a), from(c.b))
+		if _, err := Segments(&part, 0); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

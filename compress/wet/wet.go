@@ -1,6 +1,8 @@
 package wet
 
 import (
+	"cmp"
+
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wet/memory"
 )
@@ -12,6 +14,12 @@ type Place struct {
 	Routine int
 	Block   int
 	Insn    int // index in the block
+}
+
+// compare says which of two places of a stream comes first.
+func (p Place) compare(q Place) int {
+	return cmp.Or(cmp.Compare(p.Symbol, q.Symbol), cmp.Compare(p.Step, q.Step),
+		cmp.Compare(p.Insn, q.Insn))
 }
 
 // An Oracle gives a walk what its model does not know: while recording, what hits have seen;
