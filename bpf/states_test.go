@@ -12,6 +12,7 @@ import (
 	"wpptrace/bpf"
 	"wpptrace/bpf/usermode"
 	"wpptrace/bpf/wire"
+	"wpptrace/compress/wet/machine"
 )
 
 const noCell = uint8(bpf.TracerCellNO_CELL)
@@ -171,7 +172,7 @@ func TestStatesAreOfTheirHits(t *testing.T) {
 				regs.Flags |= bits >> i & 1 << place
 			}
 			regs.Flags |= 1<<1 | 1<<9
-			s := wire.State{Hash: wire.HashRegisters(&regs.General), Flags: uint8(bits),
+			s := wire.State{Hash: machine.HashOf(&regs.General), Flags: uint8(bits),
 				Site: plain, Whole: true}
 			s.Registers = append(regs.General[:], r.FSBase)
 			if rapid.Bool().Draw(t, "for values alone") {

@@ -158,17 +158,3 @@ func AppendState(data []byte, s *State) []byte {
 	}
 	return data
 }
-
-// HashRegisters is the hash of the 16 general registers, by their hardware numbers, that a state
-// has.
-func HashRegisters(registers *[16]uint64) uint32 {
-	var even, odd uint64
-	for i := 0; i < len(registers); i += 2 {
-		even = (even ^ registers[i]) * 0x9e3779b97f4a7c15
-		even ^= even >> 29
-		odd = (odd ^ registers[i+1]) * 0xc2b2ae3d27d4eb4f
-		odd ^= odd >> 31
-	}
-	even ^= odd
-	return uint32(even ^ even>>32)
-}

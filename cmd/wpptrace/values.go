@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"wpptrace/internal/memory"
+	"wpptrace/internal/record"
 	"wpptrace/internal/valuing"
 )
 
@@ -15,12 +15,9 @@ var ofValues = []string{"pid", "duration", "snapshot-every", "output", "func", "
 	"weights", "complete", "tid", "max-slowdown", "overhead", "window", "max-stall", "ring-size",
 	"on-overflow", "strict", "quiet", "verbose"}
 
-// ringOfValues holds, with what hits have seen, about as many hits as that of paths.
-const ringOfValues memory.Size = 128 << 20
-
 func valuesCommand() *cobra.Command {
 	o := newRecordFlags()
-	o.values, o.ring = true, ringOfValues
+	o.values, o.ring = true, record.ValuesRing
 	var q valuing.Question
 	c := &cobra.Command{
 		Use:     "values {-p PID | [FLAG...] -- COMMAND [ARG...] | {--at PLACE | --stat} SNAPSHOT}",

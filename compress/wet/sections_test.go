@@ -11,8 +11,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// TestReplayIsBounded: a small file whose loop stores to ever more pages is refused, before it takes
-// all memory.
+// TestReplayIsBounded: a small file whose loop stores to ever more pages is refused, before it
+// takes all memory.
 func TestReplayIsBounded(t *testing.T) {
 	insns := []machine.Insn{
 		{Op: machine.Mov, Len: 4, Size: 8, Dst: at(machine.RBX, 0, 8), Src: reg(machine.RAX, 8)},

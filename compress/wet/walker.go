@@ -253,13 +253,10 @@ func (w *Walker) arrive(addr uint64, inside bool) error {
 	return err
 }
 
-// what code leaves as it was, by the System V ABI, that has been called
-const calleeSaved = 1<<machine.RBX | 1<<machine.RSP | 1<<machine.RBP | 0xf<<12
-
 // forgetReturned forgets what external code that has returned may have changed.
 func (w *Walker) forgetReturned() {
 	m := w.machine
-	m.Forget(machine.Set{General: ^uint16(calleeSaved), Flags: machine.Arithmetic,
+	m.Forget(machine.Set{General: ^uint16(machine.CalleeSaved), Flags: machine.Arithmetic,
 		Vectors: 0xffff})
 	m.Doubt()
 	if sp, k := m.General(machine.RSP); k != machine.Unknown {

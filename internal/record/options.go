@@ -180,7 +180,7 @@ func (o Options) withDefaults() Options {
 	switch {
 	case o.Ring > 0:
 	case o.Values:
-		o.Ring = valuesRing
+		o.Ring = ValuesRing
 	default:
 		o.Ring = attach.DefaultRing
 	}

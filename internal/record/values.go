@@ -16,9 +16,9 @@ import (
 	"wpptrace/loader/target"
 )
 
-// valuesRing is the usual size in bytes of the buffer between the kernel and a recording of values:
+// ValuesRing is the usual size in bytes of the buffer between the kernel and a recording of values:
 // a hit takes some 40 bytes of it, not 8.
-const valuesRing = 128 << 20
+const ValuesRing = 128 << 20
 
 // A valued is what a recording of values has besides that of paths. Its methods do nothing where
 // there is none.

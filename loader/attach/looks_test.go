@@ -10,6 +10,7 @@ import (
 
 	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
+	"wpptrace/compress/wet/machine"
 	"wpptrace/loader/loads"
 	"wpptrace/loader/plan"
 )
@@ -81,7 +82,7 @@ func TestStates(t *testing.T) {
 			if s.Ordinal != states || s.Site >= sites {
 				t.Fatalf("state %d is of hit %d, of site %d", states, s.Ordinal, s.Site)
 			}
-			if s.Whole && wire.HashRegisters((*[16]uint64)(s.Registers)) != s.Hash ||
+			if s.Whole && machine.HashOf((*[16]uint64)(s.Registers)) != s.Hash ||
 				first && !s.Whole {
 				t.Fatalf("state %d: %+v", states, s)
 			}

@@ -7,11 +7,10 @@ import (
 	"wpptrace/compress/wet/machine"
 )
 
-// The System V ABI: what a call passes in registers, and what external code leaves as it was.
+// arguments are the registers that a call passes them in, by the System V ABI.
 const (
-	arguments   = 1<<machine.RDI | 1<<machine.RSI | 1<<machine.RDX | 1<<machine.RCX | 3<<8
-	calleeSaved = 1<<machine.RBX | 1<<machine.RSP | 1<<machine.RBP | 0xf<<12
-	general     = 0xffff
+	arguments = 1<<machine.RDI | 1<<machine.RSI | 1<<machine.RDX | 1<<machine.RCX | 3<<8
+	general   = 0xffff
 )
 
 // external has registers be made by external code that has run before an instruction. Of a call
@@ -19,7 +18,7 @@ const (
 func (b *Builder) external(e *wet.Executed) {
 	made, by := uint32(general), def(0)
 	if last := &b.frames.last; last.op == machine.Call && last.next == e.Addr {
-		made &^= calleeSaved
+		made &^= machine.CalleeSaved
 		by = def(len(b.graph.insns))
 		b.found = append(b.found[:0], b.graph.of(int(by)-1)...)
 		b.graph.edges = b.graph.edges[:b.graph.starts[by-1]]

@@ -237,6 +237,10 @@ const (
 	registers = 20
 )
 
+// CalleeSaved has a bit for each general register that code which was called leaves as it was, by
+// the System V ABI.
+const CalleeSaved = 1<<RBX | 1<<RSP | 1<<RBP | 0xf<<12
+
 // An Operand is where an instruction finds or leaves a value. Its Size is in bytes.
 type Operand struct {
 	Class   Class

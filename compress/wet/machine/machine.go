@@ -127,14 +127,22 @@ func (m *Machine) Doubt() {
 // Hash returns the hash of the 16 general registers that a hit sends, and whether all of them are
 // known.
 func (m *Machine) Hash() (uint32, bool) {
-	h, g, known := uint64(0), uint64(0), whole(Confirmed)
-	for i := 0; i < 16; i += 2 {
-		h = (h ^ m.general.value[i]) * 0x9e3779b97f4a7c15
-		h ^= h >> 29
-		g = (g ^ m.general.value[i+1]) * 0xc2b2ae3d27d4eb4f
-		g ^= g >> 31
-		known &= m.general.known[i] & m.general.known[i+1]
+	known := whole(Confirmed)
+	for _, k := range m.general.known[:16] {
+		known &= k
 	}
-	x := h ^ g
-	return uint32(x ^ x>>32), known.whole() != Unknown
+	return HashOf((*[16]uint64)(m.general.value[:])), known.whole() != Unknown
+}
+
+// HashOf returns the hash of the 16 general registers, by their hardware numbers, that a hit sends.
+func HashOf(registers *[16]uint64) uint32 {
+	even, odd := uint64(0), uint64(0)
+	for i := 0; i < len(registers); i += 2 {
+		even = (even ^ registers[i]) * 0x9e3779b97f4a7c15
+		even ^= even >> 29
+		odd = (odd ^ registers[i+1]) * 0xc2b2ae3d27d4eb4f
+		odd ^= odd >> 31
+	}
+	x := even ^ odd
+	return uint32(x ^ x>>32)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/compress/wet/machine"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/truth/states"
 	"wpptrace/loader/cfg/recovery"
@@ -85,7 +86,7 @@ func TestRecordsAreOfTheRun(t *testing.T) {
 							state.Ordinal, state.Site, site)
 					}
 					general := [16]uint64(registers[:16])
-					if state.Hash != wire.HashRegisters(&general) {
+					if state.Hash != machine.HashOf(&general) {
 						t.Fatalf("state %d has another hash", seen)
 					}
 					if state.Whole {
