@@ -3,6 +3,8 @@ package loads
 import (
 	"cmp"
 	"slices"
+
+	"wpptrace/loader/plan"
 )
 
 // A ProgramFigure says what the program of one outcome of a look comes to.
@@ -29,8 +31,19 @@ type LoadFigures struct {
 // Figures say what a plan of loads comes to, program by program in the order of looks.
 type Figures []ProgramFigure
 
-// Figures returns the figures of the plan. They are shared.
-func (p *Plan) Figures() Figures { return p.figures }
+// FiguresOf returns the figures of the plan that Make makes. It takes as long.
+func FiguresOf(p *plan.Plan, o Options) (Figures, error) {
+	_, list, err := makePlan(p, o, true)
+	return list, err
+}
+
+// hits is how many hits the base plan expects of a site, the look of which has that number.
+func (m *maker) hits(s *Site, look int) float64 {
+	if base := m.follow.plan.Sites; look < len(base) {
+		return base[look].Expected
+	}
+	return m.follow.plan.Routines[s.Routine].Runs(s.Block)
+}
 
 func (m *maker) figure(w *way, g *grouper, hits float64) (x ProgramFigure) {
 	x = ProgramFigure{Hits: hits, Mean: m.emit.cost, MostReads: g.most}

@@ -15,8 +15,6 @@ type Plan struct {
 	// Cases are what Switch steps choose from: how many steps they choose from, then their indices.
 	Cases []uint32
 	After map[uint64]uint32 // by return address of a call, as Base.Calls: where programs go on
-
-	figures Figures
 }
 
 // FirstExtra is the number, and the cookie, of the first probe for values alone: those of the base
@@ -87,19 +85,6 @@ func (p *Plan) Append(part *Plan) error {
 	offset := p.Base.Parts[len(p.Base.Parts)-1].Offset
 	for ra, step := range part.After {
 		p.After[ra+offset] = moved(step)
-	}
-	for i := range p.figures {
-		if x := &p.figures[i]; x.Look >= sites {
-			x.Look += ofPart
-		}
-	}
-	for _, x := range part.figures {
-		if x.Look < ofPart {
-			x.Look += sites
-		} else {
-			x.Look += len(p.Looks) - len(part.Looks)
-		}
-		p.figures = append(p.figures, x)
 	}
 	return nil
 }

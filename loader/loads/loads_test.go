@@ -43,7 +43,10 @@ func TestMostReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		figures := l.Figures()
+		figures, err := loads.FiguresOf(p, loads.Options{Extra: true})
+		if err != nil {
+			t.Fatal(err)
+		}
 		reads := func(x *loads.ProgramFigure) float64 { return x.Mean.Reads }
 		steps := func(x *loads.ProgramFigure) float64 { return x.Mean.Steps }
 		var sum loads.LoadFigures

@@ -21,8 +21,14 @@ type Options struct {
 // Make makes the plan of loads for the plan of one image, on all CPUs. Cost: 0.3 s for a program of
 // 20,000 sites on one CPU.
 func Make(p *plan.Plan, o Options) (*Plan, error) {
+	made, _, err := makePlan(p, o, false)
+	return made, err
+}
+
+// makePlan makes a plan, and its figures if they are asked for.
+func makePlan(p *plan.Plan, o Options, figures bool) (*Plan, Figures, error) {
 	if len(p.Parts) != 1 {
-		return nil, errors.New("plan loads: the plan is of several images: plan those of each")
+		return nil, nil, errors.New("plan loads: the plan is of several images: plan those of each")
 	}
 	if o.MostReads <= 0 || o.MostReads > MostReads {
 		o.MostReads = MostReads
@@ -65,12 +71,13 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 	few.MostReads = min(o.MostReads, mostBehind)
 	before := inPieces(len(all), func(m *maker, i int) { m.before(spots[i], from[spots[i]]) },
 		p, known, &few)
-	sites := inPieces(len(all), func(m *maker, i int) { m.site(&all[i], i) }, p, known, &o)
+	sites := inPieces(len(all), func(m *maker, i int) { m.site(&all[i], i, figures) }, p, known, &o)
 
 	a := assembler{plan: &Plan{Base: p, Extra: all[len(p.Sites):], After: map[uint64]uint32{},
 		Steps: []Step{{Op: End}, {Op: End}}}, same: map[string]uint32{}}
+	var counted Figures
 	for _, m := range sites {
-		a.plan.figures = append(a.plan.figures, m.figures...)
+		counted = append(counted, m.figures...)
 		for i := range m.made {
 			x, y := &m.made[i][0], &m.made[i][1]
 			a.plan.Looks = append(a.plan.Looks, Look{First: [2]uint32{a.add(x), a.add(y)},
@@ -90,7 +97,7 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 			list = list[1:]
 		}
 	}
-	return a.plan, nil
+	return a.plan, counted, nil
 }
 
 // nothingBehind is the step of a program that is known to read nothing.
@@ -123,7 +130,7 @@ type maker struct {
 	emit    emitter
 	made    [][2]program
 	extra   []Site
-	figures Figures
+	figures Figures // if they are asked for
 }
 
 // A program is the steps that are made for one outcome of a site. Indices in cases are from its
@@ -135,22 +142,20 @@ type program struct {
 }
 
 // site makes the programs of a site, the look of which has that number.
-func (m *maker) site(s *Site, look int) {
+func (m *maker) site(s *Site, look int, figures bool) {
 	var list [2]program
 	outcomes := 2
 	if s.Condition == plan.NoCondition {
 		outcomes = 1
 	}
-	hits := m.follow.plan.Routines[s.Routine].Runs(s.Block)
-	if base := m.follow.plan.Sites; look < len(base) {
-		hits = base[look].Expected
-	}
 	for outcome := range outcomes {
 		w := m.follow.from(s, outcome)
 		g := m.program(w, &list[outcome])
-		x := m.figure(w, g, hits/float64(outcomes))
-		x.Look, x.Outcome = look, outcome
-		m.figures = append(m.figures, x)
+		if figures {
+			x := m.figure(w, g, m.hits(s, look)/float64(outcomes))
+			x.Look, x.Outcome = look, outcome
+			m.figures = append(m.figures, x)
+		}
 	}
 	m.made = append(m.made, list)
 }
