@@ -38,7 +38,7 @@ func asking(c *cobra.Command, q question, args int, what string) *cobra.Command 
 func sliceCommand() *cobra.Command {
 	return asking(&cobra.Command{
 		Use:     "slice --at PLACE [FLAG...] SNAPSHOT",
-		Short:   "Print which instructions made a value, or what came of it",
+		Short:   "Print which source lines made a value, or what came of it",
 		Example: valuing.SliceExample, Long: valuing.SliceHelp,
 	}, &valuing.Slice{}, 0, "a snapshot")
 }

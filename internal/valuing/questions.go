@@ -3,20 +3,21 @@ package valuing
 // SliceExample is that of the help of wpptrace slice.
 const SliceExample = `  wpptrace slice --at parse+0x4f x.wpp        what made its value at last
   wpptrace slice --at parse+0x4f --instance 3 x.wpp
-  wpptrace slice --at parse.c:42 --lines x.wpp       from which source lines its values come
+  wpptrace slice --at parse.c:42 --instructions x.wpp
   wpptrace slice --at parse+0x1a --forward x.wpp     what came of it`
 
 // SliceHelp is the long help of wpptrace slice.
 const SliceHelp = `SNAPSHOT is a recording of wpptrace values. Each instruction depends on those
 that made what it uses, in registers, flags and memory, and on the jump or call that decided that it
 runs. The slice is all that the execution depends on in this way, in its thread; with --forward it
-is all that depends on the execution. An entry is an instruction, how often it is in the slice, its
-source line if that is known, and what it wrote and accessed in the execution that is the nearest to
-the one asked for: as wpptrace dump --as values prints it.
+is all that depends on the execution. An entry is a source line, or what of a routine has none that
+is known, the nearest first. AWAY is how many dependences between lines lead to it, at least; TIMES
+how often its instructions are in the slice. Beside it is what it read from memory and wrote there,
+or else what its first instruction computed, in the execution that is the nearest to the one asked
+for: as wpptrace dump --as values prints it.
 
---lines prints an entry for each source line instead, the nearest first. AWAY is how many
-dependences between lines lead to it, at least. Beside it is what it read from memory and wrote
-there, or else what its first instruction computed.
+--instructions prints an entry for each instruction instead, with all that it wrote and accessed,
+those that ran nearest to the one asked for first.
 
 Code that is not traced is one step: what a call of it left in registers depends on the call, and
 that on the registers that pass arguments. What it wrote to memory comes from nowhere. So does what

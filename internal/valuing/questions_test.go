@@ -40,6 +40,8 @@ func TestSlice(t *testing.T) {
 		"--at clip --forward":              "what depends on it: 4 of 11 instructions",
 		"--at clip --instance 1 --forward": "execution 1 of 2",
 		"--at clip --tid 1":                "no thread executed clip",
+		"--at clip+0xb":                    "AWAY   TIMES  LINE: VALUES",
+		"--at clip+0xb --instructions":     "TIMES  WHERE, LINE: VALUES",
 	} {
 		q := &valuing.Slice{}
 		if got := ask(q.Add, q.Check, func(w *strings.Builder) error {

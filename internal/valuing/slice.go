@@ -13,10 +13,10 @@ import (
 
 // Slice is what wpptrace slice asks.
 type Slice struct {
-	query       slice.Query
-	instance    *pflag.Flag
-	data, jumps bool
-	lines       bool
+	query        slice.Query
+	instance     *pflag.Flag
+	data, jumps  bool
+	instructions bool
 }
 
 // Add adds the flags.
@@ -28,7 +28,7 @@ func (q *Slice) Add(f *pflag.FlagSet) {
 	f.BoolVar(&q.query.Forward, "forward", false, "print what came of it, not what made it")
 	f.BoolVar(&q.data, "data", false, "follow only registers, flags and memory")
 	f.BoolVar(&q.jumps, "control", false, "follow only jumps and calls that decided")
-	f.BoolVar(&q.lines, "lines", false, "print source lines, the nearest first")
+	f.BoolVar(&q.instructions, "instructions", false, "print instructions, not source lines")
 	q.instance = f.Lookup("instance")
 }
 
@@ -57,8 +57,8 @@ func (q *Slice) Write(w io.Writer, s *wpp.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	if q.lines {
-		return valuereport.WriteSliceLines(w, s, a)
+	if q.instructions {
+		return valuereport.WriteSlice(w, s, a)
 	}
-	return valuereport.WriteSlice(w, s, a)
+	return valuereport.WriteSliceLines(w, s, a)
 }
