@@ -134,7 +134,7 @@ func rootCommand() *cobra.Command {
 		residualCommand(), planCommand(), checkCommand(), statCommand(), hotCommand(),
 		pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(),
 		diffCommand(), dumpCommand(), boundsCommand(), sliceCommand(), watchCommand(),
-		compressCommand(), compactCommand(), mergeCommand())
+		stepCommand(), compressCommand(), compactCommand(), mergeCommand())
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

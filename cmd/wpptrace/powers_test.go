@@ -44,6 +44,7 @@ var commandLines = map[string][]string{
 	"rules":    {"never f f", "mine.wpp"},
 	"slice":    nil,
 	"stat":     {"mine.wpp"},
+	"step":     nil,
 	"top":      nil,
 	"values":   {"--", "/bin/true"},
 	"watch":    nil,
@@ -59,7 +60,7 @@ var filesOf = []string{
 	"hot --lines", "hot 0", "merge --output", "merge 0", "order 2", "path 1",
 	"plan --interesting", "plan --weights", "plan -p --interesting", "plan -p --weights", "plan 0",
 	"profile --interesting", "profile --output", "profile --weights", "profile 1",
-	"rules --file", "rules 1", "slice 0", "stat 0",
+	"rules --file", "rules 1", "slice 0", "stat 0", "step 0",
 	"top -p --output", "top -p --weights",
 	"values --at 0", "values --output", "values --weights", "values 1", "watch 1",
 	"wpptrace --follow-fork --output",
@@ -232,6 +233,7 @@ func TestFilesAreTheUsers(t *testing.T) {
 	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--",
 		"/bin/true")
 	try("slice 0", true, "slice", "--at", "f", "SECRET")
+	try("step 0", true, "step", "SECRET")
 	try("values --at 0", true, "values", "--at", "f", "SECRET")
 	try("watch 1", true, "watch", "10", "SECRET")
 	slices.Sort(found)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,4 +50,12 @@ func watchCommand() *cobra.Command {
 		Short:   "Print who read and who wrote some bytes of memory",
 		Example: valuing.WatchExample, Long: valuing.WatchHelp,
 	}, &valuing.Watch{}, 1, "an address with a snapshot")
+}
+
+func stepCommand() *cobra.Command {
+	return asking(&cobra.Command{
+		Use:     "step [FLAG...] SNAPSHOT",
+		Short:   "Move through what a thread executed, forwards and backwards",
+		Example: valuing.StepExample, Long: valuing.StepHelp,
+	}, &valuing.Step{Input: os.Stdin}, 0, "a snapshot")
 }

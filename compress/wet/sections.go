@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wet/memory"
@@ -128,20 +129,38 @@ func (g *Segment) Replay(from, to uint64, o Observer) error {
 	if to <= g.First() || g.end != nil && from > g.end.at.Symbol {
 		return nil
 	}
+	_, err := g.walk(math.MaxUint64, from, to, o)
+	return err
+}
+
+// Before returns what the thread's registers and memory hold before the nth instruction of the
+// segment, from 0 on: as far as that is known. Behind the last one it is what they hold at the end.
+// It takes time linear in n, some 100 ns an instruction.
+func (g *Segment) Before(n uint64) (*machine.Machine, *memory.Memory, error) {
+	w, err := g.walk(n, math.MaxUint64, math.MaxUint64, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return w.machine, &w.memory, nil
+}
+
+// walk walks along the segment, to the nth instruction and the symbol to, and tells an observer
+// what was executed at symbols from another on.
+func (g *Segment) walk(n, from, to uint64, o Observer) (*Walker, error) {
 	thread := &g.snapshot.Threads[g.thread]
 	p := readLog(&reader{rest: g.log})
 	x := &window{observer: o, from: from, tid: thread.TID}
 	w := NewWalker(g.code, p, x)
-	x.memory = w.Memory()
-	n, err := g.begin(w)
-	for sym := range expand(thread.Grammar, n) {
-		if n >= to || err != nil {
+	x.memory, w.stop = w.Memory(), n
+	at, err := g.begin(w)
+	for sym := range expand(thread.Grammar, at) {
+		if at >= to || err != nil {
 			break
 		}
-		if n == p.symbols {
+		if at == p.symbols {
 			w.Lose()
 		}
-		n++
+		at++
 		if s := &g.snapshot.Symbols[sym]; s.IsMark {
 			err = w.Mark(s.Mark, s.N)
 		} else {
@@ -152,10 +171,10 @@ func (g *Segment) Replay(from, to uint64, o Observer) error {
 		}
 	}
 	if err != nil && !errors.Is(err, errEnd) {
-		return fmt.Errorf("replay the values of thread %d: symbol %d of its stream: %w",
-			thread.TID, n, err)
+		return nil, fmt.Errorf("replay the values of thread %d: symbol %d of its stream: %w",
+			thread.TID, at, err)
 	}
-	return nil
+	return w, nil
 }
 
 // begin begins a walk, and returns the position of its first symbol.

@@ -3,6 +3,7 @@ package wet
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 
 	"wpptrace/compress/ops"
@@ -44,6 +45,7 @@ type Walker struct {
 	ends                      bool // the walk ends at end
 	start                     Place
 	end                       Place
+	stop                      uint64 // the walk ends before the instruction that comes behind so many
 	load                      Load
 	done                      Executed
 }
@@ -51,7 +53,8 @@ type Walker struct {
 // NewWalker returns a walker that has not begun. It tells the observer what it has executed; nil:
 // nobody.
 func NewWalker(c *Code, o Oracle, observer Observer) *Walker {
-	w := &Walker{code: c, oracle: o, observer: observer, machine: machine.New(), fresh: true}
+	w := &Walker{code: c, oracle: o, observer: observer, machine: machine.New(), fresh: true,
+		stop: math.MaxUint64}
 	w.forget()
 	return w
 }
@@ -176,6 +179,10 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 	for i := range b.Insns[:from] {
 		addr += uint64(b.Insns[i].Len)
 	}
+	stop := to
+	if left := w.stop - w.steps; left < uint64(to-from) {
+		stop = from + int(left)
+	}
 	w.at.Insn, w.steps = from, w.steps+uint64(to-from)
 	if !atStart {
 		if err := w.arrive(addr, inside); err != nil {
@@ -197,6 +204,9 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 				return err
 			}
 			sites = sites[1:]
+		}
+		if i == stop {
+			return errEnd
 		}
 		w.privateLoad, w.privateStore = usesStack(in.Op)
 		if len(frame) > 0 && frame[0] == i {

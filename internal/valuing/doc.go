@@ -1,3 +1,3 @@
-// Package valuing has the questions about values that the commands values, slice, watch and hot
-// --data ask: their flags, their help, and their answers, which are of a snapshot alone.
+// Package valuing has the questions about values that the commands values, slice, watch, step and
+// hot --data ask: their flags, their help, and their answers, which are of a snapshot alone.
 package valuing

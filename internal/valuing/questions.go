@@ -39,3 +39,26 @@ behind the other: how they ran beside each other is not known.
 
 Accesses of code that is not traced are not known. The number of accesses of traced code of which it
 is not known where they were is printed at the end.`
+
+// StepExample is that of the help of wpptrace step.
+const StepExample = `  wpptrace step x.wpp
+  echo 'break parse.c:42
+  continue
+  info registers
+  reverse-next' | wpptrace step x.wpp       what they held there, and the line before`
+
+// StepHelp is the long help of wpptrace step.
+const StepHelp = `SNAPSHOT is a recording of wpptrace values. Commands are read from the standard
+input, one a line, as a debugger's. They move through what a thread has executed: next and step by
+source line, over calls and into them, stepi by instruction, finish out of a routine, continue to a
+place that break names; and each of them back in time, with reverse- before it: rn, rs, rsi, rc. A
+number behind a command has it repeated, and an empty line repeats the one before. help lists all.
+
+Where the thread stands, the line has not run yet. where prints the calls that led there, info
+registers and print $REGISTER what registers hold, x/ADDRESS:SIZE what memory holds. - is what is
+not known, and ? stands behind what is not confirmed: see wpptrace values --help. Memory is what the
+thread has read and written since its values were last recorded whole, which is every million
+instructions or so. list prints the source around, if the file is there.
+
+Of code that is not traced, nothing is stepped through: it is part of the instruction that calls
+it. Each thread is stepped through by itself.`

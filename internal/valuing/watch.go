@@ -27,18 +27,24 @@ const mostWatched = 4096
 
 // Check takes ADDRESS[:SIZE].
 func (q *Watch) Check(args []string) (err error) {
-	address, size, ok := strings.Cut(args[0], ":")
-	if q.query.Size = 1; ok {
-		q.query.Size, err = strconv.Atoi(size)
+	q.query.Addr, q.query.Size, err = parseBytes(args[0])
+	return err
+}
+
+// parseBytes reads ADDRESS[:SIZE].
+func parseBytes(text string) (addr uint64, n int, err error) {
+	address, size, ok := strings.Cut(text, ":")
+	if n = 1; ok {
+		n, err = strconv.Atoi(size)
 	}
-	if err != nil || q.query.Size < 1 || q.query.Size > mostWatched {
-		return fmt.Errorf("%q is no number of bytes from 1 to %d", size, mostWatched)
+	if err != nil || n < 1 || n > mostWatched {
+		return 0, 0, fmt.Errorf("%q is no number of bytes from 1 to %d", size, mostWatched)
 	}
-	q.query.Addr, err = strconv.ParseUint(strings.TrimPrefix(address, "0x"), 16, 64)
+	addr, err = strconv.ParseUint(strings.TrimPrefix(address, "0x"), 16, 64)
 	if err != nil {
-		return fmt.Errorf("%q is no address in hex", address)
+		return 0, 0, fmt.Errorf("%q is no address in hex", address)
 	}
-	return nil
+	return addr, n, nil
 }
 
 // Write writes the answer.

@@ -22,8 +22,7 @@ import (
 // fails where there is none in a routine that ran.
 func Places(s *wpp.Snapshot, text string) (list []Instruction, err error) {
 	defer wpp.Recover(&err)
-	file, number, ok := cutLast(text, ':')
-	if line, err := strconv.Atoi(number); ok && err == nil {
+	if file, line, ok := cutLine(text); ok {
 		return ofLine(s, file, line)
 	}
 	name, offset := text, uint64(0)
@@ -47,6 +46,18 @@ func Places(s *wpp.Snapshot, text string) (list []Instruction, err error) {
 			"lists those", names.Printable(text))
 	}
 	return list, nil
+}
+
+// IsLine reports whether a text stands for a source line: see Places.
+func IsLine(text string) bool {
+	_, _, ok := cutLine(text)
+	return ok
+}
+
+func cutLine(text string) (file string, line int, ok bool) {
+	file, number, ok := cutLast(text, ':')
+	line, err := strconv.Atoi(number)
+	return file, line, ok && err == nil
 }
 
 func cutLast(text string, at byte) (before, behind string, found bool) {

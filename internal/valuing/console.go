@@ -1,0 +1,407 @@
+package valuing
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+	"wpptrace/query/executed"
+	"wpptrace/query/names"
+	"wpptrace/query/stepping"
+)
+
+// A console answers the commands of wpptrace step, one after the other.
+type console struct {
+	out      *bufio.Writer
+	snapshot *wpp.Snapshot
+	names    *names.Names
+	state    *stepping.State
+	stops    []stepping.Stop
+}
+
+// A command is what one of some words does.
+type command struct {
+	words []string
+	what  string // in help
+	run   func(c *console, args string) error
+}
+
+var errQuit = errors.New("quit")
+
+// moves is the command that moves, once or as often as it says.
+func moves(way stepping.Way,
+	move func(*stepping.State, stepping.Way) (stepping.End, error)) func(*console, string) error {
+	return func(c *console, args string) error {
+		times := 1
+		if args != "" {
+			var err error
+			if times, err = strconv.Atoi(args); err != nil || times < 1 {
+				return fmt.Errorf("%q is no number of times from 1", args)
+			}
+		}
+		end := stepping.Arrived
+		for ; times > 0 && end == stepping.Arrived; times-- {
+			var err error
+			if end, err = move(c.state, way); err != nil {
+				return err
+			}
+		}
+		return c.arrive(end)
+	}
+}
+
+// commands are those there are.
+func commands() []command {
+	return []command{
+		{[]string{"next", "n"}, "to the next line, over calls",
+			moves(stepping.Forward, (*stepping.State).Line)},
+		{[]string{"step", "s"}, "to the next line, also of a routine that is called",
+			moves(stepping.Forward, (*stepping.State).Into)},
+		{[]string{"stepi", "si"}, "to the next instruction",
+			moves(stepping.Forward, (*stepping.State).Instruction)},
+		{[]string{"finish", "fin"}, "to where the routine returns to",
+			moves(stepping.Forward, (*stepping.State).Out)},
+		{[]string{"continue", "c"}, "to the next place of break, or the end",
+			func(c *console, _ string) error { return c.runTo(stepping.Forward) }},
+		{[]string{"reverse-next", "rn"}, "back to the line before, over calls",
+			moves(stepping.Back, (*stepping.State).Line)},
+		{[]string{"reverse-step", "rs"}, "back to the line before, wherever it is",
+			moves(stepping.Back, (*stepping.State).Into)},
+		{[]string{"reverse-stepi", "rsi"}, "back to the instruction before",
+			moves(stepping.Back, (*stepping.State).Instruction)},
+		{[]string{"reverse-finish"}, "back to the call of the routine",
+			moves(stepping.Back, (*stepping.State).Out)},
+		{[]string{"reverse-continue", "rc"}, "back to a place of break, or the start",
+			func(c *console, _ string) error { return c.runTo(stepping.Back) }},
+		{[]string{"break", "b"}, "stop at FILE:LINE, ROUTINE or ROUTINE+OFFSET", (*console).stopAt},
+		{[]string{"delete", "d"}, "stop there no more: break N, or all", (*console).deleteStop},
+		{[]string{"where", "bt", "backtrace"}, "the calls that led here", (*console).where},
+		{[]string{"info"}, "registers: what all hold, threads, break", (*console).info},
+		{[]string{"print", "p"}, "what $REGISTER holds", (*console).print},
+		{[]string{"x"}, "ADDRESS:SIZE: what memory holds", (*console).examine},
+		{[]string{"thread", "t"}, "go to the start of thread TID", (*console).goToThread},
+		{[]string{"list", "l"}, "the source around", (*console).list},
+		{[]string{"help", "h"}, "this", (*console).help},
+		{[]string{"quit", "q"}, "end", func(*console, string) error { return errQuit }},
+	}
+}
+
+func newConsole(w io.Writer, s *wpp.Snapshot) *console {
+	return &console{out: bufio.NewWriter(w), snapshot: s, names: names.Of(s)}
+}
+
+// thread goes to the start of a thread; 0: of the first one.
+func (c *console) thread(tid int) error {
+	for i := range c.snapshot.Threads {
+		if t := &c.snapshot.Threads[i]; tid == 0 || t.TID == tid {
+			state, err := stepping.New(c.snapshot, i)
+			if err != nil {
+				return err
+			}
+			c.state = state
+			return nil
+		}
+	}
+	return fmt.Errorf("the snapshot has no thread %d", tid)
+}
+
+// read answers the commands of an input. An empty line is the command before.
+func (c *console) read(from io.Reader, prompt string) error {
+	in := bufio.NewScanner(from)
+	last := ""
+	err := c.arrive(stepping.Arrived)
+	for err == nil {
+		fmt.Fprint(c.out, prompt)
+		if err := c.out.Flush(); err != nil {
+			return fmt.Errorf("write answers: %w", err)
+		}
+		if !in.Scan() {
+			break
+		}
+		line := strings.TrimSpace(in.Text())
+		if line == "" {
+			line = last
+		}
+		if last = line; line != "" {
+			err = c.do(line)
+		}
+	}
+	if err != nil && !errors.Is(err, errQuit) {
+		return err
+	}
+	if err := c.out.Flush(); err != nil {
+		return fmt.Errorf("write answers: %w", err)
+	}
+	if err := in.Err(); err != nil {
+		return fmt.Errorf("read commands: %w", err)
+	}
+	return nil
+}
+
+// do answers a command.
+func (c *console) do(line string) error {
+	word, args := line, ""
+	if i := strings.IndexAny(line, " \t/"); i >= 0 {
+		word, args = line[:i], strings.TrimSpace(line[i+1:])
+	}
+	for _, known := range commands() {
+		if slices.Contains(known.words, word) {
+			err := known.run(c, args)
+			if err != nil && !errors.Is(err, errQuit) {
+				fmt.Fprintf(c.out, "%s: %v\n", word, err)
+				return nil
+			}
+			return err
+		}
+	}
+	fmt.Fprintf(c.out, "%s: no such command: help lists all\n", names.Printable(word))
+	return nil
+}
+
+// arrive writes where the state is, and why it came no further.
+func (c *console) arrive(end stepping.End) error {
+	switch end {
+	case stepping.Start:
+		fmt.Fprintln(c.out, "The start of what was recorded of the thread.")
+	case stepping.Last:
+		fmt.Fprintln(c.out, "The end of what was recorded of the thread.")
+	}
+	p, err := c.state.Place()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.out, c.textOf(p))
+	if lines, err := c.source(p.Span); err == nil && p.Span.Line > 0 && p.Span.Line <= len(lines) {
+		fmt.Fprintf(c.out, "%d\t%s\n", p.Span.Line, lines[p.Span.Line-1])
+	}
+	return nil
+}
+
+// textOf is a place, and its source line if that is known.
+func (c *console) textOf(p stepping.Place) string {
+	at := fmt.Sprintf("%s+%#x", c.names.Routine(p.Routine),
+		p.Addr-c.snapshot.Routines[p.Routine].Entry)
+	if p.Span.Line == 0 {
+		return at
+	}
+	return fmt.Sprintf("%s, %s:%d", at,
+		names.Printable(path.Base(c.snapshot.Files[p.Span.File])), p.Span.Line)
+}
+
+func (c *console) runTo(way stepping.Way) error {
+	end, err := c.state.Run(way, c.stops)
+	if err != nil {
+		return err
+	}
+	return c.arrive(end)
+}
+
+func (c *console) stopAt(args string) error {
+	if args == "" {
+		return errors.New("give FILE:LINE, ROUTINE or ROUTINE+OFFSET")
+	}
+	stop, err := stepping.StopAt(c.snapshot, args)
+	if err != nil {
+		return err
+	}
+	c.stops = append(c.stops, stop)
+	fmt.Fprintf(c.out, "Break %d at %s\n", len(c.stops), names.Printable(args))
+	return nil
+}
+
+func (c *console) deleteStop(args string) error {
+	if args == "" {
+		c.stops = nil
+		return nil
+	}
+	n, err := strconv.Atoi(args)
+	if err != nil || n < 1 || n > len(c.stops) {
+		return fmt.Errorf("there is no break %s: info break lists those", names.Printable(args))
+	}
+	c.stops = slices.Delete(c.stops, n-1, n)
+	return nil
+}
+
+func (c *console) where(string) error {
+	frames, err := c.state.Frames()
+	if err != nil {
+		return err
+	}
+	for i, p := range frames {
+		fmt.Fprintf(c.out, "#%d  %s\n", i, c.textOf(p))
+	}
+	return nil
+}
+
+func (c *console) info(args string) error {
+	switch args {
+	case "registers", "reg", "r":
+		for n := range uint8(16) {
+			if err := c.register(n); err != nil {
+				return err
+			}
+		}
+		return c.flags()
+	case "threads":
+		for i := range c.snapshot.Threads {
+			mark := ' '
+			if i == c.state.Thread() {
+				mark = '*'
+			}
+			t := &c.snapshot.Threads[i]
+			fmt.Fprintf(c.out, "%c %d  %s\n", mark, t.TID, names.Printable(t.Name))
+		}
+		return nil
+	case "break", "b":
+		for i := range c.stops {
+			fmt.Fprintf(c.out, "%d  %s\n", i+1, names.Printable(c.stops[i].Text))
+		}
+		return nil
+	}
+	return errors.New("give registers, threads or break")
+}
+
+func (c *console) register(n uint8) error {
+	v, k, err := c.state.Register(int(n))
+	if err == nil {
+		fmt.Fprintf(c.out, "%-6s  %s\n", executed.RegisterName(n), sure(fmt.Sprintf("%#x", v), k))
+	}
+	return err
+}
+
+// sure is a text of a value as it is written: - for one that is not known.
+func sure(text string, k machine.Knowledge) string {
+	switch k {
+	case machine.Confirmed:
+		return text
+	case machine.Unconfirmed:
+		return text + "?"
+	}
+	return "-"
+}
+
+func (c *console) flags() error {
+	value, known, confirmed, err := c.state.Flags()
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(c.out, "flags ")
+	for i, name := range []string{"CF", "PF", "AF", "ZF", "SF", "OF", "DF"} {
+		k := machine.Knowledge(known>>i&1 | confirmed>>i&1<<1)
+		fmt.Fprintf(c.out, "  %s=%s", name, sure(strconv.Itoa(int(value>>i&1)), k))
+	}
+	fmt.Fprintln(c.out)
+	return nil
+}
+
+func (c *console) print(args string) error {
+	name := strings.TrimPrefix(args, "$")
+	for n := range uint8(16) {
+		if executed.RegisterName(n) == name {
+			return c.register(n)
+		}
+	}
+	if name == "eflags" {
+		return c.flags()
+	}
+	return fmt.Errorf("%s is no general register of 64 bits, nor $eflags", names.Printable(args))
+}
+
+func (c *console) examine(args string) error {
+	addr, size, err := parseBytes(args)
+	if err != nil {
+		return err
+	}
+	for ; size > 0; size, addr = size-16, addr+16 {
+		var b [16]byte
+		row := b[:min(size, 16)]
+		held, err := c.state.Memory(addr, row)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.out, "%x:", addr)
+		for i, v := range row {
+			k := machine.Knowledge(held.Known>>i&1 | held.Confirmed>>i&1<<1)
+			fmt.Fprintf(c.out, " %s", sure(fmt.Sprintf("%02x", v), k))
+		}
+		fmt.Fprintln(c.out)
+	}
+	return nil
+}
+
+func (c *console) goToThread(args string) error {
+	tid, err := strconv.Atoi(args)
+	if err != nil || tid < 1 {
+		return fmt.Errorf("%q is no id of a thread: info threads lists those", args)
+	}
+	if err := c.thread(tid); err != nil {
+		return err
+	}
+	return c.arrive(stepping.Arrived)
+}
+
+// around is how many lines of source list writes before and behind.
+const around = 5
+
+func (c *console) list(string) error {
+	p, err := c.state.Place()
+	if err != nil {
+		return err
+	}
+	if p.Span.Line == 0 {
+		return errors.New("the source line is not known")
+	}
+	lines, err := c.source(p.Span)
+	if err != nil {
+		return err
+	}
+	for n := max(1, p.Span.Line-around); n <= min(len(lines), p.Span.Line+around); n++ {
+		fmt.Fprintf(c.out, "%d\t%s\n", n, lines[n-1])
+	}
+	return nil
+}
+
+// largestSource is how long a file is, at most, that source reads.
+const largestSource = 16 << 20
+
+// source returns the lines of the file of a span.
+func (c *console) source(span wpp.Span) ([]string, error) {
+	if span.Line == 0 {
+		return nil, nil
+	}
+	name := c.snapshot.Files[span.File]
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > largestSource {
+		return nil, fmt.Errorf("read %s: it is no source file", names.Printable(name))
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return '?' // it could be an order to the terminal
+		}
+		return r
+	}, string(data))
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n"), nil
+}
+
+func (c *console) help(string) error {
+	for _, known := range commands() {
+		fmt.Fprintf(c.out, "%-24s %s\n", strings.Join(known.words, ", "), known.what)
+	}
+	fmt.Fprintln(c.out, "An empty line is the command before, once more.")
+	return nil
+}

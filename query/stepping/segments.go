@@ -1,0 +1,215 @@
+package stepping
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+	"wpptrace/query/values"
+)
+
+// A Position is an executed instruction of a thread, before which the thread stands.
+type Position struct {
+	Segment int // of the thread's values
+	Insn    int // index among those of the segment
+}
+
+// A Place is an instruction of the program.
+type Place struct {
+	Routine, Block, Insn int
+	Addr                 uint64   // link-time
+	Span                 wpp.Span // its source line: Line is 0 if it is not known
+}
+
+// A Frame is an activation of a routine. Nothing changes it.
+type Frame struct {
+	Caller  *Frame // nil: code that is not traced, or what came before the recording
+	Called  Place  // the call in Caller
+	line    int32  // of it
+	number  int    // of the activation, in their order; a jump to another routine goes on with it
+	routine int
+	depth   int
+	returns uint64 // behind the call
+}
+
+// A step is an executed instruction.
+type step struct {
+	addr        uint64
+	frame       *Frame
+	block, insn int32
+	line        int32 // as in segments.lines: 0 where it is not known
+	// it begins a line, or an activation, or goes on with one: then, if that is amid a line, resumes
+	begins, resumes bool
+}
+
+// A lineKey is a source line, or one of a call that is inlined.
+type lineKey struct{ file, line, call int }
+
+// A segment is the instructions of one, with what the frames are behind it.
+type segment struct {
+	number int
+	steps  []step
+	next   boundary
+}
+
+// A boundary is what is known of the thread between two segments.
+type boundary struct {
+	frame *Frame // nil: nothing was executed
+	last  Place
+	line  int32 // of last
+	op    machine.Op
+	next  uint64 // address behind last
+	made  int    // activations
+}
+
+// segments are those of a thread. They are read in their order first, so that what the frames are
+// at the start of each is known.
+type segments struct {
+	snapshot *wpp.Snapshot
+	list     []wet.Segment
+	starts   []boundary
+	loaded   [2]*segment // the one that was used last is the first
+	lines    map[lineKey]int32
+}
+
+func newSegments(s *wpp.Snapshot, thread int) (*segments, error) {
+	list, err := wet.Segments(s, thread)
+	if err != nil {
+		return nil, err
+	}
+	return &segments{snapshot: s, list: list, starts: make([]boundary, 1, len(list)+1),
+		lines: map[lineKey]int32{}}, nil
+}
+
+// load returns a segment, of which the one before it has been loaded at some time.
+func (g *segments) load(number int) (*segment, error) {
+	for i, x := range g.loaded {
+		if x != nil && x.number == number {
+			g.loaded[0], g.loaded[i] = x, g.loaded[0]
+			return x, nil
+		}
+	}
+	x := &segment{number: number, next: g.starts[number]}
+	r := &reading{segments: g, into: x}
+	if err := g.list[number].Replay(0, math.MaxUint64, r); err != nil {
+		return nil, err
+	}
+	if number+1 == len(g.starts) {
+		g.starts = append(g.starts, x.next)
+	}
+	g.loaded[0], g.loaded[1] = x, g.loaded[0]
+	return x, nil
+}
+
+// reading takes what is replayed into a segment.
+type reading struct {
+	*segments
+	into *segment
+}
+
+// Executed is for the replay: see wet.Observer.
+func (r *reading) Executed(e *wet.Executed) error {
+	if e.Routine < 0 || e.Routine >= len(r.snapshot.Routines) ||
+		e.Block >= len(r.snapshot.Routines[e.Routine].Blocks) {
+		return fmt.Errorf("values are of block %d of routine %d, which the paths do not have",
+			e.Block, e.Routine)
+	}
+	at := placeOf(r.snapshot, e.Routine, e.Block, e.Place.Insn, e.Addr)
+	line := r.line(at.Span)
+	b := &r.into.next
+	was := b.frame
+	b.arrive(e, r.snapshot.Routines[e.Routine].Entry == e.Addr)
+	x := step{addr: e.Addr, frame: b.frame, block: int32(e.Block), insn: int32(e.Place.Insn),
+		line: line}
+	switch {
+	case was == nil || was.number < b.frame.number:
+		x.begins = true
+	case was.number > b.frame.number:
+		before := returning(was, b.frame).line
+		x.line = cmp.Or(line, before)
+		x.begins, x.resumes = true, x.line == before
+	default:
+		x.line = cmp.Or(line, b.line)
+		x.begins = x.line != b.line
+	}
+	r.into.steps = append(r.into.steps, x)
+	b.last, b.line, b.op, b.next = at, x.line, e.Code.Op, e.Addr+uint64(e.Code.Len)
+	return nil
+}
+
+// returning is the activation that was called by another and led to f, which the thread was in.
+func returning(f, by *Frame) *Frame {
+	for f.Caller != nil && f.Caller.number != by.number {
+		f = f.Caller
+	}
+	return f
+}
+
+func (g *segments) line(span wpp.Span) int32 {
+	if span.Line == 0 {
+		return 0
+	}
+	key := lineKey{span.File, span.Line, span.Call}
+	line, ok := g.lines[key]
+	if !ok {
+		line = int32(len(g.lines) + 1)
+		g.lines[key] = line
+	}
+	return line
+}
+
+func placeOf(s *wpp.Snapshot, routine, block, insn int, addr uint64) Place {
+	span := values.SpanOf(&s.Routines[routine].Blocks[block], insn)
+	return Place{routine, block, insn, addr, span}
+}
+
+// arrive brings the frames to an instruction.
+func (b *boundary) arrive(e *wet.Executed, isEntry bool) {
+	f := b.frame
+	switch {
+	case f == nil:
+		b.enter(nil, e, 0)
+	case b.op == machine.Call && e.External && b.next == e.Addr: // from code that is not traced
+	case b.op == machine.Call:
+		b.enter(f, e, f.depth+1)
+		b.frame.Called, b.frame.line, b.frame.returns = b.last, b.line, b.next
+	case b.op == machine.Return || e.External:
+		b.leave(e, isEntry)
+	case e.Routine != f.routine: // by a jump
+		x := *f
+		x.routine = e.Routine
+		b.frame = &x
+	}
+}
+
+// leave goes back to where a call returns to, or to code that is not traced, which came to e.
+func (b *boundary) leave(e *wet.Executed, isEntry bool) {
+	f := b.frame
+	for x := f; x.Caller != nil; x = x.Caller {
+		if x.returns == e.Addr && x.Caller.routine == e.Routine {
+			b.frame = x.Caller
+			return
+		}
+	}
+	left := b.op == machine.Return || b.op == machine.Jump
+	switch {
+	case isEntry && left: // code that is not traced called both
+		b.enter(f.Caller, e, f.depth)
+		b.frame.Called, b.frame.line, b.frame.returns = f.Called, f.line, f.returns
+	case isEntry: // it was called amid a routine, or behind what was lost
+		b.enter(f, e, f.depth+1)
+		b.frame.Called, b.frame.line, b.frame.returns = b.last, b.line, b.next
+	case b.op == machine.Return: // to a caller that has not been seen
+		b.enter(nil, e, f.depth-1)
+	case e.Routine != f.routine:
+		b.enter(nil, e, f.depth)
+	}
+}
+
+func (b *boundary) enter(caller *Frame, e *wet.Executed, depth int) {
+	b.made++
+	b.frame = &Frame{Caller: caller, number: b.made, routine: e.Routine, depth: depth}
+}

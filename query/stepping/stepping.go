@@ -1,0 +1,335 @@
+package stepping
+
+import (
+	"fmt"
+
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wet/memory"
+	"wpptrace/compress/wpp"
+	"wpptrace/query/values"
+)
+
+// An End is why a move ended.
+type End int
+
+// The ends.
+const (
+	Arrived End = iota // where it was to go
+	Reached            // a place of Run
+	Start              // of what was recorded of the thread: it stands before its first instruction
+	Last               // it stands before the last instruction that was recorded of the thread
+)
+
+// A Way is a direction in time.
+type Way bool
+
+// The ways.
+const (
+	Forward Way = false
+	Back    Way = true
+)
+
+// A State is where somebody stands in a thread, before an instruction. It belongs to one goroutine.
+type State struct {
+	segments *segments
+	snapshot *wpp.Snapshot
+	thread   int
+	at       Position
+	// what registers and memory hold at seen, once somebody has asked
+	seen    Position
+	machine *machine.Machine
+	memory  *memory.Memory
+}
+
+// New returns a state at the first instruction of a thread, by its index in s.Threads. It fails
+// with values.ErrNone where there are no values, and where nothing was recorded of the thread.
+func New(s *wpp.Snapshot, thread int) (x *State, err error) {
+	defer wpp.Recover(&err)
+	if !values.Has(s) {
+		return nil, values.ErrNone
+	}
+	g, err := newSegments(s, thread)
+	if err != nil {
+		return nil, err
+	}
+	x = &State{segments: g, snapshot: s, thread: thread}
+	if len(g.list) > 0 {
+		first, err := g.load(0)
+		if err != nil || len(first.steps) > 0 {
+			return x, err
+		}
+	}
+	return nil, fmt.Errorf("thread %d has executed no instruction of which values were recorded",
+		s.Threads[thread].TID)
+}
+
+// Thread is the index of the thread.
+func (x *State) Thread() int { return x.thread }
+
+// Position is where the state is.
+func (x *State) Position() Position { return x.at }
+
+// Place is the instruction that comes next.
+func (x *State) Place() (p Place, err error) {
+	defer wpp.Recover(&err)
+	s, err := x.step(x.at)
+	if err != nil {
+		return p, err
+	}
+	return x.placeOf(s), nil
+}
+
+func (x *State) placeOf(s *step) Place {
+	return placeOf(x.snapshot, s.frame.routine, int(s.block), int(s.insn), s.addr)
+}
+
+// Frames are where the thread is in each of the activations it is in, the innermost first: those
+// that are known.
+func (x *State) Frames() (list []Place, err error) {
+	defer wpp.Recover(&err)
+	s, err := x.step(x.at)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, x.placeOf(s))
+	for f := s.frame; f.Caller != nil; f = f.Caller {
+		list = append(list, f.Called)
+	}
+	return list, nil
+}
+
+// Register is what a general register holds, by its hardware number.
+func (x *State) Register(n int) (uint64, machine.Knowledge, error) {
+	if err := x.see(); err != nil {
+		return 0, machine.Unknown, err
+	}
+	v, k := x.machine.General(n)
+	return v, k, nil
+}
+
+// Flags are the flags as machine.Flags has them.
+func (x *State) Flags() (value, known, confirmed uint8, err error) {
+	if err := x.see(); err != nil {
+		return 0, 0, 0, err
+	}
+	value, known, confirmed = x.machine.Flags()
+	return value, known, confirmed, nil
+}
+
+// Memory copies what is known of some bytes, 1 to 64, that the thread has read or written in this
+// segment, and has not lost to code that is not traced.
+func (x *State) Memory(addr uint64, to []byte) (memory.Held, error) {
+	if err := x.see(); err != nil {
+		return memory.Held{}, err
+	}
+	return x.memory.Load(addr, to, true), nil
+}
+
+func (x *State) see() (err error) {
+	defer wpp.Recover(&err)
+	if x.machine != nil && x.seen == x.at {
+		return nil
+	}
+	x.machine, x.memory, err = x.segments.list[x.at.Segment].Before(uint64(x.at.Insn))
+	x.seen = x.at
+	return err
+}
+
+// Instruction goes to the next instruction, or back to the one before.
+func (x *State) Instruction(way Way) (End, error) {
+	return x.move(way, func(*step) bool { return true })
+}
+
+// Into goes to where the next line begins, or back to where the last one began: also to one of a
+// routine that is called, and to the rest of a line behind a call.
+func (x *State) Into(way Way) (End, error) {
+	return x.move(way, func(s *step) bool { return s.begins })
+}
+
+// Line goes to the next line of the routine, or of its caller; or back to where the line began, or
+// the one before it. What is called meanwhile is gone over.
+func (x *State) Line(way Way) (end End, err error) {
+	defer wpp.Recover(&err)
+	now, err := x.step(x.at)
+	if err != nil {
+		return Arrived, err
+	}
+	of := *now
+	if way == Forward {
+		return x.move(way, func(s *step) bool {
+			return s.frame.depth <= of.frame.depth && !s.sameLine(&of)
+		})
+	}
+	from, to, end := x.at, x.at, Start
+	for at, ok, err := x.back(x.at); ok || err != nil; at, ok, err = x.back(at) {
+		if err != nil {
+			return Arrived, err
+		}
+		s, err := x.step(at)
+		if err != nil {
+			return Arrived, err
+		}
+		if s.frame.depth > of.frame.depth {
+			continue
+		}
+		if !s.sameLine(&of) {
+			if to != from {
+				break
+			}
+			of = *s
+		}
+		to, end = at, Arrived
+	}
+	x.at = to
+	return end, nil
+}
+
+// sameLine reports whether a step belongs to the line of another, in the same activation.
+func (s *step) sameLine(of *step) bool {
+	return s.frame.number == of.frame.number && s.line == of.line
+}
+
+// Out goes to where the routine has returned to, or back to its call. Where code that is not
+// traced called it, it goes to what the thread executed behind that, or back to its first
+// instruction.
+func (x *State) Out(way Way) (end End, err error) {
+	defer wpp.Recover(&err)
+	now, err := x.step(x.at)
+	if err != nil {
+		return Arrived, err
+	}
+	of, from := now.frame, x.at
+	end, err = x.move(way, func(s *step) bool {
+		return s.frame.depth < of.depth ||
+			s.frame.depth == of.depth && s.frame.number != of.number
+	})
+	if way == Forward || err != nil || end != Arrived {
+		return end, err
+	}
+	at, err := x.step(x.at)
+	if err != nil || at.frame.depth < of.depth {
+		return end, err
+	}
+	next, _, err := x.next(x.at)
+	if err == nil && next != from {
+		x.at = next
+	}
+	return Arrived, err
+}
+
+// Run goes on, or back, to the nearest of some places: instructions, and of source lines where they
+// begin.
+func (x *State) Run(way Way, to []Stop) (End, error) {
+	end, err := x.move(way, func(s *step) bool {
+		for i := range to {
+			if to[i].isAt(s) {
+				return true
+			}
+		}
+		return false
+	})
+	if end == Arrived && err == nil {
+		end = Reached
+	}
+	return end, err
+}
+
+// A Stop is a place to run to.
+type Stop struct {
+	Text   string // as values.Places takes it
+	at     map[values.Instruction]bool
+	isLine bool
+}
+
+// StopAt is a place to run to: see values.Places.
+func StopAt(s *wpp.Snapshot, text string) (Stop, error) {
+	list, err := values.Places(s, text)
+	if err != nil {
+		return Stop{}, err
+	}
+	p := Stop{Text: text, at: map[values.Instruction]bool{}, isLine: values.IsLine(text)}
+	for _, i := range list {
+		p.at[i] = true
+	}
+	return p, nil
+}
+
+func (p *Stop) isAt(s *step) bool {
+	return p.at[values.Instruction{Routine: s.frame.routine, Addr: s.addr}] &&
+		(!p.isLine || s.begins && !s.resumes)
+}
+
+// move goes to the nearest step for which stops is true, or else as far as it can.
+func (x *State) move(way Way, stops func(*step) bool) (end End, err error) {
+	defer wpp.Recover(&err)
+	one, end := x.next, Last
+	if way == Back {
+		one, end = x.back, Start
+	}
+	at := x.at
+	for {
+		next, ok, err := one(at)
+		if err != nil {
+			return Arrived, err
+		}
+		if !ok {
+			x.at = at
+			return end, nil
+		}
+		at = next
+		s, err := x.step(at)
+		if err != nil {
+			return Arrived, err
+		}
+		if stops(s) {
+			x.at = at
+			return Arrived, nil
+		}
+	}
+}
+
+// step is the instruction at a position. It is good until another segment is needed.
+func (x *State) step(at Position) (*step, error) {
+	g, err := x.segments.load(at.Segment)
+	if err != nil {
+		return nil, err
+	}
+	return &g.steps[at.Insn], nil
+}
+
+// next is the position behind another. ok is false if there is none.
+func (x *State) next(at Position) (next Position, ok bool, err error) {
+	g, err := x.segments.load(at.Segment)
+	if err != nil {
+		return at, false, err
+	}
+	if at.Insn+1 < len(g.steps) {
+		return Position{at.Segment, at.Insn + 1}, true, nil
+	}
+	for n := at.Segment + 1; n < len(x.segments.list); n++ {
+		if g, err = x.segments.load(n); err != nil {
+			return at, false, err
+		}
+		if len(g.steps) > 0 {
+			return Position{Segment: n}, true, nil
+		}
+	}
+	return at, false, nil
+}
+
+// back is the position before another. ok is false if there is none.
+func (x *State) back(at Position) (back Position, ok bool, err error) {
+	if at.Insn > 0 {
+		return Position{at.Segment, at.Insn - 1}, true, nil
+	}
+	for n := at.Segment - 1; n >= 0; n-- {
+		g, err := x.segments.load(n)
+		if err != nil {
+			return at, false, err
+		}
+		if len(g.steps) > 0 {
+			return Position{n, len(g.steps) - 1}, true, nil
+		}
+	}
+	return at, false, nil
+}

@@ -1,0 +1,190 @@
+package stepping
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
+	"wpptrace/query/values"
+)
+
+func newState(t *testing.T) *State {
+	t.Helper()
+	x, err := New(querytest.Values(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func TestMoves(t *testing.T) {
+	type move func(*State, Way) (End, error)
+	for name, c := range map[string]struct {
+		move          move
+		forward, back []int // of 11 instructions: where it stops
+	}{
+		"instruction": {(*State).Instruction, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+			[]int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
+		"into": {(*State).Into, []int{3, 6, 10}, []int{6, 3, 0}},
+		"line": {(*State).Line, []int{3, 6, 10}, []int{6, 3, 0}},
+		"out":  {(*State).Out, []int{6, 10}, []int{6, 5, 0}},
+	} {
+		x := newState(t)
+		for way, want := range map[Way][]int{Forward: c.forward} {
+			if got := stops(t, x, way, c.move); !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
+		}
+		if got := stops(t, x, Back, c.move); !slices.Equal(got, c.back) {
+			t.Errorf("%s back: %v, want %v", name, got, c.back)
+		}
+	}
+}
+
+// stops are where moves stop, to the end, which they say is one.
+func stops(t *testing.T, x *State, way Way, move func(*State, Way) (End, error)) (list []int) {
+	t.Helper()
+	for range 100 {
+		was := x.Position()
+		end, err := move(x, way)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if was != x.Position() {
+			list = append(list, x.Position().Insn)
+		}
+		if end != Arrived {
+			if want := map[Way]End{Forward: Last, Back: Start}[way]; end != want {
+				t.Errorf("it ends with %d, want %d", end, want)
+			}
+			return list
+		}
+	}
+	t.Fatal("it does not end")
+	return nil
+}
+
+func TestRun(t *testing.T) {
+	s := querytest.Values()
+	for text, want := range map[string][]int{"clip": {6}, "clip+b": {4, 9}, "clip.c:3": {3},
+		"clip.c:2": {6}} {
+		x := newState(t)
+		stop, err := StopAt(s, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for {
+			end, err := x.Run(Forward, []Stop{stop})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end != Reached {
+				break
+			}
+			got = append(got, x.Position().Insn)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	if _, err := StopAt(s, "nothing"); err == nil {
+		t.Error("a break at nothing is taken")
+	}
+}
+
+// TestState: before an instruction, registers and memory hold what was before it.
+func TestState(t *testing.T) {
+	x := newState(t)
+	rax := func() (uint64, machine.Knowledge) {
+		v, k, err := x.Register(machine.RAX)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v, k
+	}
+	if _, k := rax(); k != machine.Unknown {
+		t.Errorf("rax is known at first")
+	}
+	for _, want := range []uint64{7, 7, 7, 5} {
+		if _, err := x.Instruction(Forward); err != nil {
+			t.Fatal(err)
+		}
+		if v, k := rax(); v != want || k == machine.Unknown {
+			t.Errorf("at %d rax is %d, %d; want %d", x.Position().Insn, v, k, want)
+		}
+	}
+	var b [8]byte
+	if held, err := x.Memory(0x7000, b[:]); err != nil || held.Known != 0 {
+		t.Errorf("before the store %v: %v", held, err)
+	}
+	if _, err := x.Instruction(Forward); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := x.Memory(0x7000, b[:]); err != nil || held.Known != 0xff || b[0] != 5 {
+		t.Errorf("behind the store %v, %v: %v", held, b, err)
+	}
+	if _, known, _, err := x.Flags(); err != nil || known == 0 {
+		t.Errorf("flags are not known: %v", err)
+	}
+}
+
+func TestNoValues(t *testing.T) {
+	if _, err := New(&wpp.Snapshot{Threads: make([]wpp.Thread, 1)}, 0); !errors.Is(err,
+		values.ErrNone) {
+		t.Error(err)
+	}
+}
+
+// TestFrames: a thread that calls, returns and is called by code that is not traced is in the
+// activations that a stack of calls has.
+func TestFrames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var b boundary
+		type activation struct{ routine, at int }
+		stack := []activation{{0, 0}}
+		executed := func(op machine.Op, external bool) {
+			top := &stack[len(stack)-1]
+			e := &wet.Executed{Addr: uint64(1000*top.routine + top.at), External: external,
+				Code: &machine.Insn{Op: op, Len: 1}}
+			e.Routine = top.routine
+			b.arrive(e, top.at == 0)
+			b.last, b.op, b.next = Place{Routine: top.routine}, op, e.Addr+1
+			top.at++
+			depth := 0
+			for f := b.frame; f.Caller != nil; f = f.Caller {
+				depth++
+			}
+			if b.frame.depth != len(stack)-1 || depth != len(stack)-1 ||
+				b.frame.routine != top.routine {
+				t.Fatalf("at depth %d of %d, routine %d of %v", b.frame.depth, depth,
+					b.frame.routine, stack)
+			}
+		}
+		executed(machine.Mov, true)
+		external := false
+		for range rapid.IntRange(1, 200).Draw(t, "length") {
+			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
+			case what == 0:
+				executed(machine.Call, external)
+				stack = append(stack, activation{rapid.IntRange(0, 5).Draw(t, "routine"), 0})
+				external = rapid.Bool().Draw(t, "external")
+			case what == 1 && len(stack) > 1:
+				executed(machine.Return, external)
+				stack, external = stack[:len(stack)-1], false
+			case what == 2:
+				executed(machine.Call, external)
+				external = true
+			default:
+				executed(machine.Mov, external)
+				external = false
+			}
+		}
+	})
+}
