@@ -1,6 +1,8 @@
 package valuing_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,9 +48,57 @@ fly
 quit
 next`
 	const want = `clip+0x0, clip.c:2
-rdi     -
+rdi     0x7
 clip+0x8, clip.c:3
 clip+0x0, clip.c:2
+#0  clip+0x0, clip.c:2
+rax     -
+rax     -
+rcx     -
+rdx     0x7000
+rbx     -
+rsp     -
+rbp     -
+rsi     0x5
+rdi     0x3
+r8      -
+r9      -
+r10     -
+r11     -
+r12     -
+r13     -
+r14     -
+r15     -
+flags   CF=-  PF=-  AF=-  ZF=-  SF=-  OF=-  DF=-
+The end of what was recorded of the thread.
+clip+0xe
+7000: 03 00 00 00 00 00 00 00 - -
+clip+0x0, clip.c:2
+clip+0x8, clip.c:3
+The start of what was recorded of the thread.
+clip+0x0, clip.c:2
+Break 1 at clip.c:3
+Break 2 at clip
+1  clip.c:3
+2  clip
+clip+0x8, clip.c:3
+clip+0x0, clip.c:2
+The end of what was recorded of the thread.
+clip+0xe
+clip+0x0, clip.c:2
+clip+0xe
+flags   CF=1  PF=0  AF=1  ZF=0  SF=1  OF=0  DF=-
+The end of what was recorded of the thread.
+clip+0xe
+clip+0x0, clip.c:2
+clip+0x0, clip.c:2
+* 4711  demo
+list: stat src/clip.c: no such file or directory
+print: $rip is no general register of 64 bits, nor $eflags
+x: "main" is no address in hex
+thread: the snapshot has no thread 9
+next: "0" is no number of times from 1
+fly: no such command: help lists all
 `
 	q := &valuing.Step{Input: strings.NewReader(script)}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -59,6 +109,27 @@ clip+0x0, clip.c:2
 	}
 	if got := text.String(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// TestStepList: the source is written where its file is there, without what a terminal obeys.
+func TestStepList(t *testing.T) {
+	s := querytest.Values()
+	s.Files[0] = filepath.Join(t.TempDir(), "clip.c")
+	err := os.WriteFile(s.Files[0], []byte("long clip(\n\tif (x \x1b> limit)\n\t\tx = limit;\n"),
+		0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &valuing.Step{Input: strings.NewReader("list\n")}
+	var text strings.Builder
+	if err := q.Write(&text, s); err != nil {
+		t.Fatal(err)
+	}
+	const want = "clip+0x0, clip.c:2\n2\t\tif (x ?> limit)\n" +
+		"1\tlong clip(\n2\t\tif (x ?> limit)\n3\t\t\tx = limit;\n"
+	if text.String() != want {
+		t.Errorf("%q, want %q", text.String(), want)
 	}
 }
 

@@ -147,7 +147,8 @@ func (x *State) Into(way Way) (End, error) {
 }
 
 // Line goes to the next line of the routine, or of its caller; or back to where the line began, or
-// the one before it. What is called meanwhile is gone over.
+// the one before it. What is called meanwhile is gone over; but from where the line is not known it
+// goes forward to the first of which it is.
 func (x *State) Line(way Way) (end End, err error) {
 	defer wpp.Recover(&err)
 	now, err := x.step(x.at)
@@ -157,7 +158,8 @@ func (x *State) Line(way Way) (end End, err error) {
 	of := *now
 	if way == Forward {
 		return x.move(way, func(s *step) bool {
-			return s.frame.depth <= of.frame.depth && !s.sameLine(&of)
+			return s.frame.depth <= of.frame.depth && !s.sameLine(&of) ||
+				of.line == 0 && s.line != 0
 		})
 	}
 	from, to, end := x.at, x.at, Start
