@@ -45,7 +45,7 @@ type Walker struct {
 	ends                      bool // the walk ends at end
 	start                     Place
 	end                       Place
-	stop                      uint64 // the walk ends before the instruction that comes behind so many
+	stop                      uint64 // how many instructions are walked, at most
 	load                      Load
 	done                      Executed
 }

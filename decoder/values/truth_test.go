@@ -444,6 +444,63 @@ func TestSegments(t *testing.T) {
 	}
 }
 
+// A before compares what registers hold before each instruction of a segment with the truth.
+type before struct {
+	*comparison
+	segment  *wet.Segment
+	n        uint64
+	compared int
+}
+
+func (b *before) Executed(e *wet.Executed) error {
+	m, _, err := b.segment.Before(b.n)
+	if err != nil {
+		return err
+	}
+	for n, want := range b.regs.Registers[:16] {
+		v, k := m.General(n)
+		if k == machine.Unknown {
+			continue
+		}
+		if b.compared++; v != want {
+			b.t.Fatalf("before instruction %d at %x register %d is %x (%d), want %x", b.n, e.Addr,
+				n, v, k, want)
+		}
+	}
+	b.n++
+	return b.comparison.Executed(e)
+}
+
+// TestBefore: what is known of registers before any instruction is what the truth has of them.
+func TestBefore(t *testing.T) {
+	for _, name := range states.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := load(t, name)
+			r.segment = 100
+			s, _ := r.record(t, nil)
+			segments, err := wet.Segments(s, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := comparison{t: t, run: r}
+			c.seek()
+			compared := 0
+			for i := range segments {
+				b := before{comparison: &c, segment: &segments[i]}
+				if err := segments[i].Replay(0, ^uint64(0), &b); err != nil {
+					t.Fatal(err)
+				}
+				compared += b.compared
+			}
+			t.Logf("%d registers before %d instructions", compared, c.count)
+			if compared < 8*c.count {
+				t.Errorf("only %d registers before %d instructions are known", compared, c.count)
+			}
+		})
+	}
+}
+
 // TestSegmentsOfWholeStates: a run of which each hit shows all registers is cut, too.
 func TestSegmentsOfWholeStates(t *testing.T) {
 	r := load(t, "values_one")

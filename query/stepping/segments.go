@@ -41,7 +41,7 @@ type step struct {
 	frame       *Frame
 	block, insn int32
 	line        int32 // as in segments.lines: 0 where it is not known
-	// it begins a line, or an activation, or goes on with one: then, if that is amid a line, resumes
+	// it begins a line, or an activation, or goes on with one: resumes, if that is amid a line
 	begins, resumes bool
 }
 

@@ -117,7 +117,7 @@ func (x *State) Flags() (value, known, confirmed uint8, err error) {
 }
 
 // Memory copies what is known of some bytes, 1 to 64, that the thread has read or written in this
-// segment, and has not lost to code that is not traced.
+// segment, and has not lost to code that is not traced. It is right until the state moves.
 func (x *State) Memory(addr uint64, to []byte) (memory.Held, error) {
 	if err := x.see(); err != nil {
 		return memory.Held{}, err
