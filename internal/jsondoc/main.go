@@ -24,7 +24,7 @@ var objects = []struct{ command, typeName string }{
 	{"hot --lines FILE --json", "report.LinesJSON"},
 	{"hot --disasm ROUTINE --json", "report.DisasmJSON"},
 	{"values --at PLACE --json", "valuereport.ValuesJSON"},
-	{"hot --data --json", "report.HotDataJSON"},
+	{"hot --data --json", "valuereport.HotDataJSON"},
 	{"find --json", "report.FindJSON"},
 	{"order --json", "report.OrderJSON"},
 	{"context --json", "report.ContextJSON"},

@@ -5,7 +5,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
-	"wpptrace/query/report"
+	"wpptrace/query/valuereport"
 	"wpptrace/query/values"
 )
 
@@ -21,7 +21,7 @@ func HotData(w io.Writer, s *wpp.Snapshot, q query.HotQuery, asJSON bool) error 
 	case err != nil:
 		return err
 	case asJSON:
-		return report.WriteHotDataJSON(w, s, r, hot)
+		return valuereport.WriteHotDataJSON(w, s, r, hot)
 	}
-	return report.WriteHotData(w, s, r, hot)
+	return valuereport.WriteHotData(w, s, r, hot)
 }

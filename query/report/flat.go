@@ -23,7 +23,7 @@ import (
 func WriteFlat(w io.Writer, s *wpp.Snapshot, r *profile.FlatReport, top int) error {
 	out := bufio.NewWriter(w)
 	writeTime(out, s)
-	writeTitle(out, s, r.Threads)
+	WriteTitle(out, s, r.Threads)
 	writeWindows(out, s, "calls and paths")
 	total := unit(r.Total, r.Metric)
 	if r.Metric != query.Executions {

@@ -19,8 +19,9 @@ import (
 
 // Limits of the table.
 const (
-	tallestRow = 12 // lines of one subpath
-	tailOfRow  = 4  // of these, after the line that says what was left out
+	// TallestRow is how many lines a subpath, or a sequence, has at most.
+	TallestRow = 12
+	tailOfRow  = 4 // of these, after the line that says what was left out
 )
 
 // WriteHot writes a report as a table 100 columns wide: a line for each path of a subpath, the same
@@ -43,7 +44,7 @@ func WriteHot(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
 
 func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	writeTime(out, s)
-	writeTitle(out, s, r.Threads)
+	WriteTitle(out, s, r.Threads)
 	writeHotTotals(out, s, r)
 }
 
@@ -80,8 +81,8 @@ func writeHotTotals(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	}
 }
 
-// writeTitle writes the line that says what was recorded.
-func writeTitle(out *bufio.Writer, s *wpp.Snapshot, threads int) {
+// WriteTitle writes the line that says what was recorded, and of how many threads a report is.
+func WriteTitle(out *bufio.Writer, s *wpp.Snapshot, threads int) {
 	title := "Command: " + names.Printable(strings.Join(s.Figures.Command, " "))
 	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, text.Count(threads, "thread"))
 	if threads == 0 { // nothing ran of any
@@ -224,10 +225,10 @@ func foldLabels(paths []*Label) []hotLine {
 		}
 		lines = append(lines, hotLine{l, 1})
 	}
-	if len(lines) <= tallestRow {
+	if len(lines) <= TallestRow {
 		return lines
 	}
-	head, tail := lines[:tallestRow-tailOfRow-1], lines[len(lines)-tailOfRow:]
+	head, tail := lines[:TallestRow-tailOfRow-1], lines[len(lines)-tailOfRow:]
 	left := len(paths)
 	for _, l := range head {
 		left -= l.times

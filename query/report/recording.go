@@ -17,7 +17,7 @@ func WriteRecording(w io.Writer, s *wpp.Snapshot, flat *profile.FlatReport, top 
 	hot *query.HotReport, next []string) error {
 	out := bufio.NewWriter(w)
 	writeTime(out, s)
-	writeTitle(out, s, flat.Threads)
+	WriteTitle(out, s, flat.Threads)
 	writeWindows(out, s, "calls and paths")
 	writeFlatTable(out, s, flat, top)
 	out.WriteByte('\n')

@@ -1,3 +1,3 @@
-// Package valuereport writes answers about values: executions of single instructions, slices, and
-// who accessed some bytes. It decides nothing.
+// Package valuereport writes answers about values: executions of single instructions, slices,
+// who accessed some bytes, hot sequences of addresses. It decides nothing.
 package valuereport

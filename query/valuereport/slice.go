@@ -24,7 +24,7 @@ func WriteSlice(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 	fmt.Fprintf(out, "\n%10s  WHERE, LINE: VALUES\n", "TIMES")
 	for i := range a.Parts {
 		p := &a.Parts[i]
-		line := where(s, n, p.Place)
+		line := wherePlace(s, n, p.Place)
 		if p.Last != nil {
 			line += ":" + string(executed.Append(nil, p.Last))
 		}
@@ -91,7 +91,7 @@ func writeSliceHead(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, a *slice
 		what = "what depends on it"
 	}
 	fmt.Fprintf(out, "%s, execution %d of %d in thread %d: %s: %d of %s executed\n",
-		where(s, n, a.At), a.Instance, a.Executions, a.TID, what, a.In,
+		wherePlace(s, n, a.At), a.Instance, a.Executions, a.TID, what, a.In,
 		text.Count(a.Executed, "instruction"))
 	if a.Unsure > 0 {
 		fmt.Fprintf(out, "%s of which it is not known where: what is written there is missing\n",
@@ -111,19 +111,15 @@ func flushSlice(out *bufio.Writer) error {
 }
 
 // where is where an instruction is in the program, and its source line if that is known.
-func where(s *wpp.Snapshot, n *names.Names, p slice.Place) string {
-	at := fmt.Sprintf("%s+%#x", n.Routine(p.Routine), p.Addr-s.Routines[p.Routine].Entry)
-	if line := lineOf(s, p); line != "" {
-		return at + ", " + line
+func where(s *wpp.Snapshot, n *names.Names, at values.Instruction, span wpp.Span) string {
+	text := fmt.Sprintf("%s+%#x", n.Routine(at.Routine), at.Addr-s.Routines[at.Routine].Entry)
+	if span.Line > 0 {
+		text += ", " + sourceLine(s, span.File, span.Line)
 	}
-	return at
+	return text
 }
 
-// lineOf is the source line of an instruction, empty if it is not known.
-func lineOf(s *wpp.Snapshot, p slice.Place) string {
-	span := values.SpanOf(&s.Routines[p.Routine].Blocks[p.Block], p.Insn)
-	if span.Line == 0 {
-		return ""
-	}
-	return sourceLine(s, span.File, span.Line)
+func wherePlace(s *wpp.Snapshot, n *names.Names, p slice.Place) string {
+	return where(s, n, values.Instruction{Routine: p.Routine, Addr: p.Addr},
+		values.SpanOf(&s.Routines[p.Routine].Blocks[p.Block], p.Insn))
 }

@@ -27,7 +27,7 @@ func WriteWatch(w io.Writer, s *wpp.Snapshot, q values.WatchQuery) (err error) {
 		}
 		e := x.Executed
 		p := slice.Place{Routine: e.Routine, Block: e.Block, Insn: e.Place.Insn, Addr: e.Addr}
-		fmt.Fprintf(out, "%8d  %12d  %s:%s\n", x.TID, e.Symbol, where(s, n, p),
+		fmt.Fprintf(out, "%8d  %12d  %s:%s\n", x.TID, e.Symbol, wherePlace(s, n, p),
 			executed.AppendAccess(nil, x.Access))
 		count++
 	}

@@ -1,15 +1,15 @@
-package report
+package valuereport
 
 import (
 	"bufio"
 	"fmt"
 	"io"
-	"path"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
 	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/report"
 	"wpptrace/query/values"
 )
 
@@ -19,7 +19,7 @@ import (
 // is one line.
 func WriteHotData(w io.Writer, s *wpp.Snapshot, r *values.References, hot *query.HotReport) error {
 	out := bufio.NewWriter(w)
-	writeTitle(out, s, hot.Threads)
+	report.WriteTitle(out, s, hot.Threads)
 	fmt.Fprintf(out, "Total: %s, to %s\n", text.Count(hot.Paths, "access"),
 		text.Count(len(r.List), "address"))
 	fmt.Fprintf(out, "Left out: %s of the stack, %s of which it is not known where\n",
@@ -29,7 +29,7 @@ func WriteHotData(w io.Writer, s *wpp.Snapshot, r *values.References, hot *query
 		covered = hot.Subpaths[n-1].Cumulative
 	}
 	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(hot.Subpaths),
-		text.Count(hot.Found, string(hot.Query.Kind)+" hot sequence"), percent(covered, hot.Total))
+		text.Count(hot.Found, string(hot.Query.Kind)+" hot sequence"), 100*query.Share(covered, hot.Total))
 	fmt.Fprintf(out, "Hot: %d to %s long, %s in all or more\n", hot.Query.MinLength,
 		text.Count(hot.Query.MaxLength, "access"), text.Count(hot.MinCost, "access"))
 	if len(hot.Subpaths) > 0 {
@@ -47,22 +47,22 @@ func WriteHotData(w io.Writer, s *wpp.Snapshot, r *values.References, hot *query
 
 func writeSequence(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, r *values.References,
 	hot *query.HotReport, p *query.Subpath) {
-	numbers := fmt.Sprintf("%6.2f%%  %6.2f%%  %10d  %5d  ", percent(p.Covered, hot.Total),
-		percent(p.Cumulative, hot.Total), p.Count, len(p.Symbols))
+	numbers := fmt.Sprintf("%6.2f%%  %6.2f%%  %10d  %5d  ", 100*query.Share(p.Covered, hot.Total),
+		100*query.Share(p.Cumulative, hot.Total), p.Count, len(p.Symbols))
 	lines := 0
 	for i := 0; i < len(p.Symbols); {
 		times := 1
 		for i+times < len(p.Symbols) && p.Symbols[i+times] == p.Symbols[i] {
 			times++
 		}
-		if lines++; lines == tallestRow {
+		if lines++; lines == report.TallestRow {
 			fmt.Fprintf(out, "%*s%s %s more\n", len(numbers), "", names.Ellipsis,
 				text.Count(len(p.Symbols)-i, "access"))
 			return
 		}
 		of := &r.List[p.Symbols[i]]
 		line := fmt.Sprintf("%x:%d  %d+%d  %s", of.Addr, of.Size, of.Reads, of.Writes,
-			whereInstruction(s, n, of.By))
+			where(s, n, of.By, spanAt(s, of.By)))
 		if times > 1 {
 			line += fmt.Sprintf(" x%d", times)
 		}
@@ -70,15 +70,6 @@ func writeSequence(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, r *values
 		numbers = fmt.Sprintf("%*s", len(numbers), "")
 		i += times
 	}
-}
-
-// whereInstruction is where an instruction is in the program, and its source line if that is known.
-func whereInstruction(s *wpp.Snapshot, n *names.Names, at values.Instruction) string {
-	text := fmt.Sprintf("%s+%#x", n.Routine(at.Routine), at.Addr-s.Routines[at.Routine].Entry)
-	if x := spanAt(s, at); x.Line > 0 {
-		text += fmt.Sprintf(", %s:%d", names.Printable(path.Base(s.Files[x.File])), x.Line)
-	}
-	return text
 }
 
 // spanAt is where an instruction is in the source.
@@ -139,8 +130,8 @@ type ReferenceJSON struct {
 // WriteHotDataJSON writes what WriteHotData does, and whole sequences, as one JSON object.
 func WriteHotDataJSON(w io.Writer, s *wpp.Snapshot, r *values.References,
 	hot *query.HotReport) error {
-	object := &HotDataJSON{SchemaVersion, hot.Query.Kind, hot.Threads, hot.Paths, len(r.List),
-		r.Stack, r.Unknown, hot.Query.MinLength, hot.Query.MaxLength, hot.MinCost, hot.Found,
+	object := &HotDataJSON{report.SchemaVersion, hot.Query.Kind, hot.Threads, hot.Paths,
+		len(r.List), r.Stack, r.Unknown, hot.Query.MinLength, hot.Query.MaxLength, hot.MinCost, hot.Found,
 		[]DataSequenceJSON{}}
 	n := names.Of(s)
 	for _, p := range hot.Subpaths {
@@ -158,5 +149,5 @@ func WriteHotDataJSON(w io.Writer, s *wpp.Snapshot, r *values.References,
 		}
 		object.Sequences = append(object.Sequences, row)
 	}
-	return WriteJSON(w, object, "hot sequences of addresses")
+	return report.WriteJSON(w, object, "hot sequences of addresses")
 }

@@ -1,4 +1,4 @@
-package report_test
+package valuereport_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"wpptrace/query"
 	"wpptrace/query/querytest"
-	"wpptrace/query/report"
+	"wpptrace/query/valuereport"
 	"wpptrace/query/values"
 )
 
@@ -32,13 +32,13 @@ Hot: 2 to 3 accesses long, 1 access in all or more
 100.00%  100.00%           1      2  7000:8  0+2  clip+0xb x2
 `
 	var text strings.Builder
-	if err := report.WriteHotData(&text, s, r, hot); err != nil || "\n"+text.String() != want {
+	if err := valuereport.WriteHotData(&text, s, r, hot); err != nil || "\n"+text.String() != want {
 		t.Errorf("got %s%v, want %s", text.String(), err, want)
 	}
 	const object = `"sequences":[{"share":1,"cumulative":1,"count":1,"covered":2,"references":[` +
 		`{"address":"7000","size":8,"reads":0,"writes":2,"routine":"clip","offset":11},`
 	text.Reset()
-	if err := report.WriteHotDataJSON(&text, s, r, hot); err != nil ||
+	if err := valuereport.WriteHotDataJSON(&text, s, r, hot); err != nil ||
 		!strings.Contains(text.String(), object) {
 		t.Errorf("got %s%v, want %s", text.String(), err, object)
 	}
