@@ -131,8 +131,8 @@ type ReferenceJSON struct {
 func WriteHotDataJSON(w io.Writer, s *wpp.Snapshot, r *values.References,
 	hot *query.HotReport) error {
 	object := &HotDataJSON{report.SchemaVersion, hot.Query.Kind, hot.Threads, hot.Paths,
-		len(r.List), r.Stack, r.Unknown, hot.Query.MinLength, hot.Query.MaxLength, hot.MinCost, hot.Found,
-		[]DataSequenceJSON{}}
+		len(r.List), r.Stack, r.Unknown, hot.Query.MinLength, hot.Query.MaxLength, hot.MinCost,
+		hot.Found, []DataSequenceJSON{}}
 	n := names.Of(s)
 	for _, p := range hot.Subpaths {
 		row := DataSequenceJSON{query.Share(p.Covered, hot.Total),
