@@ -146,3 +146,19 @@ func TestStepFails(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// FuzzStep: whatever is asked is answered.
+func FuzzStep(f *testing.F) {
+	f.Add("break clip.c:3\nc\nrn 2\n\nx/7000:20\ninfo registers\nfinish\nrc\nwhere")
+	f.Add("x/ffffffffffffffff:4096\nx/0:-1\nbreak clip+\nbreak :\ndelete 0\nthread -1\nprint $")
+	f.Fuzz(func(t *testing.T, script string) {
+		if len(script) > 1000 {
+			return
+		}
+		q := &valuing.Step{Input: strings.NewReader(script)}
+		var text strings.Builder
+		if err := q.Write(&text, querytest.Values()); err != nil {
+			t.Error(err)
+		}
+	})
+}
