@@ -20,7 +20,7 @@ func valuesCommand() *cobra.Command {
 	o.values, o.ring = true, record.ValuesRing
 	var q valuing.Question
 	c := &cobra.Command{
-		Use:     "values {-p PID | [FLAG...] -- COMMAND [ARG...] | {--at PLACE | --stat} SNAPSHOT}",
+		Use:     "values {-p PID | [FLAG...] -- COMMAND [ARG...] | {--at PLACE | --var NAME | --stat} SNAPSHOT}",
 		Short:   "Record what each instruction of some routines computes, reads and writes",
 		Example: valuing.Example,
 		Long:    valuing.Help,
@@ -49,7 +49,7 @@ func valuesCommand() *cobra.Command {
 }
 
 // ofQuestion are the flags that go with a question.
-var ofQuestion = []string{"stat", "at", "instance", "csv", "json", "histogram", "tid"}
+var ofQuestion = []string{"stat", "at", "var", "instance", "csv", "json", "histogram", "tid"}
 
 // askValues answers a question about a snapshot.
 func askValues(c *cobra.Command, args []string, q *valuing.Question, o *recordFlags) error {
@@ -61,9 +61,9 @@ func askValues(c *cobra.Command, args []string, q *valuing.Question, o *recordFl
 	})
 	switch {
 	case wrong != "":
-		return usagef("--%s is for a recording: --at and --stat read a snapshot", wrong)
+		return usagef("--%s is for a recording: --at, --var and --stat read a snapshot", wrong)
 	case c.ArgsLenAtDash() >= 0:
-		return usagef("a command to trace, and --at or --stat, which read a snapshot")
+		return usagef("a command to trace, and --at, --var or --stat, which read a snapshot")
 	}
 	if err := exactly(1, "a snapshot")(c, args); err != nil {
 		return err

@@ -150,7 +150,11 @@ func (g *Segment) walk(n, from, to uint64, o Observer) (*Walker, error) {
 	thread := &g.snapshot.Threads[g.thread]
 	p := readLog(&reader{rest: g.log})
 	x := &window{observer: o, from: from, tid: thread.TID}
-	w := NewWalker(g.code, p, x)
+	var observer Observer = x
+	if watcher, ok := o.(Watcher); ok {
+		observer = &watchingWindow{x, watcher}
+	}
+	w := NewWalker(g.code, p, observer)
 	x.memory, w.stop = w.Memory(), n
 	at, err := g.begin(w)
 	for sym := range expand(thread.Grammar, at) {

@@ -27,6 +27,7 @@ type Walker struct {
 	code     *Code
 	oracle   Oracle
 	observer Observer // nil: there is none
+	watcher  Watcher  // the observer, if it is one; else nil
 	machine  *machine.Machine
 	memory   memory.Memory
 	at       Place
@@ -48,6 +49,8 @@ type Walker struct {
 	stop                      uint64 // how many instructions are walked, at most
 	load                      Load
 	done                      Executed
+	before                    Before
+	enters                    bool // the block that runs begins an activation
 }
 
 // NewWalker returns a walker that has not begun. It tells the observer what it has executed; nil:
@@ -55,6 +58,7 @@ type Walker struct {
 func NewWalker(c *Code, o Oracle, observer Observer) *Walker {
 	w := &Walker{code: c, oracle: o, observer: observer, machine: machine.New(), fresh: true,
 		stop: math.MaxUint64}
+	w.watcher, _ = observer.(Watcher)
 	w.forget()
 	return w
 }
@@ -117,6 +121,7 @@ func (w *Walker) Path(p *Path) error {
 		w.at.Block, w.at.Step = n, i
 		inside := i > 0 || !w.fresh && (p.Start == ops.StartLoop || p.Start == ops.StartExtra)
 		w.fresh = false
+		w.enters = i == 0 && p.Start == ops.StartEntry
 		if err := w.block(b, from, to, inside, atStart); err != nil {
 			return err
 		}
@@ -207,6 +212,12 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 		}
 		if i == stop {
 			return errEnd
+		}
+		if w.watcher != nil {
+			w.before = Before{w.at, addr - w.bias, w.enters && i == from, w}
+			if err := w.watcher.Before(&w.before); err != nil {
+				return err
+			}
 		}
 		w.privateLoad, w.privateStore = usesStack(in.Op)
 		if len(frame) > 0 && frame[0] == i {

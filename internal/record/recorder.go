@@ -24,6 +24,7 @@ import (
 	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/record/rawtrace"
 	"wpptrace/internal/record/source"
+	"wpptrace/internal/record/variables"
 	"wpptrace/internal/remedy"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/attach"
@@ -249,6 +250,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	streams.AddOther(r.snapshots.bytes)
 	if r.threads.values != nil {
 		streams.AddOther(r.threads.values.Bytes)
+		r.snapshots.variables = variables.NewTable(o.Log)
 	}
 	streams.Begin(r.snapshots.tables)
 	return nil

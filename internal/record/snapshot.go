@@ -13,6 +13,7 @@ import (
 	windowed "wpptrace/compress/wpp/windows"
 	"wpptrace/decoder"
 	"wpptrace/internal/record/source"
+	"wpptrace/internal/record/variables"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
@@ -26,9 +27,11 @@ type snapshots struct {
 	figures func() wpp.Figures
 	symbols []wpp.Symbol // of the alphabet, as far as snapshots have needed them
 	sources *source.Table
-	command []string
-	profile func() *samples.Profile // of the CPU time so far; nil: there is none
-	counts  func() *counted.Counts  // between windows so far; nil: there are none
+	// of a recording of values; nil: it is of paths alone
+	variables *variables.Table
+	command   []string
+	profile   func() *samples.Profile // of the CPU time so far; nil: there is none
+	counts    func() *counted.Counts  // between windows so far; nil: there are none
 }
 
 // bytes is how much memory the tables of snapshots take, but for those of the plan.
@@ -50,6 +53,7 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	var grammars []func() (*wpp.Grammar, error)
 	var ran windowed.Lists
 	valueSections := s.threads.values.sections(s.threads.all)
+	parts := slices.Clip(s.program.Plan.Parts)
 	for _, t := range s.threads.all {
 		threads = append(threads,
 			wpp.Thread{TID: int(t.id), Name: t.name, Lost: t.lost, Gaps: t.gaps, Ended: t.ended})
@@ -73,6 +77,11 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 			made.Sections = append(made.Sections, profile.Section())
 		}
 		made.Sections = append(made.Sections, valueSections()...)
+		if s.variables != nil {
+			if x := s.variables.Section(parts); x != nil {
+				made.Sections = append(made.Sections, x)
+			}
+		}
 		for i := range threads {
 			if threads[i].Grammar, err = grammars[i](); err != nil {
 				return nil, fmt.Errorf("copy the record of thread %d: %w", threads[i].TID, err)

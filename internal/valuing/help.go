@@ -6,6 +6,7 @@ const Example = `  wpptrace values -F parse -- ./server -t   what parse computes
   wpptrace values --stat server-4711.wpp    how much of it is known
   wpptrace values --at parse.c:42 server-4711.wpp     what the code of a line computed, each time
   wpptrace values --at 'push+0x1c' --histogram x.wpp  which values one instruction has had
+  wpptrace values --var parse.depth x.wpp             each value that a variable took
   wpptrace dump --as values server-4711.wpp every instruction, with what it wrote and accessed`
 
 // Help is the long help of wpptrace values.
@@ -27,6 +28,13 @@ nothing is seen but what it leaves behind.
 FILE:LINE: its number among those of the same instruction, its thread, the position in the thread's
 stream, and its values as dump --as values has them; --instance N that one alone, --tid those of a
 thread. OFFSET is in hex.
+
+--var NAME prints each value that a variable takes, of a number or a pointer, local or global, with
+its routine as ROUTINE.NAME: a line when it has its first in an activation of its routine, and one
+each time that it changes, with the number of the activation, the thread, the position and the
+source line that runs next. The debug information of the program, built with -g, says where
+variables are; where it says so in another way than by one register or address, the value is
+not known.
 
 --stat prints how much of the values of a recording is known, and what is not, by cause. With --csv
 it prints how large they are and how fast they answer: the tables of Zhang and Gupta (2004), with

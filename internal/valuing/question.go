@@ -16,6 +16,7 @@ import (
 type Question struct {
 	Stat      bool
 	At        string // the instructions, as values.Places takes them
+	Var       string // the variables, as values.VariablesNamed takes them
 	Instance  uint64
 	CSV       bool
 	Histogram bool
@@ -26,6 +27,8 @@ func (q *Question) Add(f *pflag.FlagSet) {
 	f.BoolVar(&q.Stat, "stat", false, "print how much of the values of SNAPSHOT is known")
 	f.StringVar(&q.At, "at", "", "print what the instructions at `PLACE` computed, read and wrote: "+
 		"ROUTINE+OFFSET, or FILE:LINE")
+	f.StringVar(&q.Var, "var", "", "print each value that the variable `NAME` took, or "+
+		"ROUTINE.NAME")
 	f.Uint64Var(&q.Instance, "instance", 0, "with --at: of the `N`th execution of each alone, from "+
 		"1")
 	f.BoolVar(&q.CSV, "csv", false, "with --at: print a row for each value; with --stat: sizes and "+
@@ -34,7 +37,7 @@ func (q *Question) Add(f *pflag.FlagSet) {
 }
 
 // Asks reports whether a snapshot is read, and nothing is recorded.
-func (q *Question) Asks() bool { return q.Stat || q.At != "" }
+func (q *Question) Asks() bool { return q.Stat || q.At != "" || q.Var != "" }
 
 // Wrong says what is wrong with the flags, those of others among them; "": nothing is. isGiven says
 // of a flag whether it is given.
@@ -49,6 +52,8 @@ func (q *Question) Wrong(isGiven func(flag string) bool) string {
 	case q.At == "" && (forms > 0 || isGiven("instance")) &&
 		!(q.Stat && q.CSV && forms == 1 && !isGiven("instance")):
 		return "--instance, --json, --csv and --histogram need --at PLACE"
+	case q.Var != "" && (q.Stat || q.At != ""):
+		return "--var is a question of its own: give it without --at and --stat"
 	case q.Stat && q.At != "":
 		return "--stat and --at are two questions: give one of them"
 	case forms > 1:
@@ -70,6 +75,11 @@ func (q *Question) Answer(w io.Writer, s *wpp.Snapshot, asJSON bool, tids []int)
 		return tables.CSV(w, rows)
 	case q.Stat:
 		return WriteStat(w, s)
+	case q.Var != "":
+		if err := valuereport.WriteVariables(w, s, q.Var, tids); err != nil {
+			return fmt.Errorf("values: %w", err)
+		}
+		return nil
 	}
 	at, err := values.Places(s, q.At)
 	if err != nil {

@@ -40,6 +40,8 @@ type debugRoom struct {
 type debugUnit struct {
 	first dwarf.Offset // entry
 	table uint64       // of abbreviations: its offset
+
+	version int // of DWARF
 }
 
 // debugSections are the sections that are read, without ".debug_".
@@ -182,17 +184,17 @@ func debugUnits(info []byte) []debugUnit {
 		if unit.failed {
 			break
 		}
-		table := unitHeader(&unit, wordLen)
+		version, table := unitHeader(&unit, wordLen)
 		if !unit.failed {
-			units = append(units, debugUnit{dwarf.Offset(unit.at), table})
+			units = append(units, debugUnit{dwarf.Offset(unit.at), table, version})
 		}
 	}
 	return units
 }
 
-// unitHeader reads what follows the length in a unit's header, and returns the offset of its table
-// of abbreviations. A word is an offset: 4 or 8 bytes.
-func unitHeader(unit *cursor, wordLen int) (table uint64) {
+// unitHeader reads what follows the length in a unit's header, and returns the version of DWARF
+// and the offset of the unit's table of abbreviations. A word is an offset: 4 or 8 bytes.
+func unitHeader(unit *cursor, wordLen int) (version int, table uint64) {
 	const (
 		typeUnit     = 0x02
 		skeletonUnit = 0x04
@@ -200,10 +202,10 @@ func unitHeader(unit *cursor, wordLen int) (table uint64) {
 		splitType    = 0x06
 		idLen        = 8
 	)
-	if version := unit.uint(2); version < 5 {
+	if version = int(unit.uint(2)); version < 5 {
 		table = unit.uint(wordLen)
 		unit.byte() // how long an address is
-		return table
+		return version, table
 	}
 	kind := unit.byte()
 	unit.byte()
@@ -214,7 +216,7 @@ func unitHeader(unit *cursor, wordLen int) (table uint64) {
 	case typeUnit, splitType:
 		unit.skip(idLen + uint64(wordLen))
 	}
-	return table
+	return version, table
 }
 
 // checkAbbreviations fails where units share parts of their tables, or an abbreviation has more

@@ -108,6 +108,16 @@ func (m *Memory) Load(addr uint64, to []byte, private bool) (h Held) {
 	return h
 }
 
+// IsPrivate reports whether some bytes, 1 to 64, are private.
+func (m *Memory) IsPrivate(addr uint64, n int) bool {
+	at := addr % pageSize
+	if first := int(pageSize - at); first < n {
+		return m.IsPrivate(addr, first) && m.IsPrivate(addr+uint64(first), n-first)
+	}
+	p := m.page(addr / pageSize)
+	return p != nil && p.era == m.era && get(&p.private, at, n) == mask(n)
+}
+
 // Store has some bytes, 1 to 64, hold what a thread has stored; Unknown: it is not known what that
 // is. private: they are private from now on, else not.
 func (m *Memory) Store(addr uint64, from []byte, k machine.Knowledge, private bool) {

@@ -1,0 +1,57 @@
+package wet
+
+import "wpptrace/compress/wet/machine"
+
+// A Watcher is an observer that is also told of each instruction before it runs.
+type Watcher interface {
+	Observer
+	Before(*Before) error
+}
+
+// Before is an instruction that is about to run, with what is known then. It is good until the
+// watcher returns.
+type Before struct {
+	Place
+	Addr   uint64 // link-time
+	Enters bool   // an activation of its routine begins
+	walker *Walker
+}
+
+// General returns what a general register holds.
+func (b *Before) General(n int) (uint64, machine.Knowledge) { return b.walker.machine.General(n) }
+
+// Vector returns the 32 bytes that a vector register holds, and what is known of each.
+func (b *Before) Vector(n int) (*[32]byte, *[32]machine.Knowledge) {
+	return b.walker.machine.Vector(n)
+}
+
+// BiasOf is what is added to link-time addresses of an image.
+func (b *Before) BiasOf(image int) uint64 { return b.walker.code.Bias(image) }
+
+// Read fills to, 1 to 64 bytes, with what the model holds at an address of the process. That nobody
+// has loaded: of what others may write it is at most unconfirmed.
+func (b *Before) Read(addr uint64, to []byte) machine.Knowledge {
+	if b.walker.lost {
+		return machine.Unknown
+	}
+	m := &b.walker.memory
+	k := m.Load(addr, to, true).Knowledge(len(to))
+	if !m.IsPrivate(addr, len(to)) {
+		k &= machine.Unconfirmed
+	}
+	return k
+}
+
+// A watchingWindow passes on what is about to run, too.
+type watchingWindow struct {
+	*window
+	watcher Watcher
+}
+
+// Before is for the walker: see Watcher.
+func (x *watchingWindow) Before(b *Before) error {
+	if b.Symbol < x.from {
+		return nil
+	}
+	return x.watcher.Before(b)
+}
