@@ -42,8 +42,8 @@ type Location struct {
 }
 
 // Variables returns the global variables, and those local ones that are of code that is wanted: of
-// which a routine is asked for by the address of its first code. It reads all entries, some 0.3 s
-// for 10 MB of debug information. The error is ErrNoLines where there is no debug information.
+// which a routine is asked for by the address of its first code. It reads all entries of the debug
+// information. The error is ErrNoLines where there is no debug information.
 func (im *Image) Variables(wanted func(code uint64) bool) (list []Variable, err error) {
 	err = im.withDebug(func(f elfFile) (err error) {
 		list, err = im.variablesOf(f, wanted)
