@@ -127,7 +127,7 @@ func recordWindows(t *testing.T, ctx context.Context, path string) (r *exact.Rec
 	if err != nil {
 		t.Fatal(err)
 	}
-	const settling, looks, pause = 1500 * time.Millisecond, 300, 5 * time.Millisecond
+	const settling, looks, pause = 1500 * time.Millisecond, 600, 5 * time.Millisecond
 	time.Sleep(settling)
 	for range looks {
 		n, text := 0, s.text(t)

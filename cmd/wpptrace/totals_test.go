@@ -20,7 +20,7 @@ func TestTotalsOfWindows(t *testing.T) {
 	w := startTracer(t, "-v", "-p", strconv.Itoa(pid), "-o", "x.wpp")
 	w.expect("recording process")
 	began := time.Now()
-	for range 8 {
+	for range 12 {
 		w.expect("sites were counted")
 		w.expect("a window has ended")
 	}

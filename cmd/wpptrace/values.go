@@ -20,7 +20,7 @@ func valuesCommand() *cobra.Command {
 	o.values, o.ring = true, record.ValuesRing
 	var q valuing.Question
 	c := &cobra.Command{
-		Use:     "values {-p PID | [FLAG...] -- COMMAND [ARG...] | {--at PLACE | --var NAME | --stat} SNAPSHOT}",
+		Use:     "values {-p PID | [FLAG...] -- COMMAND [ARG...] | {--at | --var | --stat} ... SNAPSHOT}",
 		Short:   "Record what each instruction of some routines computes, reads and writes",
 		Example: valuing.Example,
 		Long:    valuing.Help,

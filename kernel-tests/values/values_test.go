@@ -201,12 +201,16 @@ func reals(t *testing.T) map[string]real {
 // TestValuesOfRealPrograms: programs as the distribution ships them, the first of what they execute
 // and, with WPPTRACE_SOAK=1, all of it.
 func TestValuesOfRealPrograms(t *testing.T) {
-	for name, r := range reals(t) {
+	for name, x := range reals(t) {
 		t.Run(name, func(t *testing.T) {
-			r.FixedAddresses, r.Dir = true, t.TempDir()
-			r.Env = append(zoo.Env(), "PYTHONHASHSEED=0")
-			report := prove(t, r.Target, 30_000, r.flags...)
-			isKnown(t, report, r.least)
+			x.FixedAddresses, x.Dir = true, t.TempDir()
+			x.Env = append(zoo.Env(), "PYTHONHASHSEED=0")
+			r, want := runs(t, x.Target, 30_000, x.flags...)
+			if name == "bash" && digits(os.Getpid()) != digits(want.Threads[0].TID) {
+				t.Skip("it writes its parent's number, of which two runs have other digits now")
+			}
+			report := compare(t, r.Streams, want, r.Routines)
+			isKnown(t, report, x.least)
 			if report.Unlike > report.Steps/10 {
 				t.Errorf("%d of %d instructions are not alike in two runs", report.Unlike,
 					report.Steps)
