@@ -228,7 +228,7 @@ func TestValuesOfRust(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "rustc", "-O", "-o", path,
 		"testdata/values.rs").CombinedOutput()
 	if err != nil {
-		t.Skipf("rustc: %v: %s", err, out)
+		t.Fatalf("rustc: %v: %s", err, out)
 	}
 	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
 	isKnown(t, prove(t, target, 0, "-F", "rust_|sort"), 0.88)
