@@ -1,6 +1,9 @@
 package wet
 
-import "wpptrace/compress/wet/machine"
+import (
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wet/memory"
+)
 
 // A Watcher is an observer that is also told of each instruction before it runs.
 type Watcher interface {
@@ -28,18 +31,30 @@ func (b *Before) Vector(n int) (*[32]byte, *[32]machine.Knowledge) {
 // BiasOf is what is added to link-time addresses of an image.
 func (b *Before) BiasOf(image int) uint64 { return b.walker.code.Bias(image) }
 
+// Flags are the flags as machine.Flags has them.
+func (b *Before) Flags() (value, known, confirmed uint8) { return b.walker.machine.Flags() }
+
 // Read fills to, 1 to 64 bytes, with what the model holds at an address of the process. That nobody
 // has loaded: of what others may write it is at most unconfirmed.
 func (b *Before) Read(addr uint64, to []byte) machine.Knowledge {
+	return b.Held(addr, to).Knowledge(len(to))
+}
+
+// Held is Read that says of each byte what is known.
+func (b *Before) Held(addr uint64, to []byte) (h memory.Held) {
 	if b.walker.lost {
-		return machine.Unknown
+		return h
 	}
 	m := &b.walker.memory
-	k := m.Load(addr, to, true).Knowledge(len(to))
+	h = m.Load(addr, to, true)
 	if !m.IsPrivate(addr, len(to)) {
-		k &= machine.Unconfirmed
+		for i := range to {
+			if !m.IsPrivate(addr+uint64(i), 1) {
+				h.Confirmed &^= 1 << i
+			}
+		}
 	}
-	return k
+	return h
 }
 
 // A watchingWindow passes on what is about to run, too.

@@ -133,15 +133,16 @@ func (g *Segment) Replay(from, to uint64, o Observer) error {
 	return err
 }
 
-// Before returns what the thread's registers and memory hold before the nth instruction of the
-// segment, from 0 on: as far as that is known. Behind the last one it is what they hold at the end.
-// It takes time linear in n, some 100 ns an instruction.
-func (g *Segment) Before(n uint64) (*machine.Machine, *memory.Memory, error) {
+// Before returns what is known before the nth instruction of the segment, from 0 on; it stays good.
+// Behind the last one it is what is known at the end, and has no instruction. It takes time linear
+// in n, some 100 ns an instruction.
+func (g *Segment) Before(n uint64) (*Before, error) {
 	w, err := g.walk(n, math.MaxUint64, math.MaxUint64, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return w.machine, &w.memory, nil
+	w.before.walker = w
+	return &w.before, nil
 }
 
 // walk walks along the segment, to the nth instruction and the symbol to, and tells an observer

@@ -210,11 +210,13 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 			}
 			sites = sites[1:]
 		}
+		if i == stop || w.watcher != nil {
+			w.before = Before{w.at, addr - w.bias, w.enters && i == from, w}
+		}
 		if i == stop {
 			return errEnd
 		}
 		if w.watcher != nil {
-			w.before = Before{w.at, addr - w.bias, w.enters && i == from, w}
 			if err := w.watcher.Before(&w.before); err != nil {
 				return err
 			}

@@ -453,7 +453,7 @@ type before struct {
 }
 
 func (b *before) Executed(e *wet.Executed) error {
-	m, _, err := b.segment.Before(b.n)
+	m, err := b.segment.Before(b.n)
 	if err != nil {
 		return err
 	}

@@ -270,8 +270,9 @@ func (c *console) info(args string) error {
 }
 
 func (c *console) register(n uint8) error {
-	v, k, err := c.state.Register(int(n))
+	b, err := c.state.Before()
 	if err == nil {
+		v, k := b.General(int(n))
 		fmt.Fprintf(c.out, "%-6s  %s\n", executed.RegisterName(n), sure(fmt.Sprintf("%#x", v), k))
 	}
 	return err
@@ -289,10 +290,11 @@ func sure(text string, k machine.Knowledge) string {
 }
 
 func (c *console) flags() error {
-	value, known, confirmed, err := c.state.Flags()
+	b, err := c.state.Before()
 	if err != nil {
 		return err
 	}
+	value, known, confirmed := b.Flags()
 	fmt.Fprint(c.out, "flags ")
 	for i, name := range []string{"CF", "PF", "AF", "ZF", "SF", "OF", "DF"} {
 		k := machine.Knowledge(known>>i&1 | confirmed>>i&1<<1)
@@ -320,13 +322,14 @@ func (c *console) examine(args string) error {
 	if err != nil {
 		return err
 	}
+	before, err := c.state.Before()
+	if err != nil {
+		return err
+	}
 	for ; size > 0; size, addr = size-16, addr+16 {
 		var b [16]byte
 		row := b[:min(size, 16)]
-		held, err := c.state.Memory(addr, row)
-		if err != nil {
-			return err
-		}
+		held := before.Held(addr, row)
 		fmt.Fprintf(c.out, "%x:", addr)
 		for i, v := range row {
 			k := machine.Knowledge(held.Known>>i&1 | held.Confirmed>>i&1<<1)

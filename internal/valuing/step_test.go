@@ -72,7 +72,7 @@ r15     -
 flags   CF=-  PF=-  AF=-  ZF=-  SF=-  OF=-  DF=-
 The end of what was recorded of the thread.
 clip+0xe
-7000: 03 00 00 00 00 00 00 00 - -
+7000: 03? 00? 00? 00? 00? 00? 00? 00? - -
 clip+0x0, clip.c:2
 clip+0x8, clip.c:3
 The start of what was recorded of the thread.

@@ -3,8 +3,7 @@ package stepping
 import (
 	"fmt"
 
-	"wpptrace/compress/wet/machine"
-	"wpptrace/compress/wet/memory"
+	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
 	"wpptrace/query/values"
 )
@@ -35,10 +34,9 @@ type State struct {
 	snapshot *wpp.Snapshot
 	thread   int
 	at       Position
-	// what registers and memory hold at seen, once somebody has asked
-	seen    Position
-	machine *machine.Machine
-	memory  *memory.Memory
+	// what is known at seen, once somebody has asked
+	seen   Position
+	before *wet.Before
 }
 
 // New returns a state at the first instruction of a thread, by its index in s.Threads. It fails
@@ -98,41 +96,16 @@ func (x *State) Frames() (list []Place, err error) {
 	return list, nil
 }
 
-// Register is what a general register holds, by its hardware number.
-func (x *State) Register(n int) (uint64, machine.Knowledge, error) {
-	if err := x.see(); err != nil {
-		return 0, machine.Unknown, err
-	}
-	v, k := x.machine.General(n)
-	return v, k, nil
-}
-
-// Flags are the flags as machine.Flags has them.
-func (x *State) Flags() (value, known, confirmed uint8, err error) {
-	if err := x.see(); err != nil {
-		return 0, 0, 0, err
-	}
-	value, known, confirmed = x.machine.Flags()
-	return value, known, confirmed, nil
-}
-
-// Memory copies what is known of some bytes, 1 to 64, that the thread has read or written in this
-// segment, and has not lost to code that is not traced. It is right until the state moves.
-func (x *State) Memory(addr uint64, to []byte) (memory.Held, error) {
-	if err := x.see(); err != nil {
-		return memory.Held{}, err
-	}
-	return x.memory.Load(addr, to, true), nil
-}
-
-func (x *State) see() (err error) {
+// Before is what registers and memory hold, as far as that is known: memory is what the thread has
+// read or written in this segment, and has not lost to code that is not traced. It takes the time
+// of a replay of the segment up to there, once.
+func (x *State) Before() (b *wet.Before, err error) {
 	defer wpp.Recover(&err)
-	if x.machine != nil && x.seen == x.at {
-		return nil
+	if x.before == nil || x.seen != x.at {
+		x.before, err = x.segments.list[x.at.Segment].Before(uint64(x.at.Insn))
+		x.seen = x.at
 	}
-	x.machine, x.memory, err = x.segments.list[x.at.Segment].Before(uint64(x.at.Insn))
-	x.seen = x.at
-	return err
+	return x.before, err
 }
 
 // Instruction goes to the next instruction, or back to the one before.

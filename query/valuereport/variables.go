@@ -44,32 +44,32 @@ func WriteVariables(w io.Writer, s *wpp.Snapshot, name string, tids []int) error
 				report.Field(names.Printable(path.Base(s.Files[x.File]))), x.Line)
 		}
 		_, err := fmt.Fprintf(out, "%s %d %d %s %s %s\n", instance, t.TID, b.Symbol, at,
-			called[t.Variable], valueText(t))
+			called[t.Variable], ValueText(t.Variable, t.Value, t.Known))
 		return err
 	})
 	return flushed(out, err)
 }
 
-// valueText is a value as its type has it, ? behind it where it is not confirmed; -: it is not
-// known.
-func valueText(t *values.Taken) string {
-	v, text := t.Variable, ""
+// ValueText is what a variable has as its type has it, ? behind it where it is not confirmed; -: it
+// is not known.
+func ValueText(v *variables.Variable, value uint64, k machine.Knowledge) string {
+	text := ""
 	switch {
-	case t.Known == machine.Unknown:
+	case k == machine.Unknown:
 		return "-"
 	case v.Type == variables.Signed:
 		unused := 64 - 8*v.Size
-		text = strconv.FormatInt(int64(t.Value)<<unused>>unused, 10)
+		text = strconv.FormatInt(int64(value)<<unused>>unused, 10)
 	case v.Type == variables.Pointer:
-		text = "0x" + strconv.FormatUint(t.Value, 16)
+		text = "0x" + strconv.FormatUint(value, 16)
 	case v.Type == variables.Float && v.Size == 4:
-		text = strconv.FormatFloat(float64(math.Float32frombits(uint32(t.Value))), 'g', -1, 32)
+		text = strconv.FormatFloat(float64(math.Float32frombits(uint32(value))), 'g', -1, 32)
 	case v.Type == variables.Float:
-		text = strconv.FormatFloat(math.Float64frombits(t.Value), 'g', -1, 64)
+		text = strconv.FormatFloat(math.Float64frombits(value), 'g', -1, 64)
 	default:
-		text = strconv.FormatUint(t.Value, 10)
+		text = strconv.FormatUint(value, 10)
 	}
-	if t.Known != machine.Confirmed {
+	if k != machine.Confirmed {
 		text += "?"
 	}
 	return text

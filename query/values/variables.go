@@ -191,11 +191,10 @@ func (f *followed) arrive(r *followedRoutine, b *wet.Before) {
 func (f *followed) look(r *followedRoutine, b *wet.Before) error {
 	a := &r.activations[len(r.activations)-1]
 	for i, v := range r.variables {
-		p := placeAt(v, b.Addr)
-		if p == nil {
+		value, k, has := ValueAt(v, b.Addr, b)
+		if !has {
 			continue
 		}
-		value, k := valueAt(v, p, b)
 		last := &a.last[i]
 		now := lastValue{true, k != machine.Unknown, value}
 		if *last == now {
@@ -210,6 +209,26 @@ func (f *followed) look(r *followedRoutine, b *wet.Before) error {
 	return nil
 }
 
+// A Moment is what registers and memory hold at some time: see wet.Before.
+type Moment interface {
+	General(n int) (uint64, machine.Knowledge)
+	Vector(n int) (*[32]byte, *[32]machine.Knowledge)
+	BiasOf(image int) uint64
+	Read(addr uint64, to []byte) machine.Knowledge
+}
+
+// ValueAt is what a variable has before the instruction at a link-time address. has is false where
+// it is nowhere there: code of which it is no variable, or that has optimized it out.
+func ValueAt(v *variables.Variable, addr uint64, at Moment) (value uint64, k machine.Knowledge,
+	has bool) {
+	p := placeAt(v, addr)
+	if p == nil {
+		return 0, machine.Unknown, false
+	}
+	value, k = valueAt(v, p, at)
+	return value, k, true
+}
+
 // placeAt is where a variable is before an instruction; nil: nowhere.
 func placeAt(v *variables.Variable, addr uint64) *variables.Place {
 	for i := range v.Places {
@@ -221,7 +240,7 @@ func placeAt(v *variables.Variable, addr uint64) *variables.Place {
 }
 
 // valueAt is what a variable has that is at a place.
-func valueAt(v *variables.Variable, p *variables.Place, b *wet.Before) (uint64, machine.Knowledge) {
+func valueAt(v *variables.Variable, p *variables.Place, b Moment) (uint64, machine.Knowledge) {
 	var bytes [8]byte
 	k := machine.Unknown
 	switch base, known := baseOf(v, p, b); p.Where {
@@ -247,7 +266,7 @@ func valueAt(v *variables.Variable, p *variables.Place, b *wet.Before) (uint64, 
 	return binary.LittleEndian.Uint64(bytes[:]), k
 }
 
-func baseOf(v *variables.Variable, p *variables.Place, b *wet.Before) (uint64, machine.Knowledge) {
+func baseOf(v *variables.Variable, p *variables.Place, b Moment) (uint64, machine.Knowledge) {
 	switch p.Base {
 	case variables.NoBase:
 		return 0, machine.Confirmed
