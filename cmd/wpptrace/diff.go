@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/hotspots"
 	"wpptrace/internal/memory"
 	"wpptrace/query"
 	"wpptrace/query/names"
@@ -83,7 +84,7 @@ another that does the same is not known by that.`,
 	f.IntVarP(&q.Hot.MinLength, "min-length", "l", q.Hot.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.Hot.MaxLength, "max-length", "L", q.Hot.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)",
-		func(text string) error { return setCost(&q.Hot, text) })
+		func(text string) error { return hotspots.SetLeast(&q.Hot, text) })
 	f.StringVar((*string)(&q.Hot.Metric), "cost", "",
 		"`WHAT` a path costs: instructions: its own (the default), or count: 1")
 	f.IntVar(&q.Top, "top", q.Top, "print only the `N` that changed most; 0: all")

@@ -2,16 +2,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"wpptrace/query"
 )
 
 // values says what the value of a flag must be, by the name that help gives it; "" is that of
@@ -71,45 +65,4 @@ func addTime(f *pflag.FlagSet, to *time.Duration, name, letter, usage string) {
 		*to, err = parseTime(text)
 		return err
 	})
-}
-
-// setMetric sets what a path costs: a metric, or the column of a table, FILE or FILE:COLUMN.
-func setMetric(q *query.HotQuery, text string) error {
-	if q.Metric = query.Metric(text); text == "" || q.Metric == query.Instructions ||
-		q.Metric == query.Executions {
-		return nil
-	}
-	name, column := text, ""
-	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && strings.Contains(text, ":") {
-		colon := strings.LastIndexByte(text, ':')
-		name, column = text[:colon], text[colon+1:]
-	}
-	file, err := os.Open(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return usagef("unknown cost %q: it is neither instructions nor count, nor a file", text)
-	case err != nil:
-		return fmt.Errorf("read costs: %w", err)
-	}
-	defer file.Close()
-	if q.Table, err = query.ReadCosts(file, column); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// setCost sets the least cost of a hot subpath: a number, or a share of the cost of all.
-func setCost(q *query.HotQuery, text string) (err error) {
-	q.MinCost, q.MinShare = 0, 0
-	share, isShare := strings.CutSuffix(text, "%")
-	if !isShare {
-		q.MinCost, err = strconv.ParseUint(text, 10, 64)
-		return err
-	}
-	// in one step: a quotient of what was rounded is rounded twice
-	q.MinShare, err = strconv.ParseFloat(share+"e-2", 64)
-	if err == nil && !(q.MinShare >= 0 && q.MinShare <= 1) {
-		err = strconv.ErrRange
-	}
-	return err
 }

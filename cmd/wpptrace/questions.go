@@ -11,7 +11,7 @@ import (
 	"wpptrace/internal/valuing"
 )
 
-// A question is asked of the values of a snapshot.
+// A question is asked of a snapshot.
 type question interface {
 	Add(f *pflag.FlagSet)
 	// Check takes the arguments before the snapshot. What it does not understand is an error.
