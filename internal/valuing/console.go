@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
-	"wpptrace/query/executed"
 	"wpptrace/query/names"
 	"wpptrace/query/stepping"
+	"wpptrace/query/valuereport"
+	"wpptrace/query/values"
 )
 
 // A console answers the commands of wpptrace step, one after the other.
@@ -24,7 +24,10 @@ type console struct {
 	snapshot *wpp.Snapshot
 	names    *names.Names
 	state    *stepping.State
+	frame    int // of state.Frames: what print and others are about
 	stops    []stepping.Stop
+	numbers  []int // of stops
+	made     int   // stops
 }
 
 // A command is what one of some words does.
@@ -70,7 +73,7 @@ func commands() []command {
 		{[]string{"finish", "fin"}, "to where the routine returns to",
 			moves(stepping.Forward, (*stepping.State).Out)},
 		{[]string{"continue", "c"}, "to the next place of break, or the end",
-			func(c *console, _ string) error { return c.runTo(stepping.Forward) }},
+			moves(stepping.Forward, (*stepping.State).Run)},
 		{[]string{"reverse-next", "rn"}, "back to the line before, over calls",
 			moves(stepping.Back, (*stepping.State).Line)},
 		{[]string{"reverse-step", "rs"}, "back to the line before, wherever it is",
@@ -80,12 +83,17 @@ func commands() []command {
 		{[]string{"reverse-finish"}, "back to the call of the routine",
 			moves(stepping.Back, (*stepping.State).Out)},
 		{[]string{"reverse-continue", "rc"}, "back to a place of break, or the start",
-			func(c *console, _ string) error { return c.runTo(stepping.Back) }},
+			moves(stepping.Back, (*stepping.State).Run)},
 		{[]string{"break", "b"}, "stop at FILE:LINE, ROUTINE or ROUTINE+OFFSET", (*console).stopAt},
 		{[]string{"delete", "d"}, "stop there no more: break N, or all", (*console).deleteStop},
 		{[]string{"where", "bt", "backtrace"}, "the calls that led here", (*console).where},
-		{[]string{"info"}, "registers: what all hold, threads, break", (*console).info},
-		{[]string{"print", "p"}, "what $REGISTER holds", (*console).print},
+		{[]string{"up"}, "to the activation that called: of it are print and info",
+			func(c *console, _ string) error { return c.toFrame(c.frame + 1) }},
+		{[]string{"down"}, "to the one that it called",
+			func(c *console, _ string) error { return c.toFrame(c.frame - 1) }},
+		{[]string{"info"}, "locals, globals, registers: what all have; threads, break",
+			(*console).info},
+		{[]string{"print", "p"}, "what VARIABLE or $REGISTER has", (*console).print},
 		{[]string{"x"}, "ADDRESS:SIZE: what memory holds", (*console).examine},
 		{[]string{"thread", "t"}, "go to the start of thread TID", (*console).goToThread},
 		{[]string{"list", "l"}, "the source around", (*console).list},
@@ -106,6 +114,7 @@ func (c *console) thread(tid int) error {
 			if err != nil {
 				return err
 			}
+			state.Stops = c.stops
 			c.state = state
 			return nil
 		}
@@ -168,7 +177,16 @@ func (c *console) do(line string) error {
 
 // arrive writes where the state is, and why it came no further.
 func (c *console) arrive(end stepping.End) error {
+	c.frame = 0
 	switch end {
+	case stepping.Reached:
+		at, err := c.state.StopsHere()
+		if err != nil {
+			return err
+		}
+		for _, n := range at {
+			fmt.Fprintf(c.out, "Break %d at %s\n", c.numbers[n], names.Printable(c.stops[n].Text))
+		}
 	case stepping.Start:
 		fmt.Fprintln(c.out, "The start of what was recorded of the thread.")
 	case stepping.Last:
@@ -178,10 +196,29 @@ func (c *console) arrive(end stepping.End) error {
 	if err != nil {
 		return err
 	}
+	c.show(p)
+	return nil
+}
+
+// show writes a place with its source line.
+func (c *console) show(p stepping.Place) {
 	fmt.Fprintln(c.out, c.textOf(p))
 	if lines, err := c.source(p.Span); err == nil && p.Span.Line > 0 && p.Span.Line <= len(lines) {
 		fmt.Fprintf(c.out, "%d\t%s\n", p.Span.Line, lines[p.Span.Line-1])
 	}
+}
+
+func (c *console) toFrame(n int) error {
+	frames, err := c.state.Frames()
+	if err != nil {
+		return err
+	}
+	if n < 0 || n >= len(frames) {
+		return errors.New("there is none that is known")
+	}
+	c.frame = n
+	fmt.Fprintf(c.out, "#%d  ", n)
+	c.show(frames[n])
 	return nil
 }
 
@@ -196,14 +233,6 @@ func (c *console) textOf(p stepping.Place) string {
 		names.Printable(path.Base(c.snapshot.Files[p.Span.File])), p.Span.Line)
 }
 
-func (c *console) runTo(way stepping.Way) error {
-	end, err := c.state.Run(way, c.stops)
-	if err != nil {
-		return err
-	}
-	return c.arrive(end)
-}
-
 func (c *console) stopAt(args string) error {
 	if args == "" {
 		return errors.New("give FILE:LINE, ROUTINE or ROUTINE+OFFSET")
@@ -212,22 +241,27 @@ func (c *console) stopAt(args string) error {
 	if err != nil {
 		return err
 	}
-	c.stops = append(c.stops, stop)
-	fmt.Fprintf(c.out, "Break %d at %s\n", len(c.stops), names.Printable(args))
+	c.made++
+	c.setStops(append(c.stops, stop), append(c.numbers, c.made))
+	fmt.Fprintf(c.out, "Break %d at %s\n", c.made, names.Printable(args))
 	return nil
 }
 
 func (c *console) deleteStop(args string) error {
 	if args == "" {
-		c.stops = nil
+		c.setStops(nil, nil)
 		return nil
 	}
 	n, err := strconv.Atoi(args)
-	if err != nil || n < 1 || n > len(c.stops) {
+	if n = slices.Index(c.numbers, n); err != nil || n < 0 {
 		return fmt.Errorf("there is no break %s: info break lists those", names.Printable(args))
 	}
-	c.stops = slices.Delete(c.stops, n-1, n)
+	c.setStops(slices.Delete(c.stops, n, n+1), slices.Delete(c.numbers, n, n+1))
 	return nil
+}
+
+func (c *console) setStops(list []stepping.Stop, numbers []int) {
+	c.stops, c.state.Stops, c.numbers = list, list, numbers
 }
 
 func (c *console) where(string) error {
@@ -243,13 +277,22 @@ func (c *console) where(string) error {
 
 func (c *console) info(args string) error {
 	switch args {
-	case "registers", "reg", "r":
-		for n := range uint8(16) {
-			if err := c.register(n); err != nil {
-				return err
+	case "locals", "globals", "registers", "reg", "r":
+		m, err := c.state.In(c.frame)
+		if err != nil {
+			return err
+		}
+		switch args {
+		case "locals":
+			c.variables(m.Locals())
+		case "globals":
+			c.variables(m.Globals())
+		default:
+			for n := range valuereport.Registers {
+				c.register(valuereport.RegisterAt(m, n))
 			}
 		}
-		return c.flags()
+		return nil
 	case "threads":
 		for i := range c.snapshot.Threads {
 			mark := ' '
@@ -260,84 +303,46 @@ func (c *console) info(args string) error {
 			fmt.Fprintf(c.out, "%c %d  %s\n", mark, t.TID, names.Printable(t.Name))
 		}
 		return nil
-	case "break", "b":
+	case "break", "breakpoints", "b":
 		for i := range c.stops {
-			fmt.Fprintf(c.out, "%d  %s\n", i+1, names.Printable(c.stops[i].Text))
+			fmt.Fprintf(c.out, "%d  %s\n", c.numbers[i], names.Printable(c.stops[i].Text))
 		}
 		return nil
 	}
-	return errors.New("give registers, threads or break")
+	return errors.New("give locals, globals, registers, threads or break")
 }
 
-func (c *console) register(n uint8) error {
-	b, err := c.state.Before()
+func (c *console) register(name, text string) { fmt.Fprintf(c.out, "%-6s  %s\n", name, text) }
+
+func (c *console) variables(list []stepping.Variable) {
+	for _, v := range list {
+		fmt.Fprintf(c.out, "%s = %s\n", names.Printable(v.Name),
+			valuereport.ValueText(v.Variable, v.Value, v.Known))
+	}
+}
+
+func (c *console) print(args string) error {
+	m, err := c.state.In(c.frame)
+	if err != nil {
+		return err
+	}
+	text, err := valuereport.Evaluate(m, args)
 	if err == nil {
-		v, k := b.General(int(n))
-		fmt.Fprintf(c.out, "%-6s  %s\n", executed.RegisterName(n), sure(fmt.Sprintf("%#x", v), k))
+		fmt.Fprintf(c.out, "%s = %s\n", names.Printable(args), text)
 	}
 	return err
 }
 
-// sure is a text of a value as it is written: - for one that is not known.
-func sure(text string, k machine.Knowledge) string {
-	switch k {
-	case machine.Confirmed:
-		return text
-	case machine.Unconfirmed:
-		return text + "?"
-	}
-	return "-"
-}
-
-func (c *console) flags() error {
-	b, err := c.state.Before()
-	if err != nil {
-		return err
-	}
-	value, known, confirmed := b.Flags()
-	fmt.Fprint(c.out, "flags ")
-	for i, name := range []string{"CF", "PF", "AF", "ZF", "SF", "OF", "DF"} {
-		k := machine.Knowledge(known>>i&1 | confirmed>>i&1<<1)
-		fmt.Fprintf(c.out, "  %s=%s", name, sure(strconv.Itoa(int(value>>i&1)), k))
-	}
-	fmt.Fprintln(c.out)
-	return nil
-}
-
-func (c *console) print(args string) error {
-	name := strings.TrimPrefix(args, "$")
-	for n := range uint8(16) {
-		if executed.RegisterName(n) == name {
-			return c.register(n)
-		}
-	}
-	if name == "eflags" {
-		return c.flags()
-	}
-	return fmt.Errorf("%s is no general register of 64 bits, nor $eflags", names.Printable(args))
-}
-
 func (c *console) examine(args string) error {
-	addr, size, err := parseBytes(args)
+	addr, size, err := values.ParseBytes(args)
 	if err != nil {
 		return err
 	}
-	before, err := c.state.Before()
-	if err != nil {
-		return err
+	m, err := c.state.In(0)
+	if err == nil {
+		fmt.Fprint(c.out, valuereport.BytesAt(m, addr, size))
 	}
-	for ; size > 0; size, addr = size-16, addr+16 {
-		var b [16]byte
-		row := b[:min(size, 16)]
-		held := before.Held(addr, row)
-		fmt.Fprintf(c.out, "%x:", addr)
-		for i, v := range row {
-			k := machine.Knowledge(held.Known>>i&1 | held.Confirmed>>i&1<<1)
-			fmt.Fprintf(c.out, " %s", sure(fmt.Sprintf("%02x", v), k))
-		}
-		fmt.Fprintln(c.out)
-	}
-	return nil
+	return err
 }
 
 func (c *console) goToThread(args string) error {
@@ -355,10 +360,11 @@ func (c *console) goToThread(args string) error {
 const around = 5
 
 func (c *console) list(string) error {
-	p, err := c.state.Place()
+	frames, err := c.state.Frames()
 	if err != nil {
 		return err
 	}
+	p := frames[c.frame]
 	if p.Span.Line == 0 {
 		return errors.New("the source line is not known")
 	}

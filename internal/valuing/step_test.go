@@ -18,8 +18,13 @@ func TestStep(t *testing.T) {
 next
 
 where
+print $rax
 print rax
 info registers
+info locals
+info globals
+print x
+up
 continue
 x/7000:10
 rn
@@ -48,11 +53,12 @@ fly
 quit
 next`
 	const want = `clip+0x0, clip.c:2
-rdi     0x7
+$rdi = 0x7
 clip+0x8, clip.c:3
 clip+0x0, clip.c:2
 #0  clip+0x0, clip.c:2
-rax     -
+$rax = -
+print: no variable rax has a place that is known here: info locals, info globals list those that have
 rax     -
 rcx     -
 rdx     0x7000
@@ -69,7 +75,12 @@ r12     -
 r13     -
 r14     -
 r15     -
-flags   CF=-  PF=-  AF=-  ZF=-  SF=-  OF=-  DF=-
+eflags  CF=- PF=- AF=- ZF=- SF=- OF=- DF=-
+x = 3
+lost = -
+five = 5
+x = 3
+up: there is none that is known
 The end of what was recorded of the thread.
 clip+0xe
 7000: 03? 00? 00? 00? 00? 00? 00? 00? - -
@@ -81,15 +92,19 @@ Break 1 at clip.c:3
 Break 2 at clip
 1  clip.c:3
 2  clip
+Break 1 at clip.c:3
 clip+0x8, clip.c:3
+Break 2 at clip
 clip+0x0, clip.c:2
 The end of what was recorded of the thread.
 clip+0xe
+Break 2 at clip
 clip+0x0, clip.c:2
 clip+0xe
-flags   CF=1  PF=0  AF=1  ZF=0  SF=1  OF=0  DF=-
+$eflags = CF=1 PF=0 AF=1 ZF=0 SF=1 OF=0 DF=-
 The end of what was recorded of the thread.
 clip+0xe
+Break 2 at clip
 clip+0x0, clip.c:2
 clip+0x0, clip.c:2
 * 4711  demo
@@ -104,7 +119,7 @@ fly: no such command: help lists all
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	q.Add(f)
 	var text strings.Builder
-	if err := q.Write(&text, querytest.Values()); err != nil {
+	if err := q.Write(&text, querytest.Variables()); err != nil {
 		t.Fatal(err)
 	}
 	if got := text.String(); got != want {

@@ -7,6 +7,7 @@ import (
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/variables"
 	"wpptrace/compress/wpp/wpptest"
 )
 
@@ -62,4 +63,20 @@ func Values() *wpp.Snapshot {
 		Threads:  []wpp.Thread{{TID: 4711, Name: "demo", Grammar: wpptest.GrammarOf(0, 1)}},
 		Sections: []*wpp.Section{code.Section(), log.Section(0)},
 	}
+}
+
+// Variables is Values with variables: x in clip, in the register that it is passed in; lost, there,
+// of which nobody knows where it is; and five, a global one.
+func Variables() *wpp.Snapshot {
+	s := Values()
+	all := ^uint64(0)
+	s.Sections = append(s.Sections, variables.Section([]variables.Variable{
+		{Name: "x", Size: 2, Places: []variables.Place{
+			{Hi: all, Where: variables.Register, Base: 1 + machine.RDI}}},
+		{Name: "lost", Size: 8, Places: []variables.Place{{Hi: all}}},
+		{Name: "none", Size: 8},
+		{Name: "five", Routine: variables.Global, Size: 1, Places: []variables.Place{
+			{Hi: all, Where: variables.Number, Offset: 5}}},
+	}))
+	return s
 }

@@ -28,8 +28,9 @@ type Place struct {
 type Frame struct {
 	Caller  *Frame // nil: code that is not traced, or what came before the recording
 	Called  Place  // the call in Caller
-	line    int32  // of it
-	number  int    // of the activation, in their order; a jump to another routine goes on with it
+	called  Position
+	line    int32 // of it
+	number  int   // of the activation, in their order; a jump to another routine goes on with it
 	routine int
 	depth   int
 	returns uint64 // behind the call
@@ -59,7 +60,8 @@ type segment struct {
 type boundary struct {
 	frame *Frame // nil: nothing was executed
 	last  Place
-	line  int32 // of last
+	at    Position // of last
+	line  int32    // of last
 	op    machine.Op
 	next  uint64 // address behind last
 	made  int    // activations
@@ -136,7 +138,8 @@ func (r *reading) Executed(e *wet.Executed) error {
 		x.begins = x.line != b.line
 	}
 	r.into.steps = append(r.into.steps, x)
-	b.last, b.line, b.op, b.next = at, x.line, e.Code.Op, e.Addr+uint64(e.Code.Len)
+	b.last, b.at = at, Position{r.into.number, len(r.into.steps) - 1}
+	b.line, b.op, b.next = x.line, e.Code.Op, e.Addr+uint64(e.Code.Len)
 	return nil
 }
 
@@ -174,8 +177,7 @@ func (b *boundary) arrive(e *wet.Executed, isEntry bool) {
 		b.enter(nil, e, 0)
 	case b.op == machine.Call && e.External && b.next == e.Addr: // from code that is not traced
 	case b.op == machine.Call:
-		b.enter(f, e, f.depth+1)
-		b.frame.Called, b.frame.line, b.frame.returns = b.last, b.line, b.next
+		b.call(e)
 	case b.op == machine.Return || e.External:
 		b.leave(e, isEntry)
 	case e.Routine != f.routine: // by a jump
@@ -198,15 +200,22 @@ func (b *boundary) leave(e *wet.Executed, isEntry bool) {
 	switch {
 	case isEntry && left: // code that is not traced called both
 		b.enter(f.Caller, e, f.depth)
-		b.frame.Called, b.frame.line, b.frame.returns = f.Called, f.line, f.returns
+		x := b.frame
+		x.Called, x.called, x.line, x.returns = f.Called, f.called, f.line, f.returns
 	case isEntry: // it was called amid a routine, or behind what was lost
-		b.enter(f, e, f.depth+1)
-		b.frame.Called, b.frame.line, b.frame.returns = b.last, b.line, b.next
+		b.call(e)
 	case b.op == machine.Return: // to a caller that has not been seen
 		b.enter(nil, e, f.depth-1)
 	case e.Routine != f.routine:
 		b.enter(nil, e, f.depth)
 	}
+}
+
+// call enters an activation from the last instruction.
+func (b *boundary) call(e *wet.Executed) {
+	b.enter(b.frame, e, b.frame.depth+1)
+	x := b.frame
+	x.Called, x.called, x.line, x.returns = b.last, b.at, b.line, b.next
 }
 
 func (b *boundary) enter(caller *Frame, e *wet.Executed, depth int) {

@@ -3,8 +3,8 @@ package stepping
 import (
 	"fmt"
 
-	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/variables"
 	"wpptrace/query/values"
 )
 
@@ -14,7 +14,8 @@ type End int
 // The ends.
 const (
 	Arrived End = iota // where it was to go
-	Reached            // a place of Run
+	Reached            // a place of Stops, on the way
+	Paused             // where it was when Pause said so
 	Start              // of what was recorded of the thread: it stands before its first instruction
 	Last               // it stands before the last instruction that was recorded of the thread
 )
@@ -30,13 +31,17 @@ const (
 
 // A State is where somebody stands in a thread, before an instruction. It belongs to one goroutine.
 type State struct {
+	// Stops end each move that comes to one of them.
+	Stops []Stop
+	// Pause ends a move that goes on when it returns true; nil: none. It is asked each time that
+	// the move comes to another segment, which is some ten times a second.
+	Pause    func() bool
 	segments *segments
 	snapshot *wpp.Snapshot
 	thread   int
 	at       Position
-	// what is known at seen, once somebody has asked
-	seen   Position
-	before *wet.Before
+	known    moments
+	list     []variables.Variable
 }
 
 // New returns a state at the first instruction of a thread, by its index in s.Threads. It fails
@@ -51,6 +56,9 @@ func New(s *wpp.Snapshot, thread int) (x *State, err error) {
 		return nil, err
 	}
 	x = &State{segments: g, snapshot: s, thread: thread}
+	if x.list, err = variables.Of(s); err != nil {
+		return nil, err
+	}
 	if len(g.list) > 0 {
 		first, err := g.load(0)
 		if err != nil || len(first.steps) > 0 {
@@ -96,18 +104,6 @@ func (x *State) Frames() (list []Place, err error) {
 	return list, nil
 }
 
-// Before is what registers and memory hold, as far as that is known: memory is what the thread has
-// read or written in this segment, and has not lost to code that is not traced. It takes the time
-// of a replay of the segment up to there, once.
-func (x *State) Before() (b *wet.Before, err error) {
-	defer wpp.Recover(&err)
-	if x.before == nil || x.seen != x.at {
-		x.before, err = x.segments.list[x.at.Segment].Before(uint64(x.at.Insn))
-		x.seen = x.at
-	}
-	return x.before, err
-}
-
 // Instruction goes to the next instruction, or back to the one before.
 func (x *State) Instruction(way Way) (End, error) {
 	return x.move(way, func(*step) bool { return true })
@@ -135,7 +131,12 @@ func (x *State) Line(way Way) (end End, err error) {
 				of.line == 0 && s.line != 0
 		})
 	}
-	from, to, end := x.at, x.at, Start
+	return x.lineBack(&of)
+}
+
+// lineBack goes back to where the line of a step began, or the one before it.
+func (x *State) lineBack(of *step) (End, error) {
+	from, was, to, end := x.at, x.at, x.at, Start
 	for at, ok, err := x.back(x.at); ok || err != nil; at, ok, err = x.back(at) {
 		if err != nil {
 			return Arrived, err
@@ -144,16 +145,21 @@ func (x *State) Line(way Way) (end End, err error) {
 		if err != nil {
 			return Arrived, err
 		}
-		if s.frame.depth > of.frame.depth {
-			continue
-		}
-		if !s.sameLine(&of) {
-			if to != from {
-				break
+		if s.frame.depth <= of.frame.depth {
+			if !s.sameLine(of) {
+				if to != from {
+					break
+				}
+				now := *s
+				of = &now
 			}
-			of = *s
+			to, end = at, Arrived
 		}
-		to, end = at, Arrived
+		if end := x.stopped(was, at, s); end != Arrived {
+			x.at = at
+			return end, nil
+		}
+		was = at
 	}
 	x.at = to
 	return end, nil
@@ -192,31 +198,19 @@ func (x *State) Out(way Way) (end End, err error) {
 	return Arrived, err
 }
 
-// Run goes on, or back, to the nearest of some places: instructions, and of source lines where they
-// begin.
-func (x *State) Run(way Way, to []Stop) (End, error) {
-	end, err := x.move(way, func(s *step) bool {
-		for i := range to {
-			if to[i].isAt(s) {
-				return true
-			}
-		}
-		return false
-	})
-	if end == Arrived && err == nil {
-		end = Reached
-	}
-	return end, err
+// Run goes on, or back, to the nearest of Stops.
+func (x *State) Run(way Way) (End, error) {
+	return x.move(way, func(*step) bool { return false })
 }
 
-// A Stop is a place to run to.
+// A Stop is a place where moves end: an instruction, or where a source line begins.
 type Stop struct {
 	Text   string // as values.Places takes it
 	at     map[values.Instruction]bool
 	isLine bool
 }
 
-// StopAt is a place to run to: see values.Places.
+// StopAt is the stop that a text stands for: see values.Places.
 func StopAt(s *wpp.Snapshot, text string) (Stop, error) {
 	list, err := values.Places(s, text)
 	if err != nil {
@@ -232,6 +226,35 @@ func StopAt(s *wpp.Snapshot, text string) (Stop, error) {
 func (p *Stop) isAt(s *step) bool {
 	return p.at[values.Instruction{Routine: s.frame.routine, Addr: s.addr}] &&
 		(!p.isLine || s.begins && !s.resumes)
+}
+
+// StopsHere are the indices of those of Stops that the thread stands at.
+func (x *State) StopsHere() (list []int, err error) {
+	defer wpp.Recover(&err)
+	s, err := x.step(x.at)
+	if err != nil {
+		return nil, err
+	}
+	for i := range x.Stops {
+		if x.Stops[i].isAt(s) {
+			list = append(list, i)
+		}
+	}
+	return list, nil
+}
+
+// stopped is why a move ends that has come from a position to another, before it is where it was to
+// go; Arrived: it does not.
+func (x *State) stopped(from, to Position, s *step) End {
+	for i := range x.Stops {
+		if x.Stops[i].isAt(s) {
+			return Reached
+		}
+	}
+	if from.Segment != to.Segment && x.Pause != nil && x.Pause() {
+		return Paused
+	}
+	return Arrived
 }
 
 // move goes to the nearest step for which stops is true, or else as far as it can.
@@ -251,15 +274,15 @@ func (x *State) move(way Way, stops func(*step) bool) (end End, err error) {
 			x.at = at
 			return end, nil
 		}
-		at = next
-		s, err := x.step(at)
+		s, err := x.step(next)
 		if err != nil {
 			return Arrived, err
 		}
-		if stops(s) {
-			x.at = at
-			return Arrived, nil
+		if end := x.stopped(at, next, s); end != Arrived || stops(s) {
+			x.at = next
+			return end, nil
 		}
+		at = next
 	}
 }
 

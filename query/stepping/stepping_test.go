@@ -79,9 +79,10 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		x.Stops = []Stop{{}, stop}
 		var got []int
 		for {
-			end, err := x.Run(Forward, []Stop{stop})
+			end, err := x.Run(Forward)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,6 +90,9 @@ func TestRun(t *testing.T) {
 				break
 			}
 			got = append(got, x.Position().Insn)
+			if at, err := x.StopsHere(); err != nil || !slices.Equal(at, []int{1}) {
+				t.Errorf("%s: it stands at %v, %v", text, at, err)
+			}
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)
@@ -99,9 +103,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func before(t *testing.T, x *State) *wet.Before {
+func now(t *testing.T, x *State) *Moment {
 	t.Helper()
-	b, err := x.Before()
+	b, err := x.In(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +116,7 @@ func before(t *testing.T, x *State) *wet.Before {
 func TestState(t *testing.T) {
 	x := newState(t)
 	rax := func() (uint64, machine.Knowledge) {
-		return before(t, x).General(machine.RAX)
+		return now(t, x).General(machine.RAX)
 	}
 	if _, k := rax(); k != machine.Unknown {
 		t.Errorf("rax is known at first")
@@ -126,17 +130,17 @@ func TestState(t *testing.T) {
 		}
 	}
 	var b [8]byte
-	if held := before(t, x).Held(0x7000, b[:]); held.Known != 0 {
+	if held := now(t, x).Held(0x7000, b[:]); held.Known != 0 {
 		t.Errorf("before the store %v", held)
 	}
 	if _, err := x.Instruction(Forward); err != nil {
 		t.Fatal(err)
 	}
-	if held := before(t, x).Held(0x7000, b[:]); held.Known != 0xff || held.Confirmed != 0 ||
+	if held := now(t, x).Held(0x7000, b[:]); held.Known != 0xff || held.Confirmed != 0 ||
 		b[0] != 5 {
 		t.Errorf("behind the store %v, %v", held, b)
 	}
-	if _, known, _ := before(t, x).Flags(); known == 0 {
+	if _, known, _ := now(t, x).Flags(); known == 0 {
 		t.Error("flags are not known")
 	}
 }

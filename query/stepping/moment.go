@@ -1,0 +1,130 @@
+package stepping
+
+import (
+	"fmt"
+
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wet/memory"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/variables"
+	"wpptrace/query/names"
+	"wpptrace/query/values"
+)
+
+// A Moment is what is known in an activation that the thread is in. Registers are what they were
+// when it called the next one; memory is that of now: what the thread has read or written in this
+// segment, and has not lost to code that is not traced.
+type Moment struct {
+	Place             Place // the instruction that comes next in it, or the call
+	registers, memory *wet.Before
+	variables         []variables.Variable
+}
+
+// A Variable is one that is somewhere, with what it has.
+type Variable struct {
+	*variables.Variable
+	Value uint64 // the bytes of the variable, zeroes above
+	Known machine.Knowledge
+}
+
+// moments are those that somebody has asked for since the thread came to a position.
+type moments struct {
+	at   Position
+	list map[Position]*wet.Before
+}
+
+// In is what is known in one of the activations of Frames, by its index there. It stays good. It
+// takes the time of a replay of the segment of the call, once.
+func (x *State) In(frame int) (m *Moment, err error) {
+	defer wpp.Recover(&err)
+	s, err := x.step(x.at)
+	if err != nil {
+		return nil, err
+	}
+	m = &Moment{Place: x.placeOf(s), variables: x.list}
+	at := x.at
+	f := s.frame
+	for range frame {
+		if f.Caller == nil {
+			return nil, fmt.Errorf("there is no activation %d around", frame)
+		}
+		m.Place, at, f = f.Called, f.called, f.Caller
+	}
+	if m.memory, err = x.before(x.at); err == nil {
+		m.registers, err = x.before(at)
+	}
+	return m, err
+}
+
+// before is what is known at a position, when the thread stands where it does.
+func (x *State) before(at Position) (*wet.Before, error) {
+	if x.known.list == nil || x.known.at != x.at {
+		x.known = moments{x.at, map[Position]*wet.Before{}}
+	}
+	b := x.known.list[at]
+	if b == nil {
+		var err error
+		if b, err = x.segments.list[at.Segment].Before(uint64(at.Insn)); err != nil {
+			return nil, err
+		}
+		x.known.list[at] = b
+	}
+	return b, nil
+}
+
+// General returns what a general register holds, by its hardware number.
+func (m *Moment) General(n int) (uint64, machine.Knowledge) { return m.registers.General(n) }
+
+// Vector returns the 32 bytes that a vector register holds, and what is known of each.
+func (m *Moment) Vector(n int) (*[32]byte, *[32]machine.Knowledge) { return m.registers.Vector(n) }
+
+// Flags are the flags as machine.Flags has them.
+func (m *Moment) Flags() (value, known, confirmed uint8) { return m.registers.Flags() }
+
+// BiasOf is what is added to link-time addresses of an image.
+func (m *Moment) BiasOf(image int) uint64 { return m.memory.BiasOf(image) }
+
+// Read fills to, 1 to 64 bytes, with what memory holds. Of what others may write it is at most
+// unconfirmed.
+func (m *Moment) Read(addr uint64, to []byte) machine.Knowledge { return m.memory.Read(addr, to) }
+
+// Held is Read that says of each byte what is known.
+func (m *Moment) Held(addr uint64, to []byte) memory.Held { return m.memory.Held(addr, to) }
+
+// Locals are the arguments and local variables that are somewhere there: those of an inner block
+// behind those of an outer one.
+func (m *Moment) Locals() []Variable { return m.of(m.Place.Routine) }
+
+// Globals are the global variables that are somewhere there.
+func (m *Moment) Globals() []Variable { return m.of(variables.Global) }
+
+func (m *Moment) of(routine int) (list []Variable) {
+	for i := range m.variables {
+		v := &m.variables[i]
+		if v.Routine != routine {
+			continue
+		}
+		if value, k, has := values.ValueAt(v, m.Place.Addr, m); has {
+			list = append(list, Variable{v, value, k})
+		}
+	}
+	return list
+}
+
+// Variable is the local variable of a name, of the innermost block, or else the global one. It fails
+// where there is none.
+func (m *Moment) Variable(name string) (v Variable, err error) {
+	for _, list := range [][]Variable{m.Globals(), m.Locals()} {
+		for _, x := range list {
+			if x.Name == name {
+				v = x
+			}
+		}
+	}
+	if v.Variable == nil {
+		return v, fmt.Errorf("no variable %s has a place that is known here: info locals, info "+
+			"globals list those that have", names.Printable(name))
+	}
+	return v, nil
+}

@@ -1,0 +1,100 @@
+package valuereport
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"wpptrace/compress/wet/machine"
+	"wpptrace/query/executed"
+	"wpptrace/query/names"
+	"wpptrace/query/stepping"
+	"wpptrace/query/values"
+)
+
+// Registers are how many registers a moment has, as RegisterAt counts them: the general ones, and
+// the flags.
+const Registers = 17
+
+// RegisterAt is the name of a register and what it holds, ? behind it where it is not confirmed; -:
+// it is not known.
+func RegisterAt(m *stepping.Moment, n int) (name, text string) {
+	if n == Registers-1 {
+		return "eflags", flagsAt(m)
+	}
+	v, k := m.General(n)
+	return executed.RegisterName(uint8(n)), sure(fmt.Sprintf("%#x", v), k)
+}
+
+func registerNamed(m *stepping.Moment, name string) (text string, ok bool) {
+	for n := range Registers {
+		if known, text := RegisterAt(m, n); known == name {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// Evaluate is what something has: $REGISTER, x/ADDRESS:SIZE or the name of a variable. It fails
+// where there is none.
+func Evaluate(m *stepping.Moment, text string) (string, error) {
+	if name, ok := strings.CutPrefix(text, "$"); ok {
+		if text, ok := registerNamed(m, name); ok {
+			return text, nil
+		}
+		return "", fmt.Errorf("$%s is no general register of 64 bits, nor $eflags",
+			names.Printable(name))
+	}
+	if place, ok := strings.CutPrefix(text, "x/"); ok {
+		addr, size, err := values.ParseBytes(place)
+		if err != nil {
+			return "", err
+		}
+		return BytesAt(m, addr, size), nil
+	}
+	v, err := m.Variable(text)
+	if err != nil {
+		return "", err
+	}
+	return ValueText(v.Variable, v.Value, v.Known), nil
+}
+
+func flagsAt(m *stepping.Moment) string {
+	value, known, confirmed := m.Flags()
+	var list []string
+	for i, name := range []string{"CF", "PF", "AF", "ZF", "SF", "OF", "DF"} {
+		k := machine.Knowledge(known>>i&1 | confirmed>>i&1<<1)
+		list = append(list, name+"="+sure(strconv.Itoa(int(value>>i&1)), k))
+	}
+	return strings.Join(list, " ")
+}
+
+// BytesAt is what memory holds, a row for each 16 bytes: two digits a byte, and what is known of it
+// as of a register.
+func BytesAt(m *stepping.Moment, addr uint64, size int) string {
+	var b strings.Builder
+	for size > 0 {
+		var bytes [16]byte
+		row := bytes[:min(size, 16)]
+		held := m.Held(addr, row)
+		fmt.Fprintf(&b, "%x:", addr)
+		for i, v := range row {
+			k := machine.Knowledge(held.Known>>i&1 | held.Confirmed>>i&1<<1)
+			b.WriteString(" " + sure(fmt.Sprintf("%02x", v), k))
+		}
+		b.WriteByte('\n')
+		size, addr = size-len(row), addr+uint64(len(row))
+	}
+	return b.String()
+}
+
+// sure is a text of a value as it is written: - for one that is not known.
+func sure(text string, k machine.Knowledge) string {
+	switch k {
+	case machine.Confirmed:
+		return text
+	case machine.Unconfirmed:
+		return text + "?"
+	}
+	return "-"
+}
