@@ -1,6 +1,7 @@
 package code
 
 import (
+	"bytes"
 	"encoding/hex"
 	"testing"
 
@@ -98,6 +99,8 @@ func TestVectors(t *testing.T) {
 			Imm: 3, Dst: x(1, 16), Third: x(1, 16)}},
 		{"cvttsd2si %xmm1,%rax", "f2480f2cc1", machine.Insn{Op: machine.FToInt, Size: 8, Lane: 8,
 			Dst: general(0, 8), Src: x(1, 8)}},
+		{"vzeroupper", "c5f877", machine.Insn{Op: machine.VZeroUpper, Size: 32, Lane: 1,
+			Clears: true}},
 		{"ldmxcsr (%rdi)", "0fae17", machine.Insn{Op: machine.LoadMXCSR, Size: 4, Lane: 4,
 			Src: memory(machine.RDI, 4, 0)}},
 	} {
@@ -139,4 +142,31 @@ func TestOpaque(t *testing.T) {
 			t.Errorf("%s: %+v writes %+v, want %v %+v", test.asm, in, got, test.cause, test.want)
 		}
 	}
+}
+
+// Whatever an instruction is, files can have it: one that cannot be read makes all of a file's
+// values unreadable, as vzeroupper did.
+func FuzzInsn(f *testing.F) {
+	for _, text := range []string{"c5f877", "f30f1efa", "66480f3a16c101", "c4e2751001", "62f17c4828"} {
+		raw, err := hex.DecodeString(text)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for len(raw) > 0 {
+			in, ok := x86.Decode(raw)
+			if !ok {
+				return
+			}
+			insn := Insn(&in, raw)
+			want := machine.AppendInsn(nil, &insn)
+			got, rest, err := machine.ParseInsn(want)
+			if err != nil || len(rest) > 0 || !bytes.Equal(machine.AppendInsn(nil, &got), want) {
+				t.Fatalf("%x: %+v; read back %+v, %v", raw[:in.Len], insn, got, err)
+			}
+			raw = raw[in.Len:]
+		}
+	})
 }

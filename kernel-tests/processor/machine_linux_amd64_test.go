@@ -674,6 +674,14 @@ func TestInstructionsOfPrograms(t *testing.T) {
 		}
 		all := instructions(t, path, seen)
 		t.Logf("%s: %d", path, len(all))
+		for _, raw := range all {
+			if in, ok := x86.Decode(raw); ok {
+				insn := code.Insn(&in, raw)
+				if _, _, err := machine.ParseInsn(machine.AppendInsn(nil, &insn)); err != nil {
+					t.Errorf("%x in a file: %v", raw, err)
+				}
+			}
+		}
 		for len(all) > 0 {
 			m := tester.next(r)
 			for range min(4, len(all)) {

@@ -242,6 +242,7 @@ func (e *Effects) Vectors() (v VectorEffects, ok bool) {
 	wide := in.prefix&wideVectors != 0
 	if in.Map == 0x11 && in.Op == 0x77 && !wide {
 		v.Name, v.Size = "vzeroupper", 32
+		v.Dst.Operand, v.Src.Operand, v.Third.Operand = none, none, none
 		return v, true
 	}
 	if !in.HasModRM {
