@@ -53,9 +53,28 @@ func watchCommand() *cobra.Command {
 }
 
 func stepCommand() *cobra.Command {
-	return asking(&cobra.Command{
+	q := &valuing.Step{Input: os.Stdin}
+	c := asking(&cobra.Command{
 		Use:     "step [FLAG...] SNAPSHOT",
 		Short:   "Move through what a thread executed, forwards and backwards",
 		Example: valuing.StepExample, Long: valuing.StepHelp,
-	}, &valuing.Step{Input: os.Stdin}, 0, "a snapshot")
+	}, q, 0, "a snapshot")
+	takesOne, ask := c.Args, c.RunE
+	c.Args = func(c *cobra.Command, given []string) error {
+		if len(given) == 0 && !q.NeedsSnapshot() {
+			return nil
+		}
+		return takesOne(c, given)
+	}
+	c.RunE = func(c *cobra.Command, given []string) error {
+		q.Open = func(path string) (*wpp.Snapshot, error) {
+			s, _, err := readSnapshot(c, path)
+			return s, err
+		}
+		if len(given) == 0 {
+			return q.Write(c.OutOrStdout(), nil)
+		}
+		return ask(c, given)
+	}
+	return c
 }

@@ -44,8 +44,9 @@ is not known where they were is printed at the end.`
 const StepExample = `  wpptrace step x.wpp
   echo 'break parse.c:42
   continue
-  info registers
-  reverse-next' | wpptrace step x.wpp       what they held there, and the line before`
+  info locals
+  reverse-next' | wpptrace step x.wpp       what they had there, and the line before
+  wpptrace step --dap x.wpp                 for an editor`
 
 // StepHelp is the long help of wpptrace step.
 const StepHelp = `SNAPSHOT is a recording of wpptrace values. Commands are read from the standard
@@ -54,11 +55,16 @@ source line, over calls and into them, stepi by instruction, finish out of a rou
 place that break names; and each of them back in time, with reverse- before it: rn, rs, rsi, rc. A
 number behind a command has it repeated, and an empty line repeats the one before. help lists all.
 
-Where the thread stands, the line has not run yet. where prints the calls that led there, info
-registers and print $REGISTER what registers hold, x/ADDRESS:SIZE what memory holds. - is what is
-not known, and ? stands behind what is not confirmed: see wpptrace values --help. Memory is what the
-thread has read and written since its values were last recorded whole, which is every million
-instructions or so. list prints the source around, if the file is there.
+Where the thread stands, the line has not run yet. where prints the calls that led there, and up and
+down go along them. info locals and info globals print what variables have there, print VARIABLE and
+print $REGISTER what one of them has, x/ADDRESS:SIZE what memory holds. - is what is not known, and
+? stands behind what is not confirmed: see wpptrace values --help. Memory is what the thread has
+read and written since its values were last recorded whole, which is every million instructions or
+so. list prints the source around, if the file is there.
+
+--dap serves an editor instead, which then debugs backwards, too: VS Code, Neovim, Emacs or another
+that speaks the Debug Adapter Protocol. SNAPSHOT may be left out: program of what the editor
+launches is then the snapshot. With a port it waits for one editor there.
 
 Of code that is not traced, nothing is stepped through: it is part of the instruction that calls
 it. Each thread is stepped through by itself.`

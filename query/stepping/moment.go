@@ -112,8 +112,8 @@ func (m *Moment) of(routine int) (list []Variable) {
 	return list
 }
 
-// Variable is the local variable of a name, of the innermost block, or else the global one. It fails
-// where there is none.
+// Variable is the local variable of a name, of the innermost block, or else the global one. It
+// fails where there is none.
 func (m *Moment) Variable(name string) (v Variable, err error) {
 	for _, list := range [][]Variable{m.Globals(), m.Locals()} {
 		for _, x := range list {

@@ -1,0 +1,167 @@
+package dap
+
+import (
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/google/go-dap"
+
+	"wpptrace/query/names"
+	"wpptrace/query/stepping"
+	"wpptrace/query/valuereport"
+)
+
+// A handle is what a number stands for that the client has been given since something moved: an
+// activation, or a scope of it.
+type handle struct {
+	thread, frame int
+	scope         scope
+}
+
+// A scope is some of what an activation has.
+type scope int
+
+const (
+	frames scope = iota
+	locals
+	globals
+	registers
+)
+
+// handleOf gives out a number.
+func (x *session) handleOf(h handle) int {
+	x.handles = append(x.handles, h)
+	return len(x.handles)
+}
+
+// momentOf is what is known where a number stands for a scope, or an activation.
+func (x *session) momentOf(id int, isFrame bool) (m *stepping.Moment, h handle, err error) {
+	if id < 1 || id > len(x.handles) || (x.handles[id-1].scope == frames) != isFrame {
+		return nil, h, fmt.Errorf("%d stands for nothing since a thread has moved", id)
+	}
+	h = x.handles[id-1]
+	state, err := x.thread(h.thread)
+	if err != nil {
+		return nil, h, err
+	}
+	m, err = state.In(h.frame)
+	return m, h, err
+}
+
+// mostFrames is how many activations are sent at once.
+const mostFrames = 1000
+
+func (x *session) stackTrace(a *dap.StackTraceArguments) (body dap.StackTraceResponseBody,
+	err error) {
+	state, err := x.thread(a.ThreadId)
+	if err != nil {
+		return body, err
+	}
+	list, err := state.Frames()
+	if err != nil {
+		return body, err
+	}
+	from := min(max(a.StartFrame, 0), len(list))
+	n := len(list) - from
+	if a.Levels > 0 {
+		n = min(n, a.Levels)
+	}
+	body.TotalFrames = len(list)
+	for i, p := range list[from : from+min(n, mostFrames)] {
+		r := &x.launched.snapshot.Routines[p.Routine]
+		body.StackFrames = append(body.StackFrames, dap.StackFrame{
+			Id:     x.handleOf(handle{thread: a.ThreadId, frame: from + i}),
+			Name:   fmt.Sprintf("%s+%#x", x.names.Routine(p.Routine), p.Addr-r.Entry),
+			Source: x.sourceOf(p),
+			Line:   p.Span.Line,
+		})
+	}
+	return body, nil
+}
+
+// sourceOf is the file of a place; nil: it is not known.
+func (x *session) sourceOf(p stepping.Place) *dap.Source {
+	if p.Span.Line == 0 {
+		return nil
+	}
+	file := path.Clean(x.launched.snapshot.Files[p.Span.File])
+	if there, ok := x.paths[file]; ok {
+		file = there
+	}
+	return &dap.Source{Name: names.Printable(path.Base(file)), Path: file}
+}
+
+func (x *session) scopes(frame int) ([]dap.Scope, error) {
+	if _, _, err := x.momentOf(frame, true); err != nil {
+		return nil, err
+	}
+	h := x.handles[frame-1]
+	of := func(s scope) int { return x.handleOf(handle{h.thread, h.frame, s}) }
+	return []dap.Scope{
+		{Name: "Locals", PresentationHint: "locals", VariablesReference: of(locals)},
+		{Name: "Globals", VariablesReference: of(globals), Expensive: true},
+		{Name: "Registers", PresentationHint: "registers", VariablesReference: of(registers)},
+	}, nil
+}
+
+func (x *session) variables(a *dap.VariablesArguments) ([]dap.Variable, error) {
+	m, h, err := x.momentOf(a.VariablesReference, false)
+	if err != nil {
+		return nil, err
+	}
+	list := []dap.Variable{}
+	switch h.scope {
+	case locals:
+		list = appendVariables(list, m.Locals())
+	case globals:
+		list = appendVariables(list, m.Globals())
+	case registers:
+		for n := range valuereport.Registers {
+			name, text := valuereport.RegisterAt(m, n)
+			list = append(list, dap.Variable{Name: name, Value: shown(text),
+				EvaluateName: "$" + name})
+		}
+	}
+	return list, nil
+}
+
+func appendVariables(to []dap.Variable, list []stepping.Variable) []dap.Variable {
+	for _, v := range list {
+		to = append(to, dap.Variable{Name: names.Printable(v.Name), EvaluateName: v.Name,
+			Value: shown(valuereport.ValueText(v.Variable, v.Value, v.Known))})
+	}
+	return to
+}
+
+// shown is a text of a value as an editor shows it.
+func shown(text string) string {
+	if text == "-" {
+		return "unknown"
+	}
+	return text
+}
+
+func (x *session) evaluate(a *dap.EvaluateArguments) (string, error) {
+	if a.Expression == "" {
+		return "", errors.New("give VARIABLE, $REGISTER or x/ADDRESS:SIZE")
+	}
+	if a.FrameId == 0 {
+		state, err := x.thread(x.current + 1)
+		if err != nil {
+			return "", err
+		}
+		m, err := state.In(0)
+		return evaluated(m, a.Expression, err)
+	}
+	m, _, err := x.momentOf(a.FrameId, true)
+	return evaluated(m, a.Expression, err)
+}
+
+func evaluated(m *stepping.Moment, text string, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	text, err = valuereport.Evaluate(m, text)
+	return shown(text), err
+}
