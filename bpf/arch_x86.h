@@ -75,13 +75,14 @@ static __always_inline int returns_from_signal(__u64 code)
 enum {
 	SYSCALL_MMAP = 9,
 	SYSCALL_MUNMAP = 11,
-	SYSCALL_MREMAP = 25,
-	SYSCALL_SHMAT = 30,
 	SYSCALL_EXECVE = 59,
 	SYSCALL_EXIT = 60,
 	SYSCALL_EXIT_GROUP = 231,
 	SYSCALL_EXECVEAT = 322
 };
+
+/* The kernel's function of a system call. */
+#define SYSCALL_FUNCTION(name) "__x64_sys_" name
 
 /* condition is 1 if a conditional jump with this condition code is taken under these flags, else
  * 0. It has no branches: after the kernel's entry few of them are predicted. */

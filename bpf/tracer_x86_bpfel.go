@@ -369,7 +369,6 @@ const (
 	TracerVarReplaced          = "replaced"
 	TracerVarSettled           = "settled"
 	TracerVarShared            = "shared"
-	TracerVarShares            = "shares"
 	TracerVarStopWatermark     = "stop_watermark"
 	TracerVarTarget            = "target"
 	TracerVarUnsent            = "unsent"
@@ -482,7 +481,6 @@ type TracerVariableSpecs struct {
 	Replaced          *ebpf.VariableSpec `ebpf:"replaced"`
 	Settled           *ebpf.VariableSpec `ebpf:"settled"`
 	Shared            *ebpf.VariableSpec `ebpf:"shared"`
-	Shares            *ebpf.VariableSpec `ebpf:"shares"`
 	StopWatermark     *ebpf.VariableSpec `ebpf:"stop_watermark"`
 	Target            *ebpf.VariableSpec `ebpf:"target"`
 	Unsent            *ebpf.VariableSpec `ebpf:"unsent"`
@@ -577,7 +575,6 @@ type TracerVariables struct {
 	Replaced          *ebpf.Variable `ebpf:"replaced"`
 	Settled           *ebpf.Variable `ebpf:"settled"`
 	Shared            *ebpf.Variable `ebpf:"shared"`
-	Shares            *ebpf.Variable `ebpf:"shares"`
 	StopWatermark     *ebpf.Variable `ebpf:"stop_watermark"`
 	Target            *ebpf.Variable `ebpf:"target"`
 	Unsent            *ebpf.Variable `ebpf:"unsent"`

@@ -139,9 +139,6 @@ __u32 holding;
 __u32 settled;
 /* It has gone on before they were. */
 __u32 escaped;
-/* It has mapped memory that it may write to and that others, or itself at another address, may have
- * mapped too; noted where values are taken. */
-__u32 shares;
 /* Threads whose last batch was on its way when drain came to them. */
 __u32 unsent;
 __u64 metrics[METRICS];
@@ -727,22 +724,7 @@ int on_fork(__u64 *args)
 }
 
 /* From linux/mman.h. */
-enum { PROT_WRITE = 2, PROT_EXEC = 4, MAP_SHARED = 1, MAP_ANONYMOUS = 32 };
-
-/* note_sharing notes whether a system call that has been made maps memory that is shared. */
-static __always_inline void note_sharing(struct registers *regs, __u64 nr)
-{
-	__u64 prot = 0, flags = 0, size = 1;
-
-	if (nr == SYSCALL_MMAP) {
-		bpf_probe_read_kernel(&prot, 8, &regs->REG_ARG3);
-		bpf_probe_read_kernel(&flags, 8, &regs->REG_ARG4);
-	} else if (nr == SYSCALL_MREMAP) {
-		bpf_probe_read_kernel(&size, 8, &regs->REG_ARG2); /* 0: the same memory once more */
-	}
-	if (nr == SYSCALL_SHMAT || !size || (flags & MAP_SHARED && prot & PROT_WRITE))
-		shares = 1;
-}
+enum { PROT_EXEC = 4, MAP_ANONYMOUS = 32 };
 
 /* unmapped takes note that what lies there next is not the library, unless that is mapped anew. */
 static __always_inline void unmapped(__u64 lo, __u64 size)
@@ -766,8 +748,6 @@ int on_sys_exit(__u64 *args)
 	if (bpf_get_current_pid_tgid() >> 32 != target || replaced || result < 0)
 		return 0;
 	nr = regs->REG_SYSCALL;
-	if (values)
-		note_sharing(regs, nr);
 	if (!shared || (nr != SYSCALL_MMAP && nr != SYSCALL_MUNMAP))
 		return 0;
 	if (nr == SYSCALL_MUNMAP)

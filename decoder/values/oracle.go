@@ -229,7 +229,7 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	var read [64]byte
 	copy(read[:], l.Bytes)
 	h := l.Held
-	races := o.recorder.races && !l.Private
+	races := o.recorder.isShared(l)
 	if races { // what was stored, or read, before is not what is loaded, for sure
 		h.Known, h.Confirmed = h.Known&stored, 0
 	}

@@ -27,7 +27,7 @@ type Recorder struct {
 	plan    *loads.Plan
 	code    *wet.Code
 	paths   Paths
-	shared  func() bool
+	others  Others
 	threads map[key]*Thread
 	known   map[symbol]*path
 	sites   map[[2]int][]wet.Site // by routine and block
@@ -36,7 +36,7 @@ type Recorder struct {
 	fixed   readOnly
 	segment uint64        // instructions of a segment
 	coding  chan struct{} // who encodes one has put something in
-	races   bool          // others may write to the memory that threads load from
+	races   bool          // others may write to all memory
 	counts  wet.Counts
 	scratch *machine.Machine // knows nothing
 }
@@ -57,13 +57,21 @@ type path struct {
 	sites int
 }
 
-// New returns a recorder of what a plan reads. shared reports whether others may write to memory
-// that a thread loads from: it is asked at each batch of states, until it is so; nil: they never
-// may. From then on what loads have read is confirmed only where nobody else knows of it, and what
-// a hit has not read is not known. The code's routines get the sites of the plan.
-func New(p *loads.Plan, c *wet.Code, paths Paths, shared func() bool) *Recorder {
+// Others are those who may write to the memory of a process, besides the thread that runs.
+type Others interface {
+	// Update is called at each batch of states, and reports whether they may write anywhere: which
+	// stays so.
+	Update() (anywhere bool)
+	// Holds reports whether, as of Update, they may write to some of these bytes.
+	Holds(addr uint64, n int) bool
+}
+
+// New returns a recorder of what a plan reads. What loads have read where others may write is
+// confirmed only where nobody else knows of it, and what a hit has not read there is not known.
+// Others may be nil: there are none. The code's routines get the sites of the plan.
+func New(p *loads.Plan, c *wet.Code, paths Paths, others Others) *Recorder {
 	r := &Recorder{segment: segmentLength, coding: make(chan struct{}, 1), plan: p,
-		code: c, paths: paths, shared: shared,
+		code: c, paths: paths, others: others,
 		threads: map[key]*Thread{}, known: map[symbol]*path{}, scratch: machine.New(),
 		sites: map[[2]int][]wet.Site{}}
 	for i, x := range p.Extra {
@@ -103,8 +111,13 @@ func (r *Recorder) routine(number int) (*wet.Routine, error) {
 // Take takes what hits have seen: a batch that has states. It comes before the events of the same
 // hits.
 func (r *Recorder) Take(b wire.Batch) {
-	r.races = r.races || len(r.threads) > 1 || r.shared != nil && r.shared()
+	r.races = r.races || r.others != nil && r.others.Update()
 	r.thread(b.Thread, b.Started).take(b)
+}
+
+// isShared reports whether others may write to some of these bytes.
+func (r *Recorder) isShared(l *wet.Load) bool {
+	return r.races && !l.Private || r.others != nil && r.others.Holds(l.Addr, len(l.Bytes))
 }
 
 // Thread returns what takes the operations of a thread, and hands them to next.

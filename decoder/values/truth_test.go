@@ -293,12 +293,12 @@ func (p *process) Continuation(ra uint64) (uint32, bool) {
 
 func (p *process) Bias(int) uint64 { return p.run.sample.Trace.Bias }
 
-// record records the run, and returns a snapshot of it. shared: see values.New.
-func (r *run) record(t testing.TB, shared func() bool) (*wpp.Snapshot, wet.Counts) {
+// record records the run, and returns a snapshot of it. others: see values.New.
+func (r *run) record(t testing.TB, others values.Others) (*wpp.Snapshot, wet.Counts) {
 	t.Helper()
 	c := code.Of(r.plan.Base)
 	c.Place(0, r.sample.Trace.Bias)
-	rec := values.New(r.plan, c, r.paths, shared)
+	rec := values.New(r.plan, c, r.paths, others)
 	if r.segment > 0 {
 		rec.SetSegment(r.segment)
 	}
@@ -405,10 +405,10 @@ func TestLogReplays(t *testing.T) {
 	}
 }
 
-// replayed records the run, and compares the replay with the truth. shared: see values.New.
-func (r *run) replayed(t *testing.T, shared func() bool) (comparison, wet.Counts) {
+// replayed records the run, and compares the replay with the truth. others: see values.New.
+func (r *run) replayed(t *testing.T, others values.Others) (comparison, wet.Counts) {
 	t.Helper()
-	s, counts := r.record(t, shared)
+	s, counts := r.record(t, others)
 	c := comparison{t: t, run: r}
 	c.seek()
 	segments, err := wet.Segments(s, 0)
@@ -619,11 +619,36 @@ func TestPathsGoAstray(t *testing.T) {
 	}
 }
 
+// everywhere are others who may write anywhere.
+type everywhere struct{}
+
+func (everywhere) Update() bool           { return true }
+func (everywhere) Holds(uint64, int) bool { return false }
+
+// above are others who may write from an address on.
+type above uint64
+
+func (a above) Update() bool                  { return false }
+func (a above) Holds(addr uint64, n int) bool { return addr+uint64(n) > uint64(a) }
+
+// TestLoadsOfSharedMemory: where others may write some memory, only what is loaded from there is
+// unconfirmed, though a frame be there.
+func TestLoadsOfSharedMemory(t *testing.T) {
+	r := load(t, "values_one")
+	none, _ := r.replayed(t, above(1<<63))
+	all, _ := r.replayed(t, above(0))
+	frames, _ := r.replayed(t, above(0x7ff000000000))
+	if u := machine.Unconfirmed; none.by[u] > 0 || frames.by[u] == 0 || frames.by[u] >= all.by[u] {
+		t.Errorf("unconfirmed: of none %d, of frames %d, of all %d", none.by[u], frames.by[u],
+			all.by[u])
+	}
+}
+
 // TestLoadsMayRace: where other threads may write, what is loaded from where they may is at most
 // unconfirmed, and what the next hit agrees with is confirmed in registers.
 func TestLoadsMayRace(t *testing.T) {
 	r := load(t, "values_one")
-	c, counts := r.replayed(t, func() bool { return true })
+	c, counts := r.replayed(t, everywhere{})
 	t.Logf("values unknown %d, unconfirmed %d, confirmed %d; known %d of %d; %+v", c.by[0], c.by[1],
 		c.by[3], c.known, c.count, counts)
 	if c.by[machine.Unconfirmed] == 0 || c.by[machine.Confirmed] == 0 || counts.Wrong > 0 {

@@ -195,6 +195,9 @@ func (r *Recorder) giveWay() (end func()) {
 // abandon closes the files that the recording has opened since begin, and drops the temporary ones.
 func (r *Recorder) abandon() error {
 	r.libraries.close()
+	if r.threads != nil {
+		r.threads.values.close()
+	}
 	return errors.Join(r.streams.Abandon(), r.raw.Abandon())
 }
 
@@ -223,7 +226,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	} else {
 		r.threads.keep()
 	}
-	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.exe, r.session)
+	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.exe)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"os"
-	"time"
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
@@ -11,8 +10,8 @@ import (
 	"wpptrace/decoder/code"
 	"wpptrace/decoder/values"
 	"wpptrace/internal/traced"
-	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
+	"wpptrace/loader/sharing"
 	"wpptrace/loader/target"
 )
 
@@ -26,18 +25,28 @@ type valued struct {
 	*values.Recorder
 	code    *wet.Code
 	process *target.Process
+	sharing *sharing.Memory
 	images  int // that are placed
 }
 
 // newValued begins to record the values of a program, whose file is open, in a process.
-func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder, exe *os.File,
-	s *attach.Session) (*valued, error) {
+func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder,
+	exe *os.File) (v *valued, err error) {
 	if program.Loads == nil {
 		return nil, nil
 	}
-	v := &valued{code: code.Of(program.Plan), process: p}
-	v.Recorder = values.New(program.Loads, v.code, d, racing(p, program.Image, s.Counters()))
+	v = &valued{code: code.Of(program.Plan), process: p}
+	if v.sharing, err = sharing.Follow(p); err != nil {
+		return nil, err
+	}
+	v.Recorder = values.New(program.Loads, v.code, d, v.sharing)
 	return v, v.place(exe, program.Image)
+}
+
+func (v *valued) close() {
+	if v != nil {
+		v.sharing.Close()
+	}
 }
 
 // place notes where the plan's next image lies.
@@ -80,39 +89,5 @@ func (v *valued) sections(all []*thread) (complete func() []*wpp.Section) {
 			list = append(list, part()...)
 		}
 		return list
-	}
-}
-
-// betweenThreads is how long a process is taken for one without threads until it is looked at
-// again: where its executable starts threads, these are looked for each time.
-const betweenThreads = 5 * time.Millisecond
-
-// racing returns what reports whether others than the thread that runs may write to the memory of a
-// process.
-func racing(p *target.Process, im *image.Image, c *attach.Counters) func() bool {
-	starts := false
-	for _, name := range im.Imports() {
-		starts = starts || name == "pthread_create" || name == "thrd_create" || name == "clone"
-	}
-	shares, _ := p.SharesMemory() // what it maps from now on is counted, or there at the next look
-	var threads time.Time
-	looked := false
-	return func() bool {
-		if !looked {
-			looked = true
-			now, _ := p.SharesMemory()
-			shares = shares || now
-		}
-		if shares || c.SharesMemory() {
-			return true
-		}
-		now := time.Now()
-		if starts || now.Sub(threads) > betweenThreads {
-			threads = now
-			if list, _ := p.Threads(); len(list) > 1 { // none, if it has ended
-				return true
-			}
-		}
-		return false
 	}
 }

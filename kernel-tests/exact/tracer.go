@@ -121,7 +121,7 @@ func (w *Tracer) Values(ctx context.Context, t Target, most int,
 	if _, err := w.ValuesTo(ctx, file, t, flags...); err != nil {
 		return nil, err
 	}
-	return w.readValues(ctx, file, most)
+	return w.ReadValues(ctx, file, most)
 }
 
 // ValuesTo is Values, but that it leaves the snapshot in file and does not read it.
@@ -130,7 +130,8 @@ func (w *Tracer) ValuesTo(ctx context.Context, file string, t Target,
 	return w.recordBy(ctx, []string{w.path, "values"}, file, t, flags...)
 }
 
-func (w *Tracer) readValues(ctx context.Context, file string, most int) (*ValueRecord, error) {
+// ReadValues reads the values of a snapshot: no more than most instructions; 0: all.
+func (w *Tracer) ReadValues(ctx context.Context, file string, most int) (*ValueRecord, error) {
 	text, err := w.head(ctx, most, "dump", "--as", "values", file)
 	if err != nil {
 		return nil, err

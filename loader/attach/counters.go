@@ -43,13 +43,6 @@ type Metrics struct {
 	ValueHits  uint64 // of probes for values alone, which no event reports
 }
 
-// SharesMemory reports whether the process, whose hits take states, has since it is followed mapped
-// memory that it may write to, and that others may have mapped too, or itself once more.
-func (c *Counters) SharesMemory() bool {
-	var shares uint32
-	return c.objects.Shares.Get(&shares) != nil || shares != 0
-}
-
 // LogValue lists the failures that there were.
 func (m Metrics) LogValue() slog.Value {
 	var list []slog.Attr

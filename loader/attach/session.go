@@ -176,7 +176,7 @@ func (s *Session) listen() (err error) {
 	} else {
 		programs = append(programs, s.objects.OnExit)
 	}
-	if s.images.libraries || s.images.looks.plan != nil {
+	if s.images.libraries {
 		programs = append(programs, s.objects.OnSysExit)
 	}
 	if err := s.threads.follow(programs...); err != nil {

@@ -51,13 +51,24 @@ func (p *Process) Mappings(of *os.File) ([]Mapping, error) {
 	return list, nil
 }
 
-// SharesMemory reports whether the process has memory that it may write to, and that others may
-// have mapped too, or itself once more.
-func (p *Process) SharesMemory() (shares bool, err error) {
-	err = readMaps(p.proc("maps"), func(m Mapping, _ FileID, _ string) {
-		shares = shares || m.Shared && m.Write
+// A Mapped is a mapping, and the file that it is of: the zero value where it is of none.
+type Mapped struct {
+	Mapping
+	File FileID
+}
+
+// AllMappings lists all mappings of the process.
+func (p *Process) AllMappings() (list []Mapped, err error) {
+	err = readMaps(p.proc("maps"), func(m Mapping, f FileID, _ string) {
+		if f.inode == 0 {
+			f = FileID{}
+		}
+		list = append(list, Mapped{m, f})
 	})
-	return shares, err
+	if err != nil {
+		return nil, fmt.Errorf("list all mappings of process %d: %w", p.PID, err)
+	}
+	return list, nil
 }
 
 // A Library is a file besides the executable that a process has mapped to run code of it.

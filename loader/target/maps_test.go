@@ -153,24 +153,3 @@ func TestMappingsOnOverlay(t *testing.T) {
 		mapped(t, install(t, "/bin/cat", filepath.Join(merged, "upper-"+xino)), "")
 	}
 }
-
-// TestSharesMemory: memory that is mapped as shared, and may be written to, is found.
-func TestSharesMemory(t *testing.T) {
-	p, err := Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if shares, err := p.SharesMemory(); err != nil || shares {
-		t.Skipf("this process shares memory already: %v, %v", shares, err)
-	}
-	b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_SHARED|unix.MAP_ANONYMOUS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Munmap(b)
-	if shares, err := p.SharesMemory(); err != nil || !shares {
-		t.Errorf("%v, %v", shares, err)
-	}
-}

@@ -1,0 +1,124 @@
+package valuetests
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"wpptrace/kernel-tests/exact"
+	"wpptrace/kernel-tests/truth"
+	"wpptrace/kernel-tests/zoo"
+)
+
+// TestRacesAreNeverSilent: what others write while it is read, threads, another process, or by way
+// of a file, is not confirmed unless it was read so. What was read, the program says itself.
+func TestRacesAreNeverSilent(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "race")
+	gcc := exec.CommandContext(t.Context(), "gcc", "-O2", "-pthread", "-o", program,
+		"testdata/race.c")
+	if out, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, c := range []struct {
+		how       string
+		confirmed float64 // of the instructions, at least
+	}{{"process", 0.3}, {"file", 0.35}, {"2", 0.2}, {"4", 0.2}} {
+		t.Run(c.how, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "race.wpp")
+			target := exact.Target{Path: program, Args: []string{c.how}, Env: zoo.Env()}
+			outcome, err := tracer.ValuesTo(t.Context(), file, target, "-F", "^race_")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := tracer.ReadValues(t.Context(), file, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			race := raced{t: t, saw: map[uint64]uint64{}}
+			race.read(outcome.Stdout)
+			for _, s := range r.Streams {
+				race.compare(s)
+			}
+			race.log()
+			if share := float64(race.by[truth.Confirmed]) / float64(race.steps); share <
+				c.confirmed {
+				t.Errorf("%.1f %% of the instructions are confirmed, and %.0f %% are asked for",
+					100*share, 100*c.confirmed)
+			}
+			if race.compared < 1000 || race.unsure == 0 {
+				t.Errorf("%d values are compared, and %d of them are not confirmed", race.compared,
+					race.unsure)
+			}
+		})
+	}
+}
+
+// A raced is a run of which it is known what was read, by where that is kept.
+type raced struct {
+	t   *testing.T
+	saw map[uint64]uint64
+
+	steps    int
+	by       [3]int // instructions, by how sure they are
+	compared int
+	unsure   int // of these, values that are not confirmed
+	mistaken int // and that are others
+}
+
+func (r *raced) read(output []byte) {
+	for line := range bytes.Lines(output) {
+		var at, v uint64
+		if _, err := fmt.Sscanf(string(line), "%x %x", &at, &v); err != nil {
+			r.t.Fatal(err)
+		}
+		r.saw[at] = v
+	}
+}
+
+// compare compares what is kept, and what was loaded last before.
+func (r *raced) compare(s *truth.ValueStream) {
+	var last *truth.ReportedAccess
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		r.steps++
+		r.by[step.Sure()]++
+		for k := range step.Accesses {
+			a := &step.Accesses[k]
+			want, isKept := r.saw[a.Addr]
+			switch {
+			case !a.Placed:
+				last = nil
+			case a.Write && isKept:
+				r.check(step, a, want)
+				if last != nil {
+					r.check(step, last, want)
+				}
+			case !a.Write && len(a.Bytes) == 8:
+				last = a
+			}
+		}
+	}
+}
+
+func (r *raced) check(step *truth.ReportedStep, a *truth.ReportedAccess, want uint64) {
+	r.compared++
+	isSame := len(a.Bytes) == 8 && binary.LittleEndian.Uint64(a.Bytes) == want
+	switch {
+	case a.Sureness == truth.Confirmed && !isSame:
+		r.t.Errorf("at %x, %x is confirmed to be %x, and was %x", step.PC, a.Addr, a.Bytes, want)
+	case a.Sureness != truth.Confirmed:
+		r.unsure++
+		if a.Sureness == truth.Unconfirmed && !isSame {
+			r.mistaken++
+		}
+	}
+}
+
+func (r *raced) log() {
+	r.t.Logf("%d instructions: %d confirmed, %d unconfirmed, %d unknown; %d values compared, %d "+
+		"of them not confirmed, %d of these wrong", r.steps, r.by[truth.Confirmed],
+		r.by[truth.Unconfirmed], r.by[truth.Unknown], r.compared, r.unsure, r.mistaken)
+}

@@ -1,0 +1,24 @@
+package sharing_test
+
+import (
+	"fmt"
+	"log"
+
+	"wpptrace/loader/sharing"
+	"wpptrace/loader/target"
+)
+
+// Whether others may write to where a process has just read.
+func Example() {
+	p, err := target.Open(4711)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer p.Close()
+	m, err := sharing.Follow(p)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Update() || m.Holds(0x7f1234560000, 8))
+}

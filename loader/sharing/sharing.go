@@ -1,0 +1,136 @@
+package sharing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"wpptrace/loader/target"
+)
+
+// A Memory is that of a process. Once memory is shared, it stays so: what is unmapped is not looked
+// at. It belongs to one goroutine.
+//
+// What mremap moves or lengthens is found within some 100 ms. Not known of are debuggers and others
+// that write into a process by system calls of their own, and what userfaultfd puts there.
+type Memory struct {
+	process  *target.Process
+	records  *records
+	noted    map[mapping]bool
+	looked   time.Time // at all that it has mapped
+	anywhere bool
+	places   []place // those that are shared, in order, none in another
+}
+
+// A mapping is one of a file, or a shared one.
+type mapping struct {
+	place
+	file   any // comparable; nil: it is of none
+	code   bool
+	shared bool
+}
+
+// A place is some addresses.
+type place struct{ lo, hi uint64 }
+
+// betweenLooks is how often all that a process has mapped is looked at: nothing reports mremap.
+const betweenLooks = 100 * time.Millisecond
+
+// mostNoted is how many mappings are told apart.
+const mostNoted = 1 << 14
+
+// Follow begins to follow a process: what it maps from now on is noted before it is used, and so is
+// that it starts a thread. The caller closes it. Others pay some time where they map memory, and at
+// no other system call.
+func Follow(p *target.Process) (m *Memory, err error) {
+	m = &Memory{process: p, noted: map[mapping]bool{}}
+	m.records, err = open(p.PID)
+	if err == nil {
+		if err = m.begin(); err == nil {
+			return m, nil
+		}
+		m.Close()
+	}
+	return nil, fmt.Errorf("follow what memory process %d (%s) shares: %w", p.PID, p.Name, err)
+}
+
+func (m *Memory) begin() error {
+	threads, err := m.process.Threads()
+	m.anywhere = len(threads) > 1
+	return cmp.Or(err, m.look())
+}
+
+// Close ends it.
+func (m *Memory) Close() { m.records.close() }
+
+// Update takes in what has been mapped since, and reports whether others may write anywhere: there
+// are threads, or so much was mapped that it is not known where. It takes some 100 ns where nothing
+// was.
+func (m *Memory) Update() (anywhere bool) {
+	if m.anywhere {
+		return true
+	}
+	had := len(m.noted)
+	isWhole := m.records.read(m.process.PID, func(x mapping) { m.noted[x] = true })
+	if time.Since(m.looked) > betweenLooks {
+		_ = m.look() // it has ended
+	}
+	if len(m.noted) > had {
+		m.arrange()
+	}
+	m.anywhere = !isWhole || len(m.noted) > mostNoted
+	return m.anywhere
+}
+
+// Holds reports whether others may write to some of those bytes.
+func (m *Memory) Holds(addr uint64, n int) bool {
+	i := sort.Search(len(m.places), func(i int) bool { return m.places[i].hi > addr })
+	return i < len(m.places) && m.places[i].lo < addr+uint64(n)
+}
+
+// look looks at all that the process has mapped.
+func (m *Memory) look() error {
+	all, err := m.process.AllMappings()
+	m.looked = time.Now()
+	if err != nil {
+		return err
+	}
+	for _, x := range all {
+		n := mapping{place: place{x.Lo, x.Hi}, code: x.Exec, shared: x.Shared}
+		if x.File != (target.FileID{}) {
+			n.file = x.File
+		}
+		m.noted[n] = true
+	}
+	m.arrange()
+	return nil
+}
+
+// arrange makes the places of what is mapped. Of a program's and its libraries' files none are:
+// whoever rewrites these changes what runs, too.
+func (m *Memory) arrange() {
+	code := map[any]bool{}
+	for x := range m.noted {
+		if x.code && x.file != nil {
+			code[x.file] = true
+		}
+	}
+	m.places = m.places[:0]
+	for x := range m.noted {
+		if x.shared || x.file != nil && !code[x.file] {
+			m.places = append(m.places, x.place)
+		}
+	}
+	slices.SortFunc(m.places, func(a, b place) int { return cmp.Compare(a.lo, b.lo) })
+	merged := m.places[:0]
+	for _, p := range m.places {
+		if n := len(merged); n > 0 && p.lo <= merged[n-1].hi {
+			merged[n-1].hi = max(merged[n-1].hi, p.hi)
+			continue
+		}
+		merged = append(merged, p)
+	}
+	m.places = merged
+}

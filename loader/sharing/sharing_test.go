@@ -1,0 +1,152 @@
+package sharing
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"wpptrace/internal/testenv"
+	"wpptrace/loader/target"
+)
+
+// A program maps what it is asked to.
+type program struct {
+	t   *testing.T
+	in  io.Writer
+	out *bufio.Scanner
+	*target.Process
+}
+
+func start(t *testing.T) *program {
+	t.Helper()
+	code, err := os.ReadFile("testdata/maps.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := testenv.CompileC(t, string(code), "-pthread")
+	c := exec.CommandContext(t.Context(), path, "testdata/maps.c")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
+	p := &program{t: t, in: in, out: bufio.NewScanner(out)}
+	p.ask("nothing") // it has been loaded
+	if p.Process, err = target.Open(c.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// ask returns where it has mapped something.
+func (p *program) ask(what string) (addr uint64) {
+	p.t.Helper()
+	if _, err := fmt.Fprintln(p.in, what); err != nil {
+		p.t.Fatal(err)
+	}
+	if !p.out.Scan() {
+		p.t.Fatalf("%s: %v", what, p.out.Err())
+	}
+	if _, err := fmt.Sscanf(p.out.Text(), "%x", &addr); err != nil {
+		p.t.Fatal(err)
+	}
+	return addr
+}
+
+// follow follows the program.
+func (p *program) follow() *Memory {
+	p.t.Helper()
+	m, err := Follow(p.Process)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(m.Close)
+	return m
+}
+
+// TestSharing: what others may write is known, whether it was mapped before or after the process is
+// followed, though it be read-only, or be gone.
+func TestSharing(t *testing.T) {
+	p := start(t)
+	type mapped struct {
+		what string
+		addr uint64
+	}
+	var all []mapped
+	do := func() {
+		for _, what := range []string{"private", "shared", "moved", "read", "file", "segment"} {
+			all = append(all, mapped{what, p.ask(what)})
+		}
+	}
+	do()
+	m := p.follow()
+	do()
+	all = append(all, mapped{"gone", p.ask("gone")})
+	time.Sleep(betweenLooks + time.Millisecond) // for what has been moved
+	if m.Update() {
+		t.Error("others are said to write anywhere")
+	}
+	for _, x := range all {
+		if got, want := m.Holds(x.addr+4088, 8), x.what != "private"; got != want {
+			t.Errorf("%s, %x: %v", x.what, x.addr, got)
+		}
+	}
+	if m.Holds(codeOf(t, p), 8) {
+		t.Error("a program's own file is taken for one that changes")
+	}
+}
+
+// codeOf is where the program's code is.
+func codeOf(t *testing.T, p *program) uint64 {
+	t.Helper()
+	list, err := p.ExecutableMappings()
+	if err != nil || len(list) == 0 {
+		t.Fatal(err)
+	}
+	return list[0].Lo
+}
+
+// TestThreads: threads write anywhere, whether they began before or after the process is followed.
+func TestThreads(t *testing.T) {
+	p := start(t)
+	before := p.follow()
+	if before.Update() {
+		t.Error("without threads others are said to write anywhere")
+	}
+	p.ask("thread")
+	for range 2 {
+		if !before.Update() {
+			t.Error("a thread that has begun is not found")
+		}
+	}
+	if !p.follow().Update() {
+		t.Error("a thread that was there is not found")
+	}
+}
+
+// TestManyMappings: where too much is mapped between two looks, others may write anywhere.
+func TestManyMappings(t *testing.T) {
+	p := start(t)
+	m := p.follow()
+	for range ringSize / 80 {
+		p.ask("gone")
+	}
+	if !m.Update() {
+		t.Error("what was lost is taken for whole")
+	}
+}

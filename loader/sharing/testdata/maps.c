@@ -1,0 +1,49 @@
+// Maps memory as its input asks for, and prints where: a line, and a page, each.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+static void *rest(void *p)
+{
+	pause();
+	return p;
+}
+
+int main(int argc, char **argv)
+{
+	char what[64];
+	void *last = 0;
+	int fd = open(argv[argc - 1], O_RDONLY);
+	while (scanf("%63s", what) == 1) {
+		void *p = 0;
+		if (!strcmp(what, "private"))
+			p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (!strcmp(what, "shared"))
+			p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (!strcmp(what, "moved"))
+			p = mremap(last, 4096, 8192, MREMAP_MAYMOVE);
+		if (!strcmp(what, "read"))
+			p = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0);
+		if (!strcmp(what, "file"))
+			p = mmap(0, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (!strcmp(what, "segment"))
+			p = shmat(shmget(IPC_PRIVATE, 4096, 0600), 0, 0);
+		if (!strcmp(what, "gone")) {
+			p = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0);
+			munmap(p, 4096);
+		}
+		if (!strcmp(what, "thread")) {
+			pthread_t t;
+			pthread_create(&t, 0, rest, 0);
+		}
+		printf("%lx\n", (unsigned long)p);
+		fflush(stdout);
+		last = p;
+	}
+	return 0;
+}
