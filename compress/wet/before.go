@@ -15,9 +15,12 @@ type Watcher interface {
 // watcher returns.
 type Before struct {
 	Place
-	Addr   uint64 // link-time
-	Enters bool   // an activation of its routine begins
-	walker *Walker
+	Addr     uint64 // link-time
+	Enters   bool   // an activation of its routine begins
+	External bool   // external code, or a gap, comes right before it
+	Hit      bool   // it carries a probe
+	Lost     bool   // nothing is to be known of it
+	walker   *Walker
 }
 
 // General returns what a general register holds.

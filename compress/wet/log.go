@@ -202,6 +202,7 @@ func (l *Log) Cut(w *Walker) (ended *Log) {
 	ended = &Log{}
 	*ended = *l
 	ended.Symbols = math.MaxUint64
+	w.callers = w.callers[:0] // whoever replays the next one alone has none
 	*l = Log{Symbols: w.at.Symbol, start: &start{w.at, w.external, w.machine.AppendState(nil)}}
 	return ended
 }

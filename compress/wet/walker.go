@@ -1,6 +1,7 @@
 package wet
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -36,9 +37,11 @@ type Walker struct {
 	leads    machine.Outcome
 	returns  uint64
 	called   bool
-	fresh    bool // where it was, before what is walked next, is not known
-	external bool // external code, or a gap, comes before the next instruction
-	lost     bool // in a stretch of which nothing is to be known
+	jumped   bool     // the last instruction was a jump
+	callers  []caller // of external code that has not returned, the last one last
+	fresh    bool     // where it was, before what is walked next, is not known
+	external bool     // external code, or a gap, comes before the next instruction
+	lost     bool     // in a stretch of which nothing is to be known
 	// of the instruction that runs: nobody else knows where it loads, or stores
 	privateLoad, privateStore bool
 	steps                     uint64
@@ -134,6 +137,7 @@ func (w *Walker) Path(p *Path) error {
 func (w *Walker) Mark(ops.Mark, uint64) error {
 	w.at.Symbol++
 	w.fresh, w.external = true, true
+	w.callers = w.callers[:0]
 	w.endLost()
 	w.forget()
 	w.lose()
@@ -204,14 +208,16 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 	for i := from; i < to; i++ {
 		in := &b.Insns[i]
 		w.at.Insn = i
-		if len(sites) > 0 && sites[0].Insn == i {
+		hit := len(sites) > 0 && sites[0].Insn == i
+		if hit {
 			if err := w.site(&sites[0]); err != nil {
 				return err
 			}
 			sites = sites[1:]
 		}
 		if i == stop || w.watcher != nil {
-			w.before = Before{w.at, addr - w.bias, w.enters && i == from, w}
+			w.before = Before{w.at, addr - w.bias, w.enters && i == from, w.external, hit,
+				w.lost, w}
 		}
 		if i == stop {
 			return errEnd
@@ -229,6 +235,7 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 		next := addr + uint64(in.Len)
 		w.leads = w.machine.Step(in, next, w)
 		w.called = in.Op == machine.Call
+		w.jumped = in.Op == machine.Jump || in.Op == machine.JumpIf
 		w.returns = next
 		for j := range w.machine.Accesses() {
 			if a := &w.machine.Accesses()[j]; a.Write && (a.At == machine.Unknown || a.Size == 0) {
@@ -253,17 +260,13 @@ func (w *Walker) arrive(addr uint64, inside bool) error {
 	switch {
 	case known && w.leads.To == addr:
 		return nil
-	case w.called && w.returns == addr:
-		w.loseExternal()
-		w.forgetReturned()
 	case inside && !w.called:
 		if known {
 			w.oracle.Disagrees()
 		}
 		return nil
 	default:
-		w.loseExternal()
-		w.forget()
+		w.comeBack(addr)
 	}
 	w.external = true
 	if w.lost {
@@ -276,15 +279,70 @@ func (w *Walker) arrive(addr uint64, inside bool) error {
 	return err
 }
 
-// forgetReturned forgets what external code that has returned may have changed.
-func (w *Walker) forgetReturned() {
-	m := w.machine
-	m.Forget(machine.Set{General: ^uint16(machine.CalleeSaved), Flags: machine.Arithmetic,
-		Vectors: 0xffff})
-	m.Doubt()
-	if sp, k := m.General(machine.RSP); k != machine.Unknown {
-		m.SetGeneral(machine.RSP, sp+8, machine.Unconfirmed)
+// A caller is where external code returns to, and the registers that it keeps until then.
+type caller struct {
+	returns uint64
+	values  [16]uint64 // with the stack pointer as it is behind the return
+	known   uint16
+}
+
+// mostCallers is how many calls of external code are remembered.
+const mostCallers = 64
+
+// comeBack forgets what external code may have changed, which has come to an address: it has
+// returned there, from the last call or from one before, or it has called what is there.
+func (w *Walker) comeBack(addr uint64) {
+	if c, ok := w.caller(); ok {
+		if len(w.callers) == mostCallers {
+			w.callers = append(w.callers[:0], w.callers[1:]...)
+		}
+		w.callers = append(w.callers, c)
 	}
+	w.loseExternal()
+	last := len(w.callers) - 1
+	for last >= 0 && w.callers[last].returns != addr {
+		last--
+	}
+	if last < 0 {
+		w.forget()
+		return
+	}
+	c := w.callers[last]
+	w.callers = w.callers[:last]
+	w.machine.Forget(machine.Set{General: 0xffff, Flags: machine.Arithmetic, Vectors: 0xffff})
+	w.machine.Doubt()
+	for known := c.known; known != 0; known &= known - 1 {
+		n := bits.TrailingZeros16(known)
+		w.machine.SetGeneral(n, c.values[n], machine.Unconfirmed)
+	}
+}
+
+// caller is where what has been called, or jumped to, returns to; ok is false if that is not known.
+func (w *Walker) caller() (c caller, ok bool) {
+	m := w.machine
+	sp, k := m.General(machine.RSP)
+	switch {
+	case w.called:
+		c.returns = w.returns
+	case w.jumped && k != machine.Unknown:
+		var to [8]byte
+		if w.memory.Load(sp, to[:], true).OfSegment().Knowledge(len(to)) == machine.Unknown {
+			return c, false
+		}
+		c.returns = binary.LittleEndian.Uint64(to[:])
+	default:
+		return c, false
+	}
+	for n := range 16 {
+		v, k := m.General(n)
+		if n == machine.RSP {
+			v += 8
+		}
+		if c.values[n] = v; machine.CalleeSaved>>n&1 != 0 && k != machine.Unknown {
+			c.known |= 1 << n
+		}
+	}
+	return c, true
 }
 
 // forget forgets all registers, but for the base of a segment, which threads do not change.

@@ -35,9 +35,9 @@ func WriteStat(w io.Writer, s *wpp.Snapshot) error {
 	line("confirmed", k.Confirmed, k.Instructions)
 	line("unconfirmed", k.Unconfirmed, k.Instructions)
 	line("unknown", k.Unknown, k.Instructions)
-	line("unknown: where memory is accessed", k.Address, k.Instructions)
-	line("unknown: what is read there", k.Memory, k.Instructions)
-	line("unknown: what is computed", k.Result, k.Instructions)
+	for cause, n := range k.Causes {
+		line("unknown: "+values.Cause(cause).String(), n, k.Instructions)
+	}
 	for _, cause := range slices.Sorted(maps.Keys(k.NotEmulated)) {
 		line("not emulated: "+cause.String(), k.NotEmulated[cause], k.Instructions)
 	}
@@ -56,13 +56,14 @@ func WriteStat(w io.Writer, s *wpp.Snapshot) error {
 
 // writePlaces lists the instructions of which most is unknown.
 func writePlaces(w io.Writer, s *wpp.Snapshot, k *values.Known) error {
-	list := slices.SortedFunc(maps.Keys(k.Places), func(a, b values.Instruction) int {
-		return cmp.Or(cmp.Compare(k.Places[b], k.Places[a]), cmp.Compare(a.Addr, b.Addr))
+	list := slices.SortedFunc(maps.Keys(k.Places), func(a, b values.Place) int {
+		return cmp.Or(cmp.Compare(k.Places[b], k.Places[a]), cmp.Compare(a.Addr, b.Addr),
+			cmp.Compare(a.Cause, b.Cause))
 	})
 	for _, at := range list[:min(mostPlaces, len(list))] {
 		r := &s.Routines[at.Routine]
-		if _, err := fmt.Fprintf(w, "unknown at %s+%#x: %d times\n", names.Printable(r.Name),
-			at.Addr-r.Entry, k.Places[at]); err != nil {
+		if _, err := fmt.Fprintf(w, "unknown at %s+%#x: %d times: %s\n",
+			names.Printable(r.Name), at.Addr-r.Entry, k.Places[at], at.Cause); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 	}

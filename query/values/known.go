@@ -2,6 +2,8 @@ package values
 
 import (
 	"errors"
+	"fmt"
+	"math"
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
@@ -14,11 +16,10 @@ var ErrNone = errors.New("it has no values: wpptrace values records them")
 // Known counts executed instructions by the least sure of what they wrote and accessed.
 type Known struct {
 	Instructions, Confirmed, Unconfirmed, Unknown uint64
-	// Of Unknown, by the first of these that is true: where memory is accessed is not known; what
-	// is read there is not; what is written to a register or to memory is not.
-	Address, Memory, Result uint64
-	// Places has the instructions of which something is unknown.
-	Places map[Instruction]uint64
+	// Causes counts those of Unknown by cause.
+	Causes [Causes]uint64
+	// Places counts them by instruction and cause.
+	Places map[Place]uint64
 	// NotEmulated counts those that are not emulated: all that they write is unknown.
 	NotEmulated map[machine.Cause]uint64
 }
@@ -29,6 +30,12 @@ type Instruction struct {
 	Addr    uint64 // link-time
 }
 
+// A Place is an instruction of which something is not known, for a cause.
+type Place struct {
+	Instruction
+	Cause
+}
+
 // Count replays all threads and counts. It fails with ErrNone where there are no values.
 func Count(s *wpp.Snapshot) (k *Known, err error) {
 	defer wpp.Recover(&err)
@@ -37,18 +44,38 @@ func Count(s *wpp.Snapshot) (k *Known, err error) {
 	}
 	k = newKnown()
 	for i := range s.Threads {
-		for e, err := range Instructions(s, i) {
-			if err != nil {
-				return nil, err
+		segments, err := wet.Segments(s, i)
+		if err != nil {
+			return nil, err
+		}
+		c := counting{k, newCauses()}
+		for j := range segments {
+			if err := segments[j].Replay(0, math.MaxUint64, c); err != nil {
+				return nil, fmt.Errorf("replay thread %d: %w", s.Threads[i].TID, err)
 			}
-			k.add(e)
 		}
 	}
 	return k, nil
 }
 
 func newKnown() *Known {
-	return &Known{Places: map[Instruction]uint64{}, NotEmulated: map[machine.Cause]uint64{}}
+	return &Known{Places: map[Place]uint64{}, NotEmulated: map[machine.Cause]uint64{}}
+}
+
+// A counting counts the executed instructions of a thread: see wet.Watcher.
+type counting struct {
+	known  *Known
+	causes *causes
+}
+
+func (c counting) Before(b *wet.Before) error {
+	c.causes.before(b)
+	return nil
+}
+
+func (c counting) Executed(e *wet.Executed) error {
+	c.known.add(e, c.causes.executed(e))
+	return nil
 }
 
 // Has reports whether a snapshot has values.
@@ -59,17 +86,15 @@ func Has(s *wpp.Snapshot) bool {
 	return false
 }
 
-func (k *Known) add(e *wet.Executed) {
+// add counts an executed instruction; cause is why something of it is not known, if that is so.
+func (k *Known) add(e *wet.Executed, cause Cause) {
 	k.Instructions++
 	if e.Code.Op == machine.Opaque {
 		k.NotEmulated[e.Code.Cause]++
 	}
-	least, address, memory := machine.Confirmed, true, true
+	least := machine.Confirmed
 	for i := range e.Accesses {
-		a := &e.Accesses[i]
-		address = address && a.At != machine.Unknown
-		memory = memory && (a.Write || a.Known != machine.Unknown)
-		least &= a.At & a.Known
+		least &= e.Accesses[i].At & e.Accesses[i].Known
 	}
 	for _, r := range e.Written {
 		least &= r.Known
@@ -77,19 +102,14 @@ func (k *Known) add(e *wet.Executed) {
 	switch least {
 	case machine.Confirmed:
 		k.Confirmed++
-		return
 	case machine.Unconfirmed:
 		k.Unconfirmed++
-		return
-	}
-	k.Unknown++
-	k.Places[Instruction{e.Routine, e.Addr}]++
-	switch {
-	case !address:
-		k.Address++
-	case !memory:
-		k.Memory++
 	default:
-		k.Result++
+		k.Unknown++
+		if cause == noCause {
+			cause = Unread
+		}
+		k.Causes[cause]++
+		k.Places[Place{Instruction{e.Routine, e.Addr}, cause}]++
 	}
 }

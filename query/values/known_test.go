@@ -13,7 +13,7 @@ func TestNotEmulated(t *testing.T) {
 	load := machine.OpaqueInsn(2, machine.X87, machine.Set{}, machine.Operand{})
 	for _, in := range []*machine.Insn{&load, &load, {Op: machine.Opaque, Cause: machine.Clock},
 		{Op: machine.NoOp}} {
-		k.add(&wet.Executed{Code: in})
+		k.add(&wet.Executed{Code: in}, noCause)
 	}
 	if k.Instructions != 4 || len(k.NotEmulated) != 2 || k.NotEmulated[machine.X87] != 2 ||
 		k.NotEmulated[machine.Clock] != 1 {
