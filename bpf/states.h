@@ -236,16 +236,18 @@ static long run_step(__u32 i, struct running *r)
 	y = (cell(v, s->b) << (s->scale & 3)) + (__s64)s->imm;
 	switch (s->op) {
 	case LOAD_FETCH:
-		return fetch(v, s, x + y) ? end_program(v) : 0;
+		if (fetch(v, s, x + y))
+			return end_program(v);
+		break;
 	case LOAD_PICK:
 		set_cell(v, s->dst, pick(v, s));
-		return 0;
+		break;
 	case LOAD_END:
 		return end_program(v);
 	case LOAD_BRANCH:
-		if (holds(s, x, y))
-			v->next += s->jump;
-		return 0;
+		if (!holds(s, x, y))
+			return 0;
+		break;
 	case LOAD_SWITCH:
 		to = choose(s, x + y);
 		if (to)
@@ -257,10 +259,12 @@ static long run_step(__u32 i, struct running *r)
 		return v->next ? 0 : end_program(v);
 	case LOAD_LEAVE:
 		v->left = 1;
-		return 0;
+		break;
+	default:
+		set_cell(v, s->dst, compute(s, x, y));
 	}
-	set_cell(v, s->dst, compute(s, x, y));
-	return 0;
+	v->next += s->jump;
+	return v->next ? 0 : end_program(v);
 }
 
 /* hash_registers is a hash of the registers in the cells, as package wire has it. */

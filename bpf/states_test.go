@@ -111,6 +111,14 @@ func TestLoadPrograms(t *testing.T) {
 		{name: "a branch that is not taken", steps: []bpf.TracerLoadStep{
 			step(opBranch, bpf.TracerLoadStep{A: rcx, Imm: 1, Size: 4, Condition: 5, Jump: 1}),
 			step(opLeave, bpf.TracerLoadStep{}), fetch8}, words: []uint64{0x3000}, left: true},
+		{name: "steps that are left out", steps: []bpf.TracerLoadStep{
+			step(opLeave, bpf.TracerLoadStep{Jump: 1}), fetch8,
+			step(opSum, bpf.TracerLoadStep{Dst: 18, A: rdi, B: noCell, Size: 8, Jump: 2}),
+			step(opLeave, bpf.TracerLoadStep{}), fetch8, fetch8}, words: []uint64{0x3000},
+			left: true},
+		{name: "a step that goes on at the end", steps: []bpf.TracerLoadStep{
+			step(opSum, bpf.TracerLoadStep{Dst: 18, A: rdi, B: noCell, Size: 8,
+				Jump: 1<<32 - 2}), fetch8}},
 		{name: "a switch", steps: []bpf.TracerLoadStep{
 			step(opSwitch, bpf.TracerLoadStep{A: rcx, Size: 8, Jump: 1}), fetch8},
 			words: []uint64{0xca5e}},

@@ -211,11 +211,12 @@ enum load_op {
 	LOAD_FETCH,
 	/* size bytes of the place a, from byte imm on, as by LOAD_EXTEND. */
 	LOAD_PICK,
-	/* Goes on jump steps further if the condition holds of x compared with y in size bytes; if sign
-	 * is set, of x & y. */
+	/* Goes on at the next step unless the condition holds of x compared with y in size bytes; if
+	 * sign is set, of x & y. */
 	LOAD_BRANCH,
 	/* The low size bytes of x + y are an index of the cases behind the one with the index jump,
-	 * which is how many they are: goes on at that step, or at the next if there is none. */
+	 * which is how many they are: goes on at that step, or at the next if there is none, and not
+	 * jump steps further. */
 	LOAD_SWITCH,
 	/* Goes on behind the call that returns to x; if it is not known, traced code is left. */
 	LOAD_RETURN,
@@ -235,6 +236,7 @@ struct load_step {
 	/* A condition code, but none of parity. */
 	__u8 condition;
 	__s32 imm;
+	/* It goes on at the next step, and so many further, modulo 2^32; step 0 is the end. */
 	__u32 jump;
 };
 

@@ -12,9 +12,9 @@ import (
 )
 
 // Where libraries are traced too, the kernel's tables have room for so many steps of load programs
-// and numbers of their cases: 17 MB. The C library has 400,000 steps.
+// and numbers of their cases: 9 MB. The C library has 200,000 steps.
 const (
-	roomForSteps = 1 << 20
+	roomForSteps = 1 << 19
 	roomForCases = 1 << 16
 )
 

@@ -1,7 +1,6 @@
 package loads
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -73,35 +72,39 @@ func makePlan(p *plan.Plan, o Options, figures bool) (*Plan, Figures, error) {
 		p, known, &few)
 	sites := inPieces(len(all), func(m *maker, i int) { m.site(&all[i], i, figures) }, p, known, &o)
 
-	a := assembler{plan: &Plan{Base: p, Extra: all[len(p.Sites):], After: map[uint64]uint32{},
-		Steps: []Step{{Op: End}, {Op: End}}}, same: map[string]uint32{}}
+	made := &Plan{Base: p, Extra: all[len(p.Sites):], After: map[uint64]uint32{}}
+	x := newKnots()
+	for _, list := range [...][]*maker{sites, before, behind} {
+		for _, m := range list {
+			m.merge(x)
+		}
+	}
+	a := newAssembler(x)
 	var counted Figures
 	for _, m := range sites {
 		counted = append(counted, m.figures...)
 		for i := range m.made {
-			x, y := &m.made[i][0], &m.made[i][1]
-			a.plan.Looks = append(a.plan.Looks, Look{First: [2]uint32{a.add(x), a.add(y)},
-				Leaves: [2]bool{x.leaves, y.leaves}})
+			x, y := m.made[i][0], m.made[i][1]
+			made.Looks = append(made.Looks, Look{Leaves: [2]bool{x.leaves, y.leaves},
+				First: [2]uint32{a.program(x.first), a.program(y.first)}})
 		}
 	}
-	first := a.plan.Looks
+	first := made.Looks
 	for _, m := range before {
 		for i := range m.made {
-			first[0].Behind = a.add(&m.made[i][0])
+			first[0].Behind = a.program(m.made[i][0].first)
 			first = first[1:]
 		}
 	}
 	for _, m := range behind {
 		for i := range m.made {
-			a.plan.After[list[0].address] = max(a.add(&m.made[i][0]), nothingBehind)
+			made.After[list[0].address] = max(a.program(m.made[i][0].first), nothingBehind)
 			list = list[1:]
 		}
 	}
-	return a.plan, counted, nil
+	made.Steps, made.Cases = a.finish()
+	return made, counted, nil
 }
-
-// nothingBehind is the step of a program that is known to read nothing.
-const nothingBehind = 1
 
 // inPieces has makers take numbers up to n on all CPUs, each some in their order.
 func inPieces(n int, turn func(m *maker, i int), p *plan.Plan, known []facts, o *Options,
@@ -110,7 +113,7 @@ func inPieces(n int, turn func(m *maker, i int), p *plan.Plan, known []facts, o 
 	parallel.Each(len(list), func(k int) {
 		m := &maker{o: o, follow: follower{plan: p, facts: known},
 			earlier: follower{plan: p, facts: known}}
-		m.emit.ns = &m.follow.ns
+		m.emit.ns, m.knots = &m.follow.ns, newKnots()
 		for i := k * atOnce; i < min((k+1)*atOnce, n); i++ {
 			turn(m, i)
 		}
@@ -128,17 +131,28 @@ type maker struct {
 	follow  follower
 	earlier follower // of code before a hit
 	emit    emitter
+	knots   *knots
 	made    [][2]program
 	extra   []Site
 	figures Figures // if they are asked for
 }
 
-// A program is the steps that are made for one outcome of a site. Indices in cases are from its
-// first step on.
+// A program is what is made for one outcome of a site.
 type program struct {
-	steps  []Step
-	cases  []uint32
+	first  int32 // knot
 	leaves bool
+}
+
+// merge adds the programs of a maker to others.
+func (m *maker) merge(x *knots) {
+	moved := x.merge(m.knots)
+	for i := range m.made {
+		for outcome := range m.made[i] {
+			p := &m.made[i][outcome]
+			p.first = moved[p.first]
+		}
+	}
+	m.knots = nil
 }
 
 // site makes the programs of a site, the look of which has that number.
@@ -168,19 +182,24 @@ func (m *maker) behind(at place) {
 	m.made = append(m.made, list)
 }
 
-func (m *maker) program(w *way, p *program) *grouper {
-	g := &grouper{ns: m.emit.ns, o: m.o}
-	g.group(w, true)
-	p.leaves = m.emit.program(w)
-	p.steps, p.cases = slices.Clone(m.emit.steps), slices.Clone(m.emit.cases)
+func (m *maker) program(w *way, p *program) (g *grouper) {
+	g, p.leaves = m.steps(w)
+	p.first = m.knots.program(m.emit.steps, m.emit.cases)
 	return g
+}
+
+// steps has the emitter make the steps of a program.
+func (m *maker) steps(w *way) (g *grouper, leaves bool) {
+	g = &grouper{ns: m.emit.ns, o: m.o}
+	g.group(w, true)
+	return g, m.emit.program(w)
 }
 
 // examine finds out what programs behind a call do.
 func (m *maker) examine(c *continuation) {
 	w := m.follow.behind(c.from)
 	c.reads, c.returns = w.hasReads(), w.mayReturn()
-	m.program(w, &program{})
+	m.steps(w)
 	for _, s := range m.emit.steps {
 		if s.Op == End || s.Op == Leave || s.Op == Pick {
 			continue
@@ -196,54 +215,4 @@ func (m *maker) examine(c *continuation) {
 func (w *way) mayReturn() bool {
 	return w.ends == returned ||
 		slices.ContainsFunc(w.next, func(n *way) bool { return n.mayReturn() })
-}
-
-// An assembler adds programs to a plan.
-type assembler struct {
-	plan *Plan
-	same map[string]uint32 // programs without cases, by their steps
-	key  []byte
-}
-
-// add adds a program, if none is the same, and returns where it begins.
-func (a *assembler) add(m *program) (first uint32) {
-	p := a.plan
-	if len(m.steps) == 0 {
-		return 0
-	}
-	a.key = a.key[:0]
-	for _, s := range m.steps {
-		a.key = append(a.key, byte(s.Op), s.Dst, s.A, s.B, s.Scale, s.Size, s.Sign, s.Condition)
-		a.key = binary.LittleEndian.AppendUint32(a.key, uint32(s.Imm))
-		a.key = binary.LittleEndian.AppendUint32(a.key, s.Jump)
-	}
-	if first, ok := a.same[string(a.key)]; ok && len(m.cases) == 0 {
-		return first
-	}
-	first = uint32(len(p.Steps))
-	p.Steps = append(p.Steps, m.steps...)
-	if len(m.cases) == 0 {
-		a.same[string(a.key)] = first
-		return first
-	}
-	p.place(first, m.cases)
-	return first
-}
-
-// place gives the Switch steps of a program that has been added their cases, which have its steps
-// from the first on.
-func (p *Plan) place(first uint32, cases []uint32) {
-	for i := range p.Steps[first:] {
-		if s := &p.Steps[int(first)+i]; s.Op == Switch {
-			s.Jump += uint32(len(p.Cases))
-		}
-	}
-	for at := 0; at < len(cases); {
-		n := int(cases[at])
-		p.Cases = append(p.Cases, uint32(n))
-		for _, step := range cases[at+1:][:n] {
-			p.Cases = append(p.Cases, first+step)
-		}
-		at += 1 + n
-	}
 }

@@ -89,14 +89,15 @@ func (m *interpreter) step(pc uint32) (next uint32) {
 	case Extend:
 		m.cells[s.Dst%Cells] = extended(x, s)
 	case Branch:
-		if holds(s, x, y) {
-			return next + s.Jump
+		if !holds(s, x, y) {
+			return next
 		}
 	case Switch:
 		cases := m.plan.Cases[s.Jump:]
 		if i := truncated(x+y, s.Size); i < uint64(cases[0]) {
 			return cases[1+i]
 		}
+		return next
 	case Return:
 		to, ok := m.in.Continuation(x)
 		m.left = m.left || !ok
@@ -108,7 +109,7 @@ func (m *interpreter) step(pc uint32) (next uint32) {
 	default:
 		return 0
 	}
-	return next
+	return next + s.Jump
 }
 
 func (m *interpreter) fetch(s *Step, addr uint64) {

@@ -22,11 +22,12 @@ const (
 	// hit makes at most 16: the program ends instead of one more.
 	Fetch
 	Pick // Dst = Size bytes of the place A, from byte Imm on, extended as by Extend
-	// Branch goes on Jump steps further if Condition, a condition code of the processor that asks
+	// Branch goes on at the next step unless Condition, a condition code of the processor that asks
 	// for no parity, holds of x compared with y in Size bytes; if Sign is set, of x & y.
 	Branch
 	// Switch takes the low Size bytes of x + y as an index. At Cases[Jump] stands how many steps
-	// there are to choose from, behind it these; with a greater index it goes on at the next step.
+	// there are to choose from, behind it these; with a greater index it goes on at the next step,
+	// and not Jump steps further.
 	Switch
 	Return // goes on at After[x]; if nothing is there, traced code is left, and the program ends
 	Leave  // traced code may be left on this way: the program goes on
@@ -59,5 +60,7 @@ type Step struct {
 	Sign      uint8 // 1: set
 	Condition uint8
 	Imm       int32
-	Jump      uint32
+	// A step goes on at the next one, and so many further, modulo 2^32: programs share what they
+	// have in common. Step 0 is the end.
+	Jump uint32
 }
