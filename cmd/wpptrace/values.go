@@ -44,7 +44,7 @@ func valuesCommand() *cobra.Command {
 		c.Flags().AddFlag(all.Lookup(name))
 	}
 	q.Add(c.Flags())
-	c.Flags().BoolVar(&o.json, "json", false, "with --at: print one JSON object")
+	c.Flags().BoolVar(&o.json, "json", false, "with --at and --var: print one JSON object")
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"wpptrace/query/names"
 	"wpptrace/query/stepping"
 	"wpptrace/query/valuereport"
+	"wpptrace/query/values"
 )
 
 // A handle is what a number stands for that the client has been given since something moved: an
@@ -113,9 +114,9 @@ func (x *session) variables(a *dap.VariablesArguments) ([]dap.Variable, error) {
 	list := []dap.Variable{}
 	switch h.scope {
 	case locals:
-		list = appendVariables(list, m.Locals())
+		list = appendVariables(list, m, m.Locals())
 	case globals:
-		list = appendVariables(list, m.Globals())
+		list = appendVariables(list, m, m.Globals())
 	case registers:
 		for n := range valuereport.Registers {
 			name, text := valuereport.RegisterAt(m, n)
@@ -126,10 +127,10 @@ func (x *session) variables(a *dap.VariablesArguments) ([]dap.Variable, error) {
 	return list, nil
 }
 
-func appendVariables(to []dap.Variable, list []stepping.Variable) []dap.Variable {
+func appendVariables(to []dap.Variable, m *stepping.Moment, list []*values.Asked) []dap.Variable {
 	for _, v := range list {
-		to = append(to, dap.Variable{Name: names.Printable(v.Name), EvaluateName: v.Name,
-			Value: shown(valuereport.ValueText(v.Variable, v.Value, v.Known))})
+		to = append(to, dap.Variable{Name: names.Printable(v.String()), EvaluateName: v.String(),
+			Value: shown(valuereport.TextAt(m, v))})
 	}
 	return to
 }

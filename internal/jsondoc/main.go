@@ -24,6 +24,7 @@ var objects = []struct{ command, typeName string }{
 	{"hot --lines FILE --json", "report.LinesJSON"},
 	{"hot --disasm ROUTINE --json", "report.DisasmJSON"},
 	{"values --at PLACE --json", "valuereport.ValuesJSON"},
+	{"values --var NAME --json", "valuereport.VariablesJSON"},
 	{"hot --data --json", "valuereport.HotDataJSON"},
 	{"find --json", "report.FindJSON"},
 	{"order --json", "report.OrderJSON"},

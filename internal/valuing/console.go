@@ -284,9 +284,9 @@ func (c *console) info(args string) error {
 		}
 		switch args {
 		case "locals":
-			c.variables(m.Locals())
+			c.variables(m, m.Locals())
 		case "globals":
-			c.variables(m.Globals())
+			c.variables(m, m.Globals())
 		default:
 			for n := range valuereport.Registers {
 				c.register(valuereport.RegisterAt(m, n))
@@ -314,10 +314,9 @@ func (c *console) info(args string) error {
 
 func (c *console) register(name, text string) { fmt.Fprintf(c.out, "%-6s  %s\n", name, text) }
 
-func (c *console) variables(list []stepping.Variable) {
-	for _, v := range list {
-		fmt.Fprintf(c.out, "%s = %s\n", names.Printable(v.Name),
-			valuereport.ValueText(v.Variable, v.Value, v.Known))
+func (c *console) variables(m *stepping.Moment, list []*values.Asked) {
+	for _, a := range list {
+		fmt.Fprintf(c.out, "%s = %s\n", names.Printable(a.String()), valuereport.TextAt(m, a))
 	}
 }
 

@@ -6,7 +6,7 @@ const Example = `  wpptrace values -F parse -- ./server -t   what parse computes
   wpptrace values --stat server-4711.wpp    how much of it is known
   wpptrace values --at parse.c:42 server-4711.wpp     what the code of a line computed, each time
   wpptrace values --at 'push+0x1c' --histogram x.wpp  which values one instruction has had
-  wpptrace values --var parse.depth x.wpp             each value that a variable took
+  wpptrace values --var 'parse.p->depth' x.wpp        each value that a variable or field took
   wpptrace dump --as values server-4711.wpp every instruction, with what it wrote and accessed`
 
 // Help is the long help of wpptrace values.
@@ -29,12 +29,12 @@ FILE:LINE: its number among those of the same instruction, its thread, the posit
 stream, and its values as dump --as values has them; --instance N that one alone, --tid those of a
 thread. OFFSET is in hex.
 
---var NAME prints each value that a variable takes, of a number or a pointer, local or global, with
-its routine as ROUTINE.NAME: a line when it has its first in an activation of its routine, and one
-each time that it changes, with the number of the activation, the thread, the position and the
-source line that runs next. The debug information of the program, built with -g, says where
-variables are; where it says so in another way than by one register or address, the value is
-not known.
+--var NAME prints each value that a variable takes, local or global, with its routine as
+ROUTINE.NAME: a line when it has its first in an activation of its routine, and one each time that
+it changes, with the number of the activation, the thread, the position and the source line that
+runs next; --instance N is the Nth activation. Behind NAME may be what C would have there, as in
+NAME.FIELD, NAME->FIELD, NAME[3] and *NAME; of what is made of several numbers there is each. The
+debug information of the program, built with -g, says where variables are.
 
 --stat prints how much of the values of a recording is known, and what is not, by cause. With --csv
 it prints how large they are and how fast they answer: the tables of Zhang and Gupta (2004), with

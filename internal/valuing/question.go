@@ -28,12 +28,13 @@ func (q *Question) Add(f *pflag.FlagSet) {
 	f.StringVar(&q.At, "at", "", "print what the instructions at `PLACE` computed, read and wrote: "+
 		"ROUTINE+OFFSET, or FILE:LINE")
 	f.StringVar(&q.Var, "var", "", "print each value that the variable `NAME` took, or "+
-		"ROUTINE.NAME")
+		"ROUTINE.NAME, or what is behind it, as in NAME->FIELD[3].X and *NAME")
 	f.Uint64Var(&q.Instance, "instance", 0, "with --at: of the `N`th execution of each alone, from "+
-		"1")
-	f.BoolVar(&q.CSV, "csv", false, "with --at: print a row for each value; with --stat: sizes and "+
+		"1; with --var: of the Nth activation of its routine")
+	f.BoolVar(&q.CSV, "csv", false, "with --at and --var: print a row for each value; with --stat: sizes and "+
 		"speeds, as tables 1 to 3 and 6 to 9 and figure 9 of the paper")
-	f.BoolVar(&q.Histogram, "histogram", false, "with --at: print how often each value came")
+	f.BoolVar(&q.Histogram, "histogram", false, "with --at and --var: print how often each value "+
+		"came")
 }
 
 // Asks reports whether a snapshot is read, and nothing is recorded.
@@ -49,9 +50,9 @@ func (q *Question) Wrong(isGiven func(flag string) bool) string {
 		}
 	}
 	switch {
-	case q.At == "" && (forms > 0 || isGiven("instance")) &&
+	case q.At == "" && q.Var == "" && (forms > 0 || isGiven("instance")) &&
 		!(q.Stat && q.CSV && forms == 1 && !isGiven("instance")):
-		return "--instance, --json, --csv and --histogram need --at PLACE"
+		return "--instance, --json, --csv and --histogram need --at PLACE or --var NAME"
 	case q.Var != "" && (q.Stat || q.At != ""):
 		return "--var is a question of its own: give it without --at and --stat"
 	case q.Stat && q.At != "":
@@ -76,7 +77,7 @@ func (q *Question) Answer(w io.Writer, s *wpp.Snapshot, asJSON bool, tids []int)
 	case q.Stat:
 		return WriteStat(w, s)
 	case q.Var != "":
-		if err := valuereport.WriteVariables(w, s, q.Var, tids); err != nil {
+		if err := q.variables(w, s, asJSON, tids); err != nil {
 			return fmt.Errorf("values: %w", err)
 		}
 		return nil
@@ -95,4 +96,22 @@ func (q *Question) Answer(w io.Writer, s *wpp.Snapshot, asJSON bool, tids []int)
 		return valuereport.WriteHistogram(w, s, asked)
 	}
 	return valuereport.WriteInstances(w, s, asked)
+}
+
+func (q *Question) variables(w io.Writer, s *wpp.Snapshot, asJSON bool, tids []int) error {
+	list, err := values.VariablesNamed(s, q.Var)
+	if err != nil {
+		return err
+	}
+	asked := &valuereport.VariableQuestion{Text: q.Var, Asked: list, Threads: tids,
+		Instance: q.Instance}
+	switch {
+	case asJSON:
+		return valuereport.WriteVariablesJSON(w, s, asked)
+	case q.CSV:
+		return valuereport.WriteVariablesCSV(w, s, asked)
+	case q.Histogram:
+		return valuereport.WriteVariablesHistogram(w, s, asked)
+	}
+	return valuereport.WriteVariables(w, s, asked)
 }

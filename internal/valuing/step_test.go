@@ -78,6 +78,7 @@ r15     -
 eflags  CF=- PF=- AF=- ZF=- SF=- OF=- DF=-
 x = 3
 lost = -
+pair = {count = -1, flag = 5, next = -}
 five = 5
 x = 3
 up: there is none that is known

@@ -11,14 +11,19 @@ import (
 // compile compiles one source file, in C or C++ by its name, and returns the path of the program.
 func compile(t testing.TB, name, source string, flags ...string) string {
 	t.Helper()
+	compiler := "gcc"
+	if strings.HasSuffix(name, ".cc") {
+		compiler = "g++"
+	}
+	return compileWith(t, compiler, name, source, flags...)
+}
+
+func compileWith(t testing.TB, compiler, name, source string, flags ...string) string {
+	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
-	}
-	compiler := "gcc"
-	if strings.HasSuffix(name, ".cc") {
-		compiler = "g++"
 	}
 	program := filepath.Join(dir, "program")
 	run(t, "", compiler, append([]string{"-o", program, path}, flags...)...)

@@ -38,6 +38,7 @@ type debugRoom struct {
 
 // A debugUnit is the place of a unit.
 type debugUnit struct {
+	start dwarf.Offset
 	first dwarf.Offset // entry
 	table uint64       // of abbreviations: its offset
 
@@ -173,6 +174,7 @@ func debugUnits(info []byte) []debugUnit {
 	var units []debugUnit
 	c := cursor{data: info}
 	for c.more() {
+		start := dwarf.Offset(c.at)
 		wordLen := 4
 		length := c.uint(4)
 		if length == extended {
@@ -186,7 +188,7 @@ func debugUnits(info []byte) []debugUnit {
 		}
 		version, table := unitHeader(&unit, wordLen)
 		if !unit.failed {
-			units = append(units, debugUnit{dwarf.Offset(unit.at), table, version})
+			units = append(units, debugUnit{start, dwarf.Offset(unit.at), table, version})
 		}
 	}
 	return units

@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/variables"
 	"wpptrace/compress/wpp/wpptest"
+	"wpptrace/internal/location"
 )
 
 // Values is a snapshot with values: the routine clip(x, limit) ran twice, by its three blocks the
@@ -66,17 +67,29 @@ func Values() *wpp.Snapshot {
 }
 
 // Variables is Values with variables: x in clip, in the register that it is passed in; lost, there,
-// of which nobody knows where it is; and five, a global one.
+// of which nobody knows where it is; pair, a structure; and five, a global one.
 func Variables() *wpp.Snapshot {
 	s := Values()
 	all := ^uint64(0)
-	s.Sections = append(s.Sections, variables.Section([]variables.Variable{
-		{Name: "x", Size: 2, Places: []variables.Place{
-			{Hi: all, Where: variables.Register, Base: 1 + machine.RDI}}},
-		{Name: "lost", Size: 8, Places: []variables.Place{{Hi: all}}},
-		{Name: "none", Size: 8},
-		{Name: "five", Routine: variables.Global, Size: 1, Places: []variables.Place{
-			{Hi: all, Where: variables.Number, Offset: 5}}},
+	s.Sections = append(s.Sections, variables.Section(&variables.Table{
+		Types: []variables.Type{
+			{Kind: variables.Unsigned, Size: 1, Of: variables.NoType},
+			{Kind: variables.Signed, Size: 2, Of: variables.NoType},
+			{Kind: variables.Pointer, Size: 8, Of: 3},
+			{Kind: variables.Struct, Size: 4, Of: variables.NoType, Members: []variables.Member{
+				{Name: "count", Type: 1}, {Name: "flag", Type: 0, Offset: 2, FirstBit: 1, Bits: 3},
+				{Name: "next", Type: 2, Offset: 8}}},
+		},
+		Variables: []variables.Variable{
+			{Name: "x", Type: 1, Places: []variables.Place{
+				{Hi: all, Expression: []byte{location.Reg0 + 5}}}},
+			{Name: "lost", Type: 2, Places: []variables.Place{{Hi: all}}},
+			{Name: "none", Type: 2},
+			{Name: "pair", Type: 3, Places: []variables.Place{
+				{Hi: all, Expression: []byte{location.ImplicitValue, 4, 0xff, 0xff, 0x0a, 0}}}},
+			{Name: "five", Routine: variables.Global, Places: []variables.Place{
+				{Hi: all, Expression: []byte{location.Lit0 + 5, location.StackValue}}}},
+		},
 	}))
 	return s
 }

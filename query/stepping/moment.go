@@ -18,14 +18,7 @@ import (
 type Moment struct {
 	Place             Place // the instruction that comes next in it, or the call
 	registers, memory *wet.Before
-	variables         []variables.Variable
-}
-
-// A Variable is one that is somewhere, with what it has.
-type Variable struct {
-	*variables.Variable
-	Value uint64 // the bytes of the variable, zeroes above
-	Known machine.Knowledge
+	variables         *variables.Table
 }
 
 // moments are those that somebody has asked for since the thread came to a position.
@@ -94,37 +87,37 @@ func (m *Moment) Held(addr uint64, to []byte) memory.Held { return m.memory.Held
 
 // Locals are the arguments and local variables that are somewhere there: those of an inner block
 // behind those of an outer one.
-func (m *Moment) Locals() []Variable { return m.of(m.Place.Routine) }
+func (m *Moment) Locals() []*values.Asked { return m.of(m.Place.Routine) }
 
 // Globals are the global variables that are somewhere there.
-func (m *Moment) Globals() []Variable { return m.of(variables.Global) }
+func (m *Moment) Globals() []*values.Asked { return m.of(variables.Global) }
 
-func (m *Moment) of(routine int) (list []Variable) {
-	for i := range m.variables {
-		v := &m.variables[i]
-		if v.Routine != routine {
-			continue
-		}
-		if value, k, has := values.ValueAt(v, m.Place.Addr, m); has {
-			list = append(list, Variable{v, value, k})
+func (m *Moment) of(routine int) (list []*values.Asked) {
+	if m.variables == nil {
+		return nil
+	}
+	for i := range m.variables.Variables {
+		v := &m.variables.Variables[i]
+		if a := values.Whole(m.variables, v); v.Routine == routine && a.Has(m.Place.Addr) {
+			list = append(list, a)
 		}
 	}
 	return list
 }
 
-// Variable is the local variable of a name, of the innermost block, or else the global one. It
-// fails where there is none.
-func (m *Moment) Variable(name string) (v Variable, err error) {
-	for _, list := range [][]Variable{m.Globals(), m.Locals()} {
-		for _, x := range list {
-			if x.Name == name {
-				v = x
-			}
-		}
+// Value is what a number has that is one of Locals or Globals, or a part of it.
+func (m *Moment) Value(a *values.Asked) (uint64, machine.Knowledge) {
+	value, k, _ := a.At(m.Place.Addr, m, nil)
+	return value, k
+}
+
+// Variable is a local variable, of the innermost block that has one of the name, or else a global
+// one, or a part of it: see values.VariablesNamed. It fails where there is none.
+func (m *Moment) Variable(text string) (*values.Asked, error) {
+	a, err := values.PartOf(append(m.Globals(), m.Locals()...), text)
+	if a == nil && err == nil {
+		err = fmt.Errorf("no variable %s has a place that is known here: info locals, info "+
+			"globals list those that have", names.Printable(text))
 	}
-	if v.Variable == nil {
-		return v, fmt.Errorf("no variable %s has a place that is known here: info locals, info "+
-			"globals list those that have", names.Printable(name))
-	}
-	return v, nil
+	return a, err
 }

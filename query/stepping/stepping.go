@@ -41,7 +41,7 @@ type State struct {
 	thread   int
 	at       Position
 	known    moments
-	list     []variables.Variable
+	list     *variables.Table
 }
 
 // New returns a state at the first instruction of a thread, by its index in s.Threads. It fails

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,45 +195,18 @@ func show(text string, k machine.Knowledge) shown {
 
 func hex(n uint64) string { return strconv.FormatUint(n, 16) }
 
-// mostValues is how many values a histogram lists of each register, and of what is read and
-// written.
-const mostValues = 20
-
 // WriteHistogram writes how often each value came, of each instruction and register, and of what it
 // read and wrote.
 func WriteHistogram(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
-	type key struct{ place, what string }
-	counts := map[key]map[string]uint64{}
-	var order []key
+	h := newHistogram()
 	err := values.Each(s, q, func(_ uint64, e *wet.Executed) error {
 		for what, v := range valuesOf(e) {
 			if place := strings.IndexByte(what, '['); place > 0 { // of memory: wherever it is
 				what = what[:place]
 			}
-			k := key{placeOf(s, e), what}
-			if counts[k] == nil {
-				counts[k] = map[string]uint64{}
-				order = append(order, k)
-			}
-			counts[k][cmp.Or(v.text, "-")]++
+			h.count(placeOf(s, e)+" "+what, cmp.Or(v.text, "-"))
 		}
 		return nil
 	})
-	out := bufio.NewWriter(w)
-	for _, k := range order {
-		total := uint64(0)
-		for _, n := range counts[k] {
-			total += n
-		}
-		fmt.Fprintf(out, "%s %s: %d times, %d values\n", k.place, k.what, total, len(counts[k]))
-		list := slices.SortedFunc(maps.Keys(counts[k]), func(a, b string) int {
-			return cmp.Or(cmp.Compare(counts[k][b], counts[k][a]), cmp.Compare(len(a), len(b)),
-				cmp.Compare(a, b))
-		})
-		for _, v := range list[:min(mostValues, len(list))] {
-			n := counts[k][v]
-			fmt.Fprintf(out, "%8d %6.2f%%  %s\n", n, 100*float64(n)/float64(total), v)
-		}
-	}
-	return flushed(out, err)
+	return h.write(w, err)
 }

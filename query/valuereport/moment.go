@@ -56,7 +56,38 @@ func Evaluate(m *stepping.Moment, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return ValueText(v.Variable, v.Value, v.Known), nil
+	return TextAt(m, v), nil
+}
+
+// mostFields is how many fields of a structure, or elements of an array, are printed beside each
+// other; mostWithin is how many structures are within each other.
+const mostFields, mostWithin = 16, 3
+
+// TextAt is what a variable has, or a part of one, as ValueText has it: of a structure, what each
+// field has.
+func TextAt(m *stepping.Moment, a *values.Asked) string { return textWithin(m, a, mostWithin) }
+
+func textWithin(m *stepping.Moment, a *values.Asked, depth int) string {
+	switch list := a.Parts(mostFields + 1); {
+	case a.IsNumber():
+		v, k := m.Value(a)
+		return ValueText(a, v, k)
+	case len(list) == 0 || depth == 0:
+		return "{...}"
+	default:
+		var text []string
+		for _, part := range list[:min(len(list), mostFields)] {
+			name := strings.TrimPrefix(part.String()[len(a.String()):], ".")
+			if name != "" { // else it has none
+				name += " = "
+			}
+			text = append(text, name+textWithin(m, part, depth-1))
+		}
+		if len(list) > mostFields {
+			text = append(text, "...")
+		}
+		return "{" + strings.Join(text, ", ") + "}"
+	}
 }
 
 func flagsAt(m *stepping.Moment) string {

@@ -2,10 +2,15 @@ package valuereport
 
 import (
 	"bufio"
+	"cmp"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 
 	"wpptrace/compress/wet/machine"
@@ -16,61 +21,255 @@ import (
 	"wpptrace/query/values"
 )
 
-// WriteVariables writes a line for each value that the variables of a name take, of the threads
-// with these ids, or of all: see values.VariablesNamed and values.EachTaken.
-func WriteVariables(w io.Writer, s *wpp.Snapshot, name string, tids []int) error {
-	list, err := values.VariablesNamed(s, name)
-	if err != nil {
-		return err
-	}
-	called := map[*variables.Variable]string{}
-	for _, v := range list {
-		called[v] = report.Field(names.Printable(v.Name))
-		if v.Routine != variables.Global {
-			called[v] = report.Field(names.Plain(&s.Routines[v.Routine])) + "." + called[v]
+// A VariableQuestion asks for the values that variables take.
+type VariableQuestion struct {
+	Text     string // as it was asked
+	Asked    []*values.Asked
+	Threads  []int  // ids; none: all
+	Instance uint64 // the activation of the routine; 0: all
+}
+
+// each gives each value that is asked for to found.
+func (q *VariableQuestion) each(s *wpp.Snapshot, found func(*values.Taken) error) error {
+	return values.EachTaken(s, q.Asked, q.Threads, func(t *values.Taken) error {
+		if q.Instance != 0 && t.Instance != q.Instance {
+			return nil
 		}
+		return found(t)
+	})
+}
+
+// called is a variable's name with that of its routine before it, or of that which is inlined.
+func called(s *wpp.Snapshot, a *values.Asked) string {
+	text := report.Field(names.Printable(a.String()))
+	switch v := a.Variable; {
+	case v.Inlined != "":
+		return report.Field(names.Printable(v.Inlined)) + "." + text
+	case v.Routine != variables.Global:
+		return report.Field(names.Plain(&s.Routines[v.Routine])) + "." + text
 	}
+	return text
+}
+
+// sourceOf is where the instruction is before which a variable has a value; the line is 0 if that
+// is not known.
+func sourceOf(s *wpp.Snapshot, t *values.Taken) (file string, line int) {
+	b := t.Before
+	x := values.SpanOf(&s.Routines[b.Routine].Blocks[b.Block], b.Insn)
+	if x.Line == 0 {
+		return "", 0
+	}
+	return s.Files[x.File], x.Line
+}
+
+// WriteVariables writes a line for each value that is asked for: see values.EachTaken.
+func WriteVariables(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "INSTANCE THREAD POSITION LINE VARIABLE VALUE")
-	err = values.EachTaken(s, list, tids, func(t *values.Taken) error {
+	err := q.each(s, func(t *values.Taken) error {
 		instance := "-"
 		if t.Instance > 0 {
 			instance = strconv.FormatUint(t.Instance, 10)
 		}
 		at := "-"
-		b := t.Before
-		if x := values.SpanOf(&s.Routines[b.Routine].Blocks[b.Block], b.Insn); x.Line > 0 {
-			at = fmt.Sprintf("%s:%d",
-				report.Field(names.Printable(path.Base(s.Files[x.File]))), x.Line)
+		if file, line := sourceOf(s, t); line > 0 {
+			at = fmt.Sprintf("%s:%d", report.Field(names.Printable(path.Base(file))), line)
 		}
-		_, err := fmt.Fprintf(out, "%s %d %d %s %s %s\n", instance, t.TID, b.Symbol, at,
-			called[t.Variable], ValueText(t.Variable, t.Value, t.Known))
+		_, err := fmt.Fprintf(out, "%s %d %d %s %s %s\n", instance, t.TID, t.Before.Symbol, at,
+			called(s, t.Asked), ValueText(t.Asked, t.Value, t.Known))
 		return err
 	})
 	return flushed(out, err)
 }
 
-// ValueText is what a variable has as its type has it, ? behind it where it is not confirmed; -: it
+// ValueText is what a number has as its type has it, ? behind it where it is not confirmed; -: it
 // is not known.
-func ValueText(v *variables.Variable, value uint64, k machine.Knowledge) string {
-	text := ""
-	switch {
-	case k == machine.Unknown:
-		return "-"
-	case v.Type == variables.Signed:
-		unused := 64 - 8*v.Size
-		text = strconv.FormatInt(int64(value)<<unused>>unused, 10)
-	case v.Type == variables.Pointer:
-		text = "0x" + strconv.FormatUint(value, 16)
-	case v.Type == variables.Float && v.Size == 4:
-		text = strconv.FormatFloat(float64(math.Float32frombits(uint32(value))), 'g', -1, 32)
-	case v.Type == variables.Float:
-		text = strconv.FormatFloat(math.Float64frombits(value), 'g', -1, 64)
-	default:
-		text = strconv.FormatUint(value, 10)
+func ValueText(a *values.Asked, value uint64, k machine.Knowledge) string {
+	return sure(plainText(a, value), k)
+}
+
+// plainText is a number as its type has it: a name if that has one, a character behind its code.
+func plainText(a *values.Asked, value uint64) string {
+	t := a.Kind()
+	unused := 64 - a.Bits()
+	for _, x := range t.Names {
+		if uint64(x.Value)<<unused == value<<unused {
+			return names.Printable(x.Name)
+		}
 	}
-	if k != machine.Confirmed {
-		text += "?"
+	signed := strconv.FormatInt(int64(value)<<unused>>unused, 10)
+	switch t.Kind {
+	case variables.Signed:
+		return signed
+	case variables.SignedChar:
+		return signed + character(value)
+	case variables.Char:
+		return strconv.FormatUint(value, 10) + character(value)
+	case variables.Bool:
+		if value <= 1 {
+			return strconv.FormatBool(value == 1)
+		}
+	case variables.Pointer:
+		return "0x" + strconv.FormatUint(value, 16)
+	case variables.Float:
+		if t.Size == 4 {
+			return strconv.FormatFloat(float64(math.Float32frombits(uint32(value))), 'g', -1, 32)
+		}
+		return strconv.FormatFloat(math.Float64frombits(value), 'g', -1, 64)
 	}
-	return text
+	return strconv.FormatUint(value, 10)
+}
+
+// character is one that is printed as it is, behind its code.
+func character(code uint64) string {
+	if code < ' ' || code > '~' {
+		return ""
+	}
+	return fmt.Sprintf(" '%c'", rune(code))
+}
+
+// VariablesJSON is what values --var --json prints: the values that a variable took.
+type VariablesJSON struct {
+	SchemaVersion int    `json:"schema_version"`
+	Variable      string `json:"var"` // as it was asked for
+	// threads one after the other, in execution order
+	Values []TakenJSON `json:"values"`
+}
+
+// A TakenJSON is a value that a variable took.
+type TakenJSON struct {
+	// the number of the activation of the routine, from 1; null: of a global variable, or where the
+	// recording began amid it
+	Instance *uint64 `json:"instance"`
+	Thread   int     `json:"thread"` // id
+	// in the thread's stream of paths and marks
+	Position uint64  `json:"position"`
+	Variable string  `json:"variable"` // with the name of its routine, or its own alone
+	Routine  string  `json:"routine"`  // that runs, as the program file has it
+	Address  string  `json:"address"`  // of the instruction before which it has it, link-time, hex
+	File     *string `json:"file"`     // of that instruction; null: it is not known
+	Line     *int    `json:"line"`     // of that instruction; null: it is not known
+	Value    *string `json:"value"`    // as its type has it; null: it is not known
+	// its bytes as a number without a sign, in hex; null: it is not known
+	Bits      *string `json:"bits"`
+	Confirmed bool    `json:"confirmed"` // what was seen later agrees with it
+}
+
+// WriteVariablesJSON writes the values as a VariablesJSON, on a line. It keeps none of them.
+func WriteVariablesJSON(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error {
+	name, err := report.Marshal(q.Text)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, `{"schema_version":%d,"var":%s,"values":[`, report.SchemaVersion, name)
+	separator := ""
+	err = q.each(s, func(t *values.Taken) error {
+		text, err := report.Marshal(takenJSON(s, t))
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s%s", separator, text)
+		}
+		separator = ","
+		return err
+	})
+	out.WriteString("]}\n")
+	return flushed(out, err)
+}
+
+func takenJSON(s *wpp.Snapshot, t *values.Taken) TakenJSON {
+	x := TakenJSON{Thread: t.TID, Position: t.Before.Symbol, Variable: called(s, t.Asked),
+		Routine: s.Routines[t.Before.Routine].Name, Address: hex(t.Before.Addr),
+		Confirmed: t.Known == machine.Confirmed}
+	if t.Instance > 0 {
+		x.Instance = &t.Instance
+	}
+	if file, line := sourceOf(s, t); line > 0 {
+		x.File, x.Line = &file, &line
+	}
+	if t.Known != machine.Unknown {
+		x.Value, x.Bits = new(plainText(t.Asked, t.Value)), new(hex(t.Value))
+	}
+	return x
+}
+
+// WriteVariablesCSV writes a row for each of the values, under a heading.
+func WriteVariablesCSV(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{"instance", "thread", "position", "variable", "routine", "address", "file",
+		"line", "value", "known"}}
+	err := q.each(s, func(t *values.Taken) error {
+		x := takenJSON(s, t)
+		row := []string{"", strconv.Itoa(x.Thread), strconv.FormatUint(x.Position, 10), x.Variable,
+			x.Routine, x.Address, "", ""}
+		if x.Instance != nil {
+			row[0] = strconv.FormatUint(*x.Instance, 10)
+		}
+		if x.Line != nil {
+			row[6], row[7] = *x.File, strconv.Itoa(*x.Line)
+		}
+		v := show(plainText(t.Asked, t.Value), t.Known)
+		rows = append(rows, append(row, v.text, v.sure))
+		err := out.WriteAll(rows)
+		rows = rows[:0]
+		return err
+	})
+	if err = errors.Join(err, out.WriteAll(rows)); err != nil {
+		return fmt.Errorf("write values: %w", err)
+	}
+	return nil
+}
+
+// WriteVariablesHistogram writes how often each variable took each value: how often it changed to
+// it, or had it first.
+func WriteVariablesHistogram(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error {
+	h := newHistogram()
+	err := q.each(s, func(t *values.Taken) error {
+		text := "-"
+		if t.Known != machine.Unknown {
+			text = plainText(t.Asked, t.Value)
+		}
+		h.count(called(s, t.Asked), text)
+		return nil
+	})
+	return h.write(w, err)
+}
+
+// A histogram counts values of some things.
+type histogram struct {
+	counts map[string]map[string]uint64
+	order  []string
+}
+
+func newHistogram() *histogram { return &histogram{counts: map[string]map[string]uint64{}} }
+
+func (h *histogram) count(of, value string) {
+	if h.counts[of] == nil {
+		h.counts[of] = map[string]uint64{}
+		h.order = append(h.order, of)
+	}
+	h.counts[of][value]++
+}
+
+// mostValues is how many values a histogram lists of each thing.
+const mostValues = 20
+
+// write writes it, unless there was an error.
+func (h *histogram) write(w io.Writer, err error) error {
+	out := bufio.NewWriter(w)
+	for _, of := range h.order {
+		counts, total := h.counts[of], uint64(0)
+		for _, n := range counts {
+			total += n
+		}
+		fmt.Fprintf(out, "%s: %d times, %d values\n", of, total, len(counts))
+		list := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+			return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(len(a), len(b)),
+				cmp.Compare(a, b))
+		})
+		for _, v := range list[:min(mostValues, len(list))] {
+			n := counts[v]
+			fmt.Fprintf(out, "%8d %6.2f%%  %s\n", n, 100*float64(n)/float64(total), v)
+		}
+	}
+	return flushed(out, err)
 }

@@ -1,8 +1,6 @@
 package values
 
 import (
-	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,54 +9,18 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/variables"
 	"wpptrace/query"
-	"wpptrace/query/names"
 )
 
 // Taken is a value that a variable has taken.
 type Taken struct {
-	Variable *variables.Variable
+	Asked *Asked
 	// Instance is the number of the activation among those of the variable's routine in the
 	// snapshot, from 1; 0: the variable is global, or the recording began amid the activation.
 	Instance uint64
 	TID      int
 	Before   *wet.Before // the instruction before which it has the value
-	Value    uint64      // the bytes of the variable, zeroes above
+	Value    uint64      // see Asked.At
 	Known    machine.Knowledge
-}
-
-// VariablesNamed are the variables that a text stands for, NAME or ROUTINE.NAME: of one routine
-// several may have a name, in different blocks of its source. It fails where there is none.
-func VariablesNamed(s *wpp.Snapshot, text string) (list []*variables.Variable, err error) {
-	if !Has(s) {
-		return nil, ErrNone
-	}
-	all, err := variables.Of(s)
-	if err != nil {
-		return nil, err
-	}
-	pick := func(name string, of []int) {
-		for i := range all {
-			v := &all[i]
-			if v.Name == name && (of == nil || slices.Contains(of, v.Routine)) {
-				list = append(list, v)
-			}
-		}
-	}
-	if pick(text, nil); len(list) > 0 {
-		return list, nil
-	}
-	if routine, name, ok := cutLast(text, '.'); ok {
-		of, err := names.Of(s).Routines(routine)
-		if err != nil {
-			return nil, fmt.Errorf("find variable %s: %w", names.Printable(text), err)
-		}
-		pick(name, of)
-	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("find variable %s: the snapshot has no place of one: it has numbers "+
-			"and pointers of traced routines that were built with -g, and not optimized out", names.Printable(text))
-	}
-	return list, nil
 }
 
 // EachTaken gives each value that some variables take to found, in the order of execution, threads
@@ -68,7 +30,7 @@ func VariablesNamed(s *wpp.Snapshot, text string) (list []*variables.Variable, e
 // is given is good until found returns, whose error ends it. A segment begins with nothing known of
 // memory. It takes the time of a replay of all of these
 // threads, and the memory that one segment has touched.
-func EachTaken(s *wpp.Snapshot, list []*variables.Variable, tids []int,
+func EachTaken(s *wpp.Snapshot, list []*Asked, tids []int,
 	found func(*Taken) error) (err error) {
 	defer wpp.Recover(&err)
 	if !Has(s) {
@@ -108,7 +70,7 @@ type followed struct {
 
 // A followedRoutine is a routine whose variables are followed, or none, for global ones.
 type followedRoutine struct {
-	variables   []*variables.Variable
+	asked       []*Asked
 	activations []activation // the innermost last
 }
 
@@ -116,6 +78,7 @@ type followedRoutine struct {
 type activation struct {
 	stack    uint64 // pointer, where it began
 	instance uint64
+	entry    *Entry      // nil: it is not known when it began
 	last     []lastValue // by variable
 }
 
@@ -124,30 +87,30 @@ type lastValue struct {
 	value            uint64
 }
 
-func newFollowed(list []*variables.Variable, tid int, instances map[int]uint64,
+func newFollowed(list []*Asked, tid int, instances map[int]uint64,
 	found func(*Taken) error) *followed {
 	f := &followed{tid: tid, routines: map[int]*followedRoutine{},
 		instances: instances, found: found}
-	for _, v := range list {
-		r := &f.global
+	for _, a := range list {
+		r, v := &f.global, a.Variable
 		if v.Routine != variables.Global {
 			if f.routines[v.Routine] == nil {
 				f.routines[v.Routine] = &followedRoutine{}
 			}
 			r = f.routines[v.Routine]
 		}
-		r.variables = append(r.variables, v)
+		r.asked = append(r.asked, a)
 	}
-	f.global.begin(math.MaxUint64, 0)
+	f.global.begin(math.MaxUint64, 0, nil)
 	for _, r := range f.routines {
-		r.begin(math.MaxUint64, 0)
+		r.begin(math.MaxUint64, 0, nil)
 	}
 	return f
 }
 
-func (r *followedRoutine) begin(stack, instance uint64) {
+func (r *followedRoutine) begin(stack, instance uint64, entry *Entry) {
 	r.activations = append(r.activations,
-		activation{stack, instance, make([]lastValue, len(r.variables))})
+		activation{stack, instance, entry, make([]lastValue, len(r.asked))})
 }
 
 // Executed is for a replay: see wet.Observer.
@@ -184,14 +147,14 @@ func (f *followed) arrive(r *followedRoutine, b *wet.Before) {
 	if k == machine.Unknown { // nothing is known of the activations around it
 		r.activations, stack = r.activations[:0], math.MaxUint64
 	}
-	r.begin(stack, f.instances[b.Routine])
+	r.begin(stack, f.instances[b.Routine], EntryAt(b))
 }
 
 // look looks at the variables of the activation that runs.
 func (f *followed) look(r *followedRoutine, b *wet.Before) error {
 	a := &r.activations[len(r.activations)-1]
-	for i, v := range r.variables {
-		value, k, has := ValueAt(v, b.Addr, b)
+	for i, asked := range r.asked {
+		value, k, has := asked.At(b.Addr, b, a.entry)
 		if !has {
 			continue
 		}
@@ -201,77 +164,9 @@ func (f *followed) look(r *followedRoutine, b *wet.Before) error {
 			continue
 		}
 		*last = now
-		err := f.found(&Taken{v, a.instance, f.tid, b, value, k})
-		if err != nil {
+		if err := f.found(&Taken{asked, a.instance, f.tid, b, value, k}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// A Moment is what registers and memory hold at some time: see wet.Before.
-type Moment interface {
-	General(n int) (uint64, machine.Knowledge)
-	Vector(n int) (*[32]byte, *[32]machine.Knowledge)
-	BiasOf(image int) uint64
-	Read(addr uint64, to []byte) machine.Knowledge
-}
-
-// ValueAt is what a variable has before the instruction at a link-time address. has is false where
-// it is nowhere there: code of which it is no variable, or that has optimized it out.
-func ValueAt(v *variables.Variable, addr uint64, at Moment) (value uint64, k machine.Knowledge,
-	has bool) {
-	p := placeAt(v, addr)
-	if p == nil {
-		return 0, machine.Unknown, false
-	}
-	value, k = valueAt(v, p, at)
-	return value, k, true
-}
-
-// placeAt is where a variable is before an instruction; nil: nowhere.
-func placeAt(v *variables.Variable, addr uint64) *variables.Place {
-	for i := range v.Places {
-		if p := &v.Places[i]; p.Lo <= addr && addr < p.Hi {
-			return p
-		}
-	}
-	return nil
-}
-
-// valueAt is what a variable has that is at a place.
-func valueAt(v *variables.Variable, p *variables.Place, b Moment) (uint64, machine.Knowledge) {
-	var bytes [8]byte
-	k := machine.Unknown
-	switch base, known := baseOf(v, p, b); p.Where {
-	case variables.Memory:
-		if known != machine.Unknown {
-			k = known & b.Read(base+uint64(p.Offset), bytes[:v.Size])
-		}
-	case variables.Register, variables.Number:
-		k = known
-		binary.LittleEndian.PutUint64(bytes[:], base+uint64(p.Offset))
-	case variables.Vector:
-		data, sure := b.Vector(int(p.Offset))
-		copy(bytes[:], data[:v.Size])
-		k = machine.Confirmed
-		for _, x := range sure[:v.Size] {
-			k &= x
-		}
-	}
-	if k == machine.Unknown {
-		return 0, k
-	}
-	clear(bytes[v.Size:])
-	return binary.LittleEndian.Uint64(bytes[:]), k
-}
-
-func baseOf(v *variables.Variable, p *variables.Place, b Moment) (uint64, machine.Knowledge) {
-	switch p.Base {
-	case variables.NoBase:
-		return 0, machine.Confirmed
-	case variables.LoadBase:
-		return b.BiasOf(v.Image), machine.Confirmed
-	}
-	return b.General(int(p.Base) - 1)
 }

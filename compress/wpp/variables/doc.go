@@ -1,6 +1,6 @@
 // Package variables is the section of a snapshot that says where variables of the traced routines
-// are, while they run: in which registers, or where in memory. What a compiler says in another way
-// than by a register or an address is not known.
+// are, while they run, and of what types they are: as expressions of debug information, without
+// what these leave to other sections of a file.
 //
 // Variables that Of returns refer to nothing that their snapshot does not have. The package builds
 // on any system.

@@ -12,13 +12,26 @@ import (
 	"wpptrace/compress/wpp/variables"
 )
 
-var some = []variables.Variable{
-	{Name: "count", Routine: variables.Global, Size: 4, Type: variables.Signed,
-		Places: []variables.Place{{0, ^uint64(0), variables.Memory, variables.LoadBase, 0x4010}}},
-	{Name: "x", Image: 1, Routine: 1, Size: 8, Type: variables.Float, Places: []variables.Place{
-		{0x1000, 0x1010, variables.Vector, 0, 3}, {0x1010, 0x1020, variables.Memory, 5, -24},
-		{0x1020, 0x1024, variables.Register, 4, 0}, {0x1024, 0x1030, variables.NotKnown, 0, 0}}},
-	{Name: "none", Size: 1},
+func some() *variables.Table {
+	return &variables.Table{
+		Types: []variables.Type{
+			{Kind: variables.Signed, Name: "int", Size: 4, Of: variables.NoType,
+				Names: []variables.Enumerator{{Name: "few", Value: -3}}},
+			{Kind: variables.Struct, Size: 16, Of: variables.NoType, Members: []variables.Member{
+				{Name: "next", Type: 2}, {Name: "flag", Type: 0, Offset: 8, FirstBit: 3, Bits: 2},
+				{Type: 3, Offset: 8, IsBase: true}}},
+			{Kind: variables.Pointer, Size: 8, Of: 1},
+			{Kind: variables.Array, Of: 0, Count: -1},
+		},
+		Variables: []variables.Variable{
+			{Name: "count", Routine: variables.Global, Places: []variables.Place{
+				{0, ^uint64(0), []byte{3, 0x10, 0x40, 0, 0, 0, 0, 0, 0}}}},
+			{Name: "x", Inlined: "f", Image: 1, Routine: 1, Type: 2, Places: []variables.Place{
+				{0x1000, 0x1010, []byte{0x50}}, {0x1010, 0x1020, []byte{0x91, 0x10}},
+				{0x1020, 0x1030, nil}, {0x1030, 0x1040, []byte{0x50}}}},
+			{Name: "none"},
+		},
+	}
 }
 
 func snapshot(data *wpp.Section) *wpp.Snapshot {
@@ -27,8 +40,8 @@ func snapshot(data *wpp.Section) *wpp.Snapshot {
 }
 
 func TestSection(t *testing.T) {
-	got, err := variables.Of(snapshot(variables.Section(some)))
-	if diff := cmp.Diff(some, got); err != nil || diff != "" {
+	got, err := variables.Of(snapshot(variables.Section(some())))
+	if diff := cmp.Diff(some(), got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 	if got, err := variables.Of(&wpp.Snapshot{}); got != nil || err != nil {
@@ -38,23 +51,25 @@ func TestSection(t *testing.T) {
 
 // TestWrong: what refers to nothing, or says what there is not, is refused.
 func TestWrong(t *testing.T) {
-	for name, change := range map[string]func(*variables.Variable){
-		"routine":  func(v *variables.Variable) { v.Routine = 2 },
-		"image":    func(v *variables.Variable) { v.Image = 2 },
-		"size":     func(v *variables.Variable) { v.Size = 9 },
-		"no size":  func(v *variables.Variable) { v.Size = 0 },
-		"type":     func(v *variables.Variable) { v.Type = 4 },
-		"float":    func(v *variables.Variable) { v.Size = 2 },
-		"where":    func(v *variables.Variable) { v.Places[0].Where = 5 },
-		"vector":   func(v *variables.Variable) { v.Places[0].Offset = 16 },
-		"base":     func(v *variables.Variable) { v.Places[1].Base = 18 },
-		"register": func(v *variables.Variable) { v.Places[2].Base = 17 },
+	for name, change := range map[string]func(*variables.Table){
+		"routine":   func(t *variables.Table) { t.Variables[1].Routine = 2 },
+		"image":     func(t *variables.Table) { t.Variables[1].Image = 2 },
+		"type":      func(t *variables.Table) { t.Variables[1].Type = 4 },
+		"size":      func(t *variables.Table) { t.Types[0].Size = 9 },
+		"no size":   func(t *variables.Table) { t.Types[0].Size = 0 },
+		"large":     func(t *variables.Table) { t.Types[1].Size = 1 << 41 },
+		"kind":      func(t *variables.Table) { t.Types[0].Kind = 10 },
+		"float":     func(t *variables.Table) { t.Types[0].Kind, t.Types[0].Size = variables.Float, 2 },
+		"pointer":   func(t *variables.Table) { t.Types[2].Size = 4 },
+		"of":        func(t *variables.Table) { t.Types[2].Of = 4 },
+		"member":    func(t *variables.Table) { t.Types[1].Members[0].Type = 4 },
+		"offset":    func(t *variables.Table) { t.Types[1].Members[0].Offset = 1 << 41 },
+		"first bit": func(t *variables.Table) { t.Types[1].Members[1].FirstBit = 8 },
+		"bits":      func(t *variables.Table) { t.Types[1].Members[1].Bits = 65 },
 	} {
-		v := some[1]
-		v.Places = slices.Clone(v.Places)
-		change(&v)
-		section := variables.Section([]variables.Variable{v})
-		if _, err := variables.Of(snapshot(section)); err == nil {
+		table := some()
+		change(table)
+		if _, err := variables.Of(snapshot(variables.Section(table))); err == nil {
 			t.Errorf("%s: not refused", name)
 		}
 	}
@@ -63,31 +78,37 @@ func TestWrong(t *testing.T) {
 // FuzzOf: whatever a section says, it is refused with one error, or what it says is written as it
 // was read.
 func FuzzOf(f *testing.F) {
-	data, err := variables.Section(some).Data()
+	data, err := variables.Section(some()).Data()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(data)
 	f.Add(data[:len(data)-3])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := variables.Of(snapshot(wpp.NewSection(variables.Kind, data)))
+		table, err := variables.Of(snapshot(wpp.NewSection(variables.Kind, data)))
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("an error of several lines: %q", err)
 			}
 			return
 		}
-		again, err := variables.Of(snapshot(variables.Section(list)))
-		if diff := cmp.Diff(list, again); err != nil || diff != "" {
+		for i := range table.Variables { // an expression of no bytes is one that is not known
+			for k := range table.Variables[i].Places {
+				p := &table.Variables[i].Places[k]
+				p.Expression = slices.Clip(append([]byte(nil), p.Expression...))
+			}
+		}
+		again, err := variables.Of(snapshot(variables.Section(table)))
+		if diff := cmp.Diff(table, again); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
 	})
 }
 
 func ExampleOf() {
-	s := &wpp.Snapshot{Images: make([]wpp.Image, 1)} // as store.ReadFile returns it
-	s.Sections = append(s.Sections, variables.Section(some[:1]))
-	list, err := variables.Of(s)
-	fmt.Println(len(list), list[0].Name, err)
-	// Output: 1 count <nil>
+	s := &wpp.Snapshot{Images: make([]wpp.Image, 2), Routines: make([]wpp.Routine, 2)}
+	s.Sections = append(s.Sections, variables.Section(some())) // as store.ReadFile returns it
+	table, err := variables.Of(s)
+	fmt.Println(len(table.Variables), table.Variables[0].Name, err)
+	// Output: 3 count <nil>
 }

@@ -26,6 +26,8 @@ const (
 type VariablesSection struct {
 	state         protoimpl.MessageState       `protogen:"open.v1"`
 	Variable      []*VariablesSection_Variable `protobuf:"bytes,1,rep,name=variable,proto3" json:"variable,omitempty"`
+	Type          []*VariablesSection_Type     `protobuf:"bytes,2,rep,name=type,proto3" json:"type,omitempty"`
+	Expression    [][]byte                     `protobuf:"bytes,3,rep,name=expression,proto3" json:"expression,omitempty"` // as package location has them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -67,21 +69,31 @@ func (x *VariablesSection) GetVariable() []*VariablesSection_Variable {
 	return nil
 }
 
+func (x *VariablesSection) GetType() []*VariablesSection_Type {
+	if x != nil {
+		return x.Type
+	}
+	return nil
+}
+
+func (x *VariablesSection) GetExpression() [][]byte {
+	if x != nil {
+		return x.Expression
+	}
+	return nil
+}
+
 type VariablesSection_Variable struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Image   uint32                 `protobuf:"varint,2,opt,name=image,proto3" json:"image,omitempty"`     // index in the snapshot's images
-	Routine uint32                 `protobuf:"varint,3,opt,name=routine,proto3" json:"routine,omitempty"` // 1 + index in the snapshot's routines; 0: a global one
-	Size    uint32                 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`       // in bytes
-	Type    uint32                 `protobuf:"varint,5,opt,name=type,proto3" json:"type,omitempty"`       // 0 unsigned, 1 signed, 2 pointer, 3 floating point
+	Inlined string                 `protobuf:"bytes,2,opt,name=inlined,proto3" json:"inlined,omitempty"`  // the routine that it is of, where that is inlined
+	Image   uint32                 `protobuf:"varint,3,opt,name=image,proto3" json:"image,omitempty"`     // index in the snapshot's images
+	Routine uint32                 `protobuf:"varint,4,opt,name=routine,proto3" json:"routine,omitempty"` // 1 + index in the snapshot's routines; 0: a global one
+	Type    uint32                 `protobuf:"varint,5,opt,name=type,proto3" json:"type,omitempty"`       // index in types
 	// Where it is, by code: lists of the same length.
-	Lo []uint64 `protobuf:"varint,6,rep,packed,name=lo,proto3" json:"lo,omitempty"` // link-time, as hi, which is exclusive
-	Hi []uint64 `protobuf:"varint,7,rep,packed,name=hi,proto3" json:"hi,omitempty"`
-	// 0 not known, 1 in memory, 2 in a register, 3 it is a number, 4 in a vector register
-	Where []uint32 `protobuf:"varint,8,rep,packed,name=where,proto3" json:"where,omitempty"`
-	// 0 none, 1 + the hardware's number of a register, 17 what is added to link-time addresses
-	Base          []uint32 `protobuf:"varint,9,rep,packed,name=base,proto3" json:"base,omitempty"`
-	Offset        []int64  `protobuf:"zigzag64,10,rep,packed,name=offset,proto3" json:"offset,omitempty"` // what is added to the base
+	Lo            []uint64 `protobuf:"varint,6,rep,packed,name=lo,proto3" json:"lo,omitempty"` // link-time, as hi, which is exclusive
+	Hi            []uint64 `protobuf:"varint,7,rep,packed,name=hi,proto3" json:"hi,omitempty"`
+	Expression    []uint32 `protobuf:"varint,8,rep,packed,name=expression,proto3" json:"expression,omitempty"` // 1 + index in expressions; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -123,6 +135,13 @@ func (x *VariablesSection_Variable) GetName() string {
 	return ""
 }
 
+func (x *VariablesSection_Variable) GetInlined() string {
+	if x != nil {
+		return x.Inlined
+	}
+	return ""
+}
+
 func (x *VariablesSection_Variable) GetImage() uint32 {
 	if x != nil {
 		return x.Image
@@ -133,13 +152,6 @@ func (x *VariablesSection_Variable) GetImage() uint32 {
 func (x *VariablesSection_Variable) GetRoutine() uint32 {
 	if x != nil {
 		return x.Routine
-	}
-	return 0
-}
-
-func (x *VariablesSection_Variable) GetSize() uint32 {
-	if x != nil {
-		return x.Size
 	}
 	return 0
 }
@@ -165,23 +177,195 @@ func (x *VariablesSection_Variable) GetHi() []uint64 {
 	return nil
 }
 
-func (x *VariablesSection_Variable) GetWhere() []uint32 {
+func (x *VariablesSection_Variable) GetExpression() []uint32 {
 	if x != nil {
-		return x.Where
+		return x.Expression
 	}
 	return nil
 }
 
-func (x *VariablesSection_Variable) GetBase() []uint32 {
-	if x != nil {
-		return x.Base
-	}
-	return nil
+type VariablesSection_Member struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Type          uint32                 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"`     // index in types
+	Offset        uint64                 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"` // bytes
+	FirstBit      uint32                 `protobuf:"varint,4,opt,name=first_bit,json=firstBit,proto3" json:"first_bit,omitempty"`
+	Bits          uint32                 `protobuf:"varint,5,opt,name=bits,proto3" json:"bits,omitempty"` // 0: it is no bit field
+	IsBase        bool                   `protobuf:"varint,6,opt,name=is_base,json=isBase,proto3" json:"is_base,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
-func (x *VariablesSection_Variable) GetOffset() []int64 {
+func (x *VariablesSection_Member) Reset() {
+	*x = VariablesSection_Member{}
+	mi := &file_variables_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VariablesSection_Member) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VariablesSection_Member) ProtoMessage() {}
+
+func (x *VariablesSection_Member) ProtoReflect() protoreflect.Message {
+	mi := &file_variables_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VariablesSection_Member.ProtoReflect.Descriptor instead.
+func (*VariablesSection_Member) Descriptor() ([]byte, []int) {
+	return file_variables_proto_rawDescGZIP(), []int{0, 1}
+}
+
+func (x *VariablesSection_Member) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *VariablesSection_Member) GetType() uint32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *VariablesSection_Member) GetOffset() uint64 {
 	if x != nil {
 		return x.Offset
+	}
+	return 0
+}
+
+func (x *VariablesSection_Member) GetFirstBit() uint32 {
+	if x != nil {
+		return x.FirstBit
+	}
+	return 0
+}
+
+func (x *VariablesSection_Member) GetBits() uint32 {
+	if x != nil {
+		return x.Bits
+	}
+	return 0
+}
+
+func (x *VariablesSection_Member) GetIsBase() bool {
+	if x != nil {
+		return x.IsBase
+	}
+	return false
+}
+
+type VariablesSection_Type struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 0 other, 1 unsigned, 2 signed, 3 floating point, 4 boolean, 5 character, 6 signed character,
+	// 7 pointer, 8 structure, 9 array
+	Kind          uint32                     `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string                     `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Size          uint64                     `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`   // bytes; 0: not known
+	Of            uint32                     `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`       // 1 + index in types of what it points to, or of its elements; 0: not known
+	Count         uint64                     `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"` // 1 + the number of elements; 0: not known
+	Member        []*VariablesSection_Member `protobuf:"bytes,6,rep,name=member,proto3" json:"member,omitempty"`
+	Enumerator    []string                   `protobuf:"bytes,7,rep,name=enumerator,proto3" json:"enumerator,omitempty"` // names of numbers
+	Value         []int64                    `protobuf:"zigzag64,8,rep,packed,name=value,proto3" json:"value,omitempty"` // of enumerators
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VariablesSection_Type) Reset() {
+	*x = VariablesSection_Type{}
+	mi := &file_variables_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VariablesSection_Type) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VariablesSection_Type) ProtoMessage() {}
+
+func (x *VariablesSection_Type) ProtoReflect() protoreflect.Message {
+	mi := &file_variables_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VariablesSection_Type.ProtoReflect.Descriptor instead.
+func (*VariablesSection_Type) Descriptor() ([]byte, []int) {
+	return file_variables_proto_rawDescGZIP(), []int{0, 2}
+}
+
+func (x *VariablesSection_Type) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *VariablesSection_Type) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *VariablesSection_Type) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *VariablesSection_Type) GetOf() uint32 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *VariablesSection_Type) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *VariablesSection_Type) GetMember() []*VariablesSection_Member {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+func (x *VariablesSection_Type) GetEnumerator() []string {
+	if x != nil {
+		return x.Enumerator
+	}
+	return nil
+}
+
+func (x *VariablesSection_Type) GetValue() []int64 {
+	if x != nil {
+		return x.Value
 	}
 	return nil
 }
@@ -190,21 +374,42 @@ var File_variables_proto protoreflect.FileDescriptor
 
 const file_variables_proto_rawDesc = "" +
 	"\n" +
-	"\x0fvariables.proto\x12\x12wpptrace.variables\"\xb8\x02\n" +
+	"\x0fvariables.proto\x12\x12wpptrace.variables\"\xf6\x05\n" +
 	"\x10VariablesSection\x12I\n" +
-	"\bvariable\x18\x01 \x03(\v2-.wpptrace.variables.VariablesSection.VariableR\bvariable\x1a\xd8\x01\n" +
+	"\bvariable\x18\x01 \x03(\v2-.wpptrace.variables.VariablesSection.VariableR\bvariable\x12=\n" +
+	"\x04type\x18\x02 \x03(\v2).wpptrace.variables.VariablesSection.TypeR\x04type\x12\x1e\n" +
+	"\n" +
+	"expression\x18\x03 \x03(\fR\n" +
+	"expression\x1a\xbc\x01\n" +
 	"\bVariable\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05image\x18\x02 \x01(\rR\x05image\x12\x18\n" +
-	"\aroutine\x18\x03 \x01(\rR\aroutine\x12\x12\n" +
-	"\x04size\x18\x04 \x01(\rR\x04size\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\ainlined\x18\x02 \x01(\tR\ainlined\x12\x14\n" +
+	"\x05image\x18\x03 \x01(\rR\x05image\x12\x18\n" +
+	"\aroutine\x18\x04 \x01(\rR\aroutine\x12\x12\n" +
 	"\x04type\x18\x05 \x01(\rR\x04type\x12\x0e\n" +
 	"\x02lo\x18\x06 \x03(\x04R\x02lo\x12\x0e\n" +
-	"\x02hi\x18\a \x03(\x04R\x02hi\x12\x14\n" +
-	"\x05where\x18\b \x03(\rR\x05where\x12\x12\n" +
-	"\x04base\x18\t \x03(\rR\x04base\x12\x16\n" +
-	"\x06offset\x18\n" +
-	" \x03(\x12R\x06offsetB!Z\x1fwpptrace/compress/wpp/variablesb\x06proto3"
+	"\x02hi\x18\a \x03(\x04R\x02hi\x12\x1e\n" +
+	"\n" +
+	"expression\x18\b \x03(\rR\n" +
+	"expression\x1a\x92\x01\n" +
+	"\x06Member\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\rR\x04type\x12\x16\n" +
+	"\x06offset\x18\x03 \x01(\x04R\x06offset\x12\x1b\n" +
+	"\tfirst_bit\x18\x04 \x01(\rR\bfirstBit\x12\x12\n" +
+	"\x04bits\x18\x05 \x01(\rR\x04bits\x12\x17\n" +
+	"\ais_base\x18\x06 \x01(\bR\x06isBase\x1a\xe3\x01\n" +
+	"\x04Type\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x0e\n" +
+	"\x02of\x18\x04 \x01(\rR\x02of\x12\x14\n" +
+	"\x05count\x18\x05 \x01(\x04R\x05count\x12C\n" +
+	"\x06member\x18\x06 \x03(\v2+.wpptrace.variables.VariablesSection.MemberR\x06member\x12\x1e\n" +
+	"\n" +
+	"enumerator\x18\a \x03(\tR\n" +
+	"enumerator\x12\x14\n" +
+	"\x05value\x18\b \x03(\x12R\x05valueB!Z\x1fwpptrace/compress/wpp/variablesb\x06proto3"
 
 var (
 	file_variables_proto_rawDescOnce sync.Once
@@ -218,18 +423,22 @@ func file_variables_proto_rawDescGZIP() []byte {
 	return file_variables_proto_rawDescData
 }
 
-var file_variables_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_variables_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_variables_proto_goTypes = []any{
 	(*VariablesSection)(nil),          // 0: wpptrace.variables.VariablesSection
 	(*VariablesSection_Variable)(nil), // 1: wpptrace.variables.VariablesSection.Variable
+	(*VariablesSection_Member)(nil),   // 2: wpptrace.variables.VariablesSection.Member
+	(*VariablesSection_Type)(nil),     // 3: wpptrace.variables.VariablesSection.Type
 }
 var file_variables_proto_depIdxs = []int32{
 	1, // 0: wpptrace.variables.VariablesSection.variable:type_name -> wpptrace.variables.VariablesSection.Variable
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 1: wpptrace.variables.VariablesSection.type:type_name -> wpptrace.variables.VariablesSection.Type
+	2, // 2: wpptrace.variables.VariablesSection.Type.member:type_name -> wpptrace.variables.VariablesSection.Member
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_variables_proto_init() }
@@ -243,7 +452,7 @@ func file_variables_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_variables_proto_rawDesc), len(file_variables_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -20,7 +20,7 @@ type Table struct {
 	mutex sync.Mutex
 	parts int // that were read
 	first int // the number of the next part's first routine
-	found []located.Variable
+	found located.Table
 }
 
 // NewTable returns a table that has read nothing yet, and logs what it cannot read.
@@ -38,10 +38,10 @@ func (t *Table) Section(parts []plan.Part) *wpp.Section {
 		}
 		t.first += len(part.Routines)
 	}
-	if len(t.found) == 0 {
+	if len(t.found.Variables) == 0 {
 		return nil
 	}
-	return located.Section(t.found)
+	return located.Section(&t.found)
 }
 
 func (t *Table) addPart(part *plan.Part) error {
@@ -50,21 +50,18 @@ func (t *Table) addPart(part *plan.Part) error {
 	for i, r := range part.Routines {
 		if r.LeftOut == "" {
 			for _, x := range r.Ranges {
-				ranges = append(ranges, owned{x[0], x[1], t.first + i, r.Addr})
+				ranges = append(ranges, owned{x[0], x[1], t.first + i})
 			}
 		}
 	}
 	slices.SortFunc(ranges, func(a, b owned) int { return cmp.Compare(a.lo, b.lo) })
-	list, err := im.Variables(func(code uint64) bool { return ownerOf(ranges, code) != nil })
+	from, err := im.Variables(func(code uint64) bool { return ownerOf(ranges, code) != nil })
 	if err != nil {
 		return err
 	}
-	lines, err := im.Lines()
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		t.add(im, lines, &list[i], ranges)
+	types := t.addTypes(from.Types)
+	for i := range from.List {
+		t.add(&from.List[i], types, ranges)
 	}
 	return nil
 }
@@ -73,7 +70,6 @@ func (t *Table) addPart(part *plan.Part) error {
 type owned struct {
 	lo, hi  uint64
 	routine int
-	entry   uint64 // of the routine
 }
 
 // ownerOf is that of some ranges, by address, which has an address; nil: none has.
@@ -89,87 +85,22 @@ func ownerOf(ranges []owned, code uint64) *owned {
 	return &ranges[i]
 }
 
-// add adds a variable with its places.
-func (t *Table) add(im *image.Image, lines *image.Lines, from *image.Variable, ranges []owned) {
-	v := located.Variable{Name: strings.ToValidUTF8(from.Name, "?"), Image: t.parts,
-		Routine: located.Global, Size: from.Size, Type: located.Type(from.Kind)}
-	body := uint64(0)
+// add adds a variable with its places. types are the indices of its types in the table.
+func (t *Table) add(from *image.Variable, types []int, ranges []owned) {
+	v := located.Variable{Name: strings.ToValidUTF8(from.Name, "?"),
+		Inlined: strings.ToValidUTF8(from.Inlined, "?"), Image: t.parts,
+		Routine: located.Global, Type: types[from.Type]}
 	for _, x := range from.Locations {
 		if !from.IsGlobal && v.Routine == located.Global {
 			owner := ownerOf(ranges, x.Lo)
 			if owner == nil {
 				continue
 			}
-			v.Routine, body = owner.routine, lines.BodyAt(owner.entry)
+			v.Routine = owner.routine
 		}
-		if x.IsWhole && parse(x.Expression).isFramed && x.Lo < body && body < x.Hi {
-			x.Lo = body // arguments are put into the frame before it
-		}
-		v.Places = appendPlaces(v.Places, im, from.Frame, x)
+		v.Places = append(v.Places, located.Place{Lo: x.Lo, Hi: x.Hi, Expression: x.Expression})
 	}
 	if from.IsGlobal || v.Routine >= 0 {
-		t.found = append(t.found, v)
+		t.found.Variables = append(t.found.Variables, v)
 	}
-}
-
-// appendPlaces appends what a location says: where it is relative to the frame, a place for each
-// row of the unwind table.
-func appendPlaces(list []located.Place, im *image.Image, frame []byte,
-	x image.Location) []located.Place {
-	e := parse(x.Expression)
-	if e.isFramed {
-		f := parse(frame)
-		switch {
-		case f.isCFA:
-			return appendFramed(list, im, e, x)
-		case f.Where == located.Register: // it has the address that the frame is
-			e.Base = f.Base
-		default:
-			e.Where = located.NotKnown
-		}
-	}
-	if e.isCFA {
-		e.Where = located.NotKnown
-	}
-	return append(list, e.at(x.Lo, x.Hi))
-}
-
-// appendFramed appends a place for each row of the unwind table.
-func appendFramed(list []located.Place, im *image.Image, e expression,
-	x image.Location) []located.Place {
-	first, _ := slices.BinarySearchFunc(im.Ranges, x.Lo,
-		func(r image.Range, code uint64) int { return cmp.Compare(r.Hi, code+1) })
-	for i := first; i < len(im.Ranges) && im.Ranges[i].Lo < x.Hi; i++ {
-		r := &im.Ranges[i]
-		rows := r.AppendRows(nil)
-		for k, row := range rows {
-			hi := r.Hi
-			if k+1 < len(rows) {
-				hi = rows[k+1].PC
-			}
-			lo, hi := max(x.Lo, row.PC), min(x.Hi, hi)
-			if lo >= hi {
-				continue
-			}
-			p := e
-			if row.CFA.Reg >= 0 && int(row.CFA.Reg) < len(general) {
-				p.Base = general[row.CFA.Reg] + 1
-				p.Offset += int64(row.CFA.Off)
-			} else {
-				p.Where = located.NotKnown
-			}
-			list = append(list, p.at(lo, hi))
-		}
-	}
-	return list
-}
-
-// at is the place of an expression in some code.
-func (e expression) at(lo, hi uint64) located.Place {
-	p := e.Place
-	if p.Where == located.NotKnown {
-		p = located.Place{}
-	}
-	p.Lo, p.Hi = lo, hi
-	return p
 }

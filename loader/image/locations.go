@@ -1,0 +1,365 @@
+package image
+
+import (
+	"cmp"
+	"debug/dwarf"
+	"math"
+	"slices"
+
+	"wpptrace/internal/location"
+)
+
+// list reads a location list; false: it has what is not known here, or is damaged.
+func (w *variableWalk) list(f *dwarf.Field) (list []Location, ok bool) {
+	at, _ := f.Val.(int64)
+	u := &w.about
+	if f.Class == dwarf.ClassLocList { // an index of offsets
+		const size = 4
+		index, isIndex := f.Val.(uint64)
+		if !isIndex || u.lists < 0 || index > uint64(len(w.lists[1])/size) {
+			return nil, false
+		}
+		c := cursor{data: w.lists[1]}
+		c.skip(uint64(u.lists) + index*size)
+		if at = u.lists + int64(c.uint(size)); c.failed {
+			return nil, false
+		}
+	}
+	data, next := w.lists[0], w.olderLocation
+	if u.isNew {
+		data, next = w.lists[1], w.newerLocation
+	}
+	if at < 0 || at >= int64(len(data)) {
+		return nil, false
+	}
+	c := cursor{data: data, at: int(at)}
+	for base := u.base; len(list) < w.left; {
+		x, kind := next(&c, &base)
+		switch {
+		case kind == badLocation || c.failed:
+			return nil, false
+		case kind == noLocation:
+			return list, true
+		case kind == aLocation && x.Lo < x.Hi && len(x.Expression) > 0: // else nowhere
+			list = append(list, x)
+		}
+	}
+	return nil, false
+}
+
+// What an entry of a location list is.
+const (
+	badLocation = iota
+	noLocation  // the end of the list
+	newBase
+	aLocation
+)
+
+// olderLocation reads an entry of a list of DWARF 2 to 4 (DWARF 4, section 2.6.2).
+func (w *variableWalk) olderLocation(c *cursor, base *uint64) (x Location, kind int) {
+	lo, hi := c.uint(8), c.uint(8)
+	switch {
+	case lo == 0 && hi == 0:
+		return x, noLocation
+	case lo == math.MaxUint64:
+		*base = hi
+		return x, newBase
+	}
+	expression := c.take(c.uint(2))
+	x = Location{Lo: *base + lo, Hi: *base + hi, Expression: expression.data[expression.at:]}
+	return x, aLocation
+}
+
+// newerLocation reads an entry of a list (DWARF 5, section 7.7.3).
+func (w *variableWalk) newerLocation(c *cursor, base *uint64) (x Location, kind int) {
+	const end, baseIndex, startEndIndex, startLengthIndex, offsets = 0, 1, 2, 3, 4
+	const address, startEnd, startLength = 6, 7, 8
+	indexed := func() uint64 {
+		addr, ok := w.address(c.uleb())
+		if !ok {
+			c.fail()
+		}
+		return addr
+	}
+	switch c.byte() {
+	case end:
+		return x, noLocation
+	case baseIndex:
+		*base = indexed()
+		return x, newBase
+	case address:
+		*base = c.uint(8)
+		return x, newBase
+	case offsets:
+		x.Lo, x.Hi = *base+c.uleb(), *base+c.uleb()
+	case startEndIndex:
+		x.Lo, x.Hi = indexed(), indexed()
+	case startLengthIndex:
+		x.Lo = indexed()
+		x.Hi = x.Lo + c.uleb()
+	case startEnd:
+		x.Lo, x.Hi = c.uint(8), c.uint(8)
+	case startLength:
+		x.Lo = c.uint(8)
+		x.Hi = x.Lo + c.uleb()
+	default:
+		return x, badLocation
+	}
+	expression := c.take(c.uleb())
+	x.Expression = expression.data[expression.at:]
+	return x, aLocation
+}
+
+// address is one of the unit's, by its number.
+func (w *variableWalk) address(number uint64) (addr uint64, ok bool) {
+	const size = 8
+	if w.about.addresses < 0 || number > uint64(len(w.lists[2])/size) {
+		return 0, false
+	}
+	c := cursor{data: w.lists[2]}
+	c.skip(uint64(w.about.addresses) + number*size)
+	return c.uint(size), !c.failed
+}
+
+// constantExpression is that of a variable which has always the same value; nil: it is not known.
+func constantExpression(value any) []byte {
+	switch x := value.(type) {
+	case int64:
+		return append(location.AppendNumber(nil, x), location.StackValue)
+	case []byte:
+		const most = 127 // so that its length takes a byte
+		if len(x) <= most {
+			return append([]byte{location.ImplicitValue, byte(len(x))}, x...)
+		}
+	}
+	return nil
+}
+
+// rewriteAll makes expressions ones that have a meaning of their own: what is relative to a frame
+// is so to a register, and has a location for each row of the unwind table. isWhole: they are of a
+// variable that is in one place in all of its scope, also where its frame does not stand yet.
+func (w *variableWalk) rewriteAll(list []Location, r *variableRoutine,
+	isWhole bool) (made []Location) {
+	for _, x := range list {
+		e := relationOf(x.Expression, r)
+		if isWhole && e.isFramed && x.Lo < r.body && r.body < x.Hi {
+			x.Lo = r.body // arguments are put into the frame before it
+		}
+		if !e.ok || !e.isByCFA && !e.isByFrame {
+			x.Expression = nil
+			if e.ok {
+				x.Expression = w.rewrite(nil, e.code, r, CFA{})
+			}
+			made = append(made, x)
+			continue
+		}
+		holds := func(CFA) bool { return true }
+		if e.isByFrame {
+			if r.stands == nil {
+				r.stands = w.standing(r, e.frame)
+			}
+			holds = r.stands
+		}
+		w.frames.each(w.image, x.Lo, x.Hi, func(lo, hi uint64, cfa CFA) {
+			if at := (Location{Lo: lo, Hi: hi}); holds(cfa) && len(made) <= w.left {
+				at.Expression = w.rewrite(nil, e.code, r, cfa)
+				made = append(made, at)
+			}
+		})
+	}
+	return made
+}
+
+// standing says of which rules for the frame's address the register that a routine's variables are
+// relative to has what they are relative to: compilers describe it as if it had it everywhere.
+func (w *variableWalk) standing(r *variableRoutine, register int) func(CFA) bool {
+	body, most := CFA{Reg: Undefined}, int32(0)
+	for _, code := range r.ranges {
+		w.frames.each(w.image, code[0], code[1], func(lo, hi uint64, cfa CFA) {
+			if lo <= r.body && r.body < hi {
+				body = cfa
+			}
+			if int(cfa.Reg) == register {
+				most = max(most, cfa.Off)
+			}
+		})
+	}
+	return func(cfa CFA) bool {
+		return cfa == body && int(cfa.Reg) == register && cfa.Off == most
+	}
+}
+
+// A relation is what an expression is relative to, before it is made one of its own.
+type relation struct {
+	code      []byte
+	ok        bool // each operation is known
+	isFramed  bool // it is relative to the routine's frame
+	isByCFA   bool // it follows from the canonical frame address
+	isByFrame bool // it follows from the register that the routine's frame is relative to
+	frame     int  // that register
+}
+
+func relationOf(code []byte, r *variableRoutine) (e relation) {
+	e = relation{code: code, ok: len(code) > 0, frame: nowhere}
+	frame, isCFA := location.Op{}, false
+	if r != nil && len(r.frame) > 0 {
+		op, rest, err := location.Next(r.frame)
+		if err == nil && len(rest) == 0 {
+			frame, isCFA = op, op.Code == location.CFA
+		}
+		if frame.Code == location.Reg0 && frame.Register < location.Generals {
+			e.frame = frame.Register
+		}
+	}
+	for len(code) > 0 && e.ok {
+		op, rest, err := location.Next(code)
+		e.ok = err == nil
+		switch op.Code {
+		case location.CFA:
+			e.isByCFA = true
+		case location.Fbreg:
+			e.isFramed = true
+			e.isByCFA = e.isByCFA || isCFA
+			e.isByFrame = e.isByFrame || e.frame != nowhere
+			e.ok = e.ok && (isCFA || e.frame != nowhere)
+		case location.Breg0:
+			e.isByFrame = e.isByFrame || op.Register == e.frame
+		}
+		code = rest
+	}
+	return e
+}
+
+// rewrite appends what an expression means where a rule for the canonical frame address holds; nil:
+// it is not known.
+func (w *variableWalk) rewrite(to, code []byte, r *variableRoutine, cfa CFA) []byte {
+	isTyped := false // what is on the stack has a type of its own, with its own arithmetic
+	for len(code) > 0 {
+		op, rest, err := location.Next(code)
+		if err != nil {
+			return nil
+		}
+		ends := op.Code == location.StackValue || op.Code == location.Piece
+		if isTyped && !ends && op.Code != location.Convert {
+			return nil
+		}
+		ok := true
+		switch op.Code {
+		case location.CFA:
+			to, ok = appendCFA(to, cfa, 0)
+		case location.Fbreg:
+			to, ok = w.appendFrame(to, r, cfa, op.N)
+		case location.Addrx:
+			var addr uint64
+			addr, ok = w.address(uint64(op.N))
+			to = location.AppendAddress(to, addr)
+		case location.Constx:
+			var n uint64
+			n, ok = w.address(uint64(op.N))
+			to = location.AppendNumber(to, int64(n))
+		case location.Convert:
+			to, isTyped, ok = w.appendConverted(to, op.N)
+		case location.Reg0:
+			ok = op.Register < location.Generals || location.Vectors <= op.Register &&
+				op.Register < location.Vectors+16
+			to = append(to, code[:len(code)-len(rest)]...)
+		case location.Breg0:
+			ok = op.Register < location.Generals
+			to = append(to, code[:len(code)-len(rest)]...)
+		default:
+			to = append(to, code[:len(code)-len(rest)]...)
+		}
+		if !ok {
+			return nil
+		}
+		code = rest
+	}
+	return to
+}
+
+func appendCFA(to []byte, cfa CFA, n int64) (_ []byte, ok bool) {
+	switch {
+	case cfa.Reg == Slot:
+		to = append(location.AppendBase(to, location.RBP, int64(cfa.Off)), location.Deref)
+		return append(location.AppendNumber(to, n), location.Plus), true
+	case cfa.Reg < 0 || int(cfa.Reg) >= location.Generals:
+		return to, false
+	}
+	return location.AppendBase(to, int(cfa.Reg), int64(cfa.Off)+n), true
+}
+
+// appendFrame appends what is n above the frame of a routine, of which relationOf knows that it
+// has one.
+func (w *variableWalk) appendFrame(to []byte, r *variableRoutine, cfa CFA,
+	n int64) (_ []byte, ok bool) {
+	op, _, err := location.Next(r.frame)
+	switch {
+	case err != nil:
+		return to, false
+	case op.Code == location.CFA:
+		return appendCFA(to, cfa, n)
+	}
+	return location.AppendBase(to, op.Register, n), true
+}
+
+// appendConverted appends what makes a number one of a base type, by its place in the unit; 0: the
+// type that addresses have.
+func (w *variableWalk) appendConverted(to []byte, at int64) (_ []byte, isTyped, ok bool) {
+	if at == 0 {
+		return to, false, true
+	}
+	_, e, err := w.debug.entryAt(w.about.start + dwarf.Offset(at))
+	if err != nil || e == nil || e.Tag != dwarf.TagBaseType {
+		return to, false, false
+	}
+	size, _ := e.Val(dwarf.AttrByteSize).(int64)
+	switch kind := baseType(e); kind {
+	case SignedType, SignedCharType, UnsignedType, CharType, BoolType:
+		isSigned := kind == SignedType || kind == SignedCharType
+		return location.AppendExtended(to, int(size), isSigned), true, true
+	}
+	return to, false, false
+}
+
+// A rowCache has the rows of the unwind table that were asked for last.
+type rowCache struct {
+	of   *Range
+	rows []Row
+	left int // rows that it may go through yet: none are known then
+}
+
+// each gives the rule for the canonical frame address in each part of some code to a function.
+func (c *rowCache) each(im *Image, lo, hi uint64, to func(lo, hi uint64, cfa CFA)) {
+	first, _ := slices.BinarySearchFunc(im.Ranges, lo,
+		func(r Range, code uint64) int { return cmp.Compare(r.Hi, code+1) })
+	for i := first; i < len(im.Ranges) && im.Ranges[i].Lo < hi; i++ {
+		r := &im.Ranges[i]
+		if c.of != r {
+			c.of, c.rows = r, r.AppendRows(c.rows[:0])
+		}
+		if c.left -= len(c.rows); c.left < 0 {
+			return
+		}
+		for k, row := range c.rows {
+			end := r.Hi
+			if k+1 < len(c.rows) {
+				end = c.rows[k+1].PC
+			}
+			if from, end := max(lo, row.PC), min(hi, end); from < end {
+				to(from, end, row.CFA)
+			}
+		}
+	}
+}
+
+// BodyAt is where the body of a routine begins whose code begins at an address: what is before it
+// belongs to the line that opens it, and sets up its frame. It is the address where that is not
+// known.
+func (l *Lines) BodyAt(code uint64) uint64 {
+	i, found := slices.BinarySearchFunc(l.rows, code,
+		func(r lineRow, addr uint64) int { return cmp.Compare(r.addr, addr) })
+	if found && i+1 < len(l.rows) && l.rows[i+1].file != noFile {
+		return l.rows[i+1].addr
+	}
+	return code
+}
