@@ -208,7 +208,7 @@ func TestDAP(t *testing.T) {
 	if frame.Source.Path != "/home/me/src/clip.c" {
 		t.Errorf("the source is %s", frame.Source.Path)
 	}
-	const want = `Locals: x=3 lost=unknown
+	const want = `Locals: x=3 lost=unknown pair={count = -1, flag = 5, next = -}
 Globals: five=5
 Registers: rax=unknown rcx=unknown rdx=0x7000 rbx=unknown rsp=unknown rbp=unknown rsi=0x5 `
 	if got := c.scopes(frame.Id); !strings.HasPrefix(got, want) {
