@@ -22,8 +22,8 @@ import (
 // Sections are the kinds that questions read, where a snapshot has them.
 func Sections() []wpp.SectionKind {
 	return []wpp.SectionKind{samples.Kind, windows.Kind, slots.Kind, pathprofile.Kind,
-		overlapped.SectionKind, entries.Kind, wet.CodeKind, wet.LogKind, wet.CountsKind,
-		variables.Kind}
+		overlapped.SectionKind, entries.Kind, wet.CodeKind, wet.HeadKind, wet.LogKind,
+		wet.CountsKind, variables.Kind}
 }
 
 // A Total is an estimate of how much there was of something in the whole run, of which windows have

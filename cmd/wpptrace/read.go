@@ -261,7 +261,14 @@ const smallFile = 1 << 20
 // readSnapshot reads a snapshot for a command, with the size of its file. Of one that is cut off
 // the command shows what is whole.
 func readSnapshot(c *cobra.Command, path string) (*wpp.Snapshot, uint64, error) {
-	s, size, err := readPart(path)
+	return readBy(store.ReadFile, c, path)
+}
+
+// reader is store.ReadFile, or store.ReadParts.
+type reader func(path string, known ...wpp.SectionKind) (*wpp.Snapshot, error)
+
+func readBy(read reader, c *cobra.Command, path string) (*wpp.Snapshot, uint64, error) {
+	s, size, err := readPartBy(read, path)
 	if s != nil && len(s.Skipped) > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: %s\n", path, skippedNote(s.Skipped))
 	}
@@ -296,11 +303,15 @@ func admitCutOff(c *cobra.Command, s *wpp.Snapshot, err error) error {
 // readPart reads a snapshot, and of one that is cut off what is whole, with an error that is
 // format.ErrTruncated.
 func readPart(path string) (*wpp.Snapshot, uint64, error) {
+	return readPartBy(store.ReadFile, path)
+}
+
+func readPartBy(read reader, path string) (*wpp.Snapshot, uint64, error) {
 	st, statErr := os.Stat(path)
 	if statErr == nil && st.Size() <= smallFile {
 		debug.SetGCPercent(400)
 	}
-	s, err := store.ReadFile(path, append(query.Sections(), covered.Kind)...)
+	s, err := read(path, append(query.Sections(), covered.Kind)...)
 	if s == nil {
 		return nil, 0, err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
 	"wpptrace/internal/valuing"
 )
@@ -68,7 +69,11 @@ func askValues(c *cobra.Command, args []string, q *valuing.Question, o *recordFl
 	if err := exactly(1, "a snapshot")(c, args); err != nil {
 		return err
 	}
-	s, _, err := readSnapshot(c, args[0])
+	read := store.ReadFile
+	if q.At != "" {
+		read = store.ReadParts
+	}
+	s, _, err := readBy(read, c, args[0])
 	if err != nil {
 		return err
 	}

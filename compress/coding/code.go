@@ -18,15 +18,25 @@ const manySymbols = 1 << 16
 // It takes a few microseconds and some hundred bytes a symbol, one microsecond from 2^16 symbols
 // on, and 5 MiB besides.
 func Encode(bodies [][]uint32) []byte {
-	symbols := uint64(0)
-	for _, body := range bodies {
-		symbols += uint64(len(body))
-	}
+	symbols := symbolsOf(bodies)
 	mixed := contexts
 	if symbols >= manySymbols {
 		mixed = 0
 	}
 	return encode([]byte{byte(mixed)}, bodies, symbols, mixed)
+}
+
+// EncodeQuick is Encode of a grammar that is to be read soon when it is needed: a small one takes a
+// quarter of the time, and a fifth more bytes at most.
+func EncodeQuick(bodies [][]uint32) []byte {
+	return encode([]byte{0}, bodies, symbolsOf(bodies), 0)
+}
+
+func symbolsOf(bodies [][]uint32) (n uint64) {
+	for _, body := range bodies {
+		n += uint64(len(body))
+	}
+	return n
 }
 
 // A grammarModel codes a grammar symbol by symbol. The same model writes and reads: what is to be

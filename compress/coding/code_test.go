@@ -172,13 +172,6 @@ func TestFormatStaysAsItIs(t *testing.T) {
 	}
 }
 
-func symbolsOf(bodies [][]uint32) (symbols uint64) {
-	for _, body := range bodies {
-		symbols += uint64(len(body))
-	}
-	return symbols
-}
-
 func TestDecodeRefuses(t *testing.T) {
 	coded := Encode(grammarOf(stream(1000)...))
 	symbols, n := binary.Uvarint(coded[1:])

@@ -11,11 +11,14 @@ import (
 	"wpptrace/internal/text"
 )
 
-// Limits bound memory, in bytes.
+// Limits bound memory, in bytes, and how much of a stream is read at once.
 type Limits struct {
 	Thread uint64 // of each thread's grammar; 0: no limit but All
 	All    uint64 // of all grammars together, and Other; 0: no limit
 	Other  func() uint64
+	// Symbols is how many symbols a segment derives, some more in a run of one, so that a part of
+	// the stream is read without the rest; 0: no limit.
+	Symbols uint64
 }
 
 // Tables copies what a recording knows of the program so far, and of the symbols from a number on,
@@ -130,7 +133,7 @@ func (r *Recording) fit(t *Thread) {
 			r.limits.All>>20, text.Count(r.segments, "segment"), other>>20))
 		return
 	}
-	if r.limits.Thread > 0 && t.bytes > r.limits.Thread {
+	if r.limits.Thread > 0 && t.bytes > r.limits.Thread || t.isLong() {
 		r.wait()
 		r.spill(t)
 	}

@@ -68,6 +68,12 @@ func (t *Thread) look() {
 	t.recording.fit(t)
 }
 
+// isLong reports whether the segment that grows derives as much as one may.
+func (t *Thread) isLong() bool {
+	most := t.recording.limits.Symbols
+	return most > 0 && t.grammar != nil && t.grammar.Length() >= most
+}
+
 // count counts the thread's memory anew.
 func (t *Thread) count() {
 	bytes := uint64(0)

@@ -12,7 +12,7 @@ import (
 func FuzzSections(f *testing.F) {
 	stream := []int{0, 1, 2, 2, 4, 3, 0, 1}
 	s := recorded(f, stream)
-	var seeds [3][]byte
+	var seeds [4][]byte
 	for i, x := range s.Sections {
 		data, err := x.Data()
 		if err != nil {
@@ -20,12 +20,12 @@ func FuzzSections(f *testing.F) {
 		}
 		seeds[i] = data
 	}
-	f.Add(seeds[0], seeds[1], seeds[2])
-	f.Add(seeds[0], []byte{0}, []byte{1})
-	f.Add([]byte{1, 0, 0}, seeds[1], []byte{})
-	f.Fuzz(func(t *testing.T, code, log, counts []byte) {
-		s := snapshot(stream, wpp.NewSection(CodeKind, code), wpp.NewSection(LogKind, log),
-			wpp.NewSection(CountsKind, counts))
+	f.Add(seeds[0], seeds[1], seeds[2], seeds[3])
+	f.Add(seeds[0], []byte{2, 0}, []byte{0}, []byte{1})
+	f.Add([]byte{1, 0, 0}, seeds[1], seeds[2], []byte{})
+	f.Fuzz(func(t *testing.T, code, head, log, counts []byte) {
+		s := snapshot(stream, wpp.NewSection(CodeKind, code), wpp.NewSection(HeadKind, head),
+			wpp.NewSection(LogKind, log), wpp.NewSection(CountsKind, counts))
 		got, err := replay(s)
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("an error of several lines: %q", err)
@@ -84,9 +84,10 @@ func recorded(t testing.TB, stream []int) *wpp.Snapshot {
 		if err := walk(w, n); err != nil {
 			t.Fatal(err)
 		}
-		o.log.Symbols++
+		ran(&o.log, n)
 	}
-	return snapshot(stream, code.Section(), o.log.Section(0), Counts{Hits: 3}.Section())
+	sections := append([]*wpp.Section{code.Section()}, o.log.Sections(0)...)
+	return snapshot(stream, append(sections, Counts{Hits: 3}.Section())...)
 }
 
 // TestDamagedValues: sections that are cut off, or of something else, are refused, each with the
@@ -100,23 +101,27 @@ func TestDamagedValues(t *testing.T) {
 		}
 		return b
 	}
-	code, log := data(0), data(1)
+	code, head, log := data(0), data(1), data(2)
+	more := func(b []byte) []byte { return append(b[:len(b):len(b)], 0) }
 	for name, c := range map[string]struct {
-		code, log []byte
-		want      string
+		code, head, log []byte
+		want            string
 	}{
-		"code cut off":         {code[:len(code)-1], log, "it is cut off"},
-		"code with more":       {append(code[:len(code):len(code)], 0), log, "1 bytes too many"},
-		"code of a later form": {[]byte{9}, log, "it is of version 9"},
-		"no code":              {nil, log, "section of instructions: it is cut off"},
-		"log cut off":          {code, log[:len(log)-1], "it is cut off"},
-		"log with more":        {code, append(log[:len(log):len(log)], 0), "1 bytes too many"},
-		"log of no thread":     {code, []byte{7}, "7 thread of 0"},
-		"log of nothing":       {code, []byte{0}, "it is cut off"},
+		"code cut off":         {code[:len(code)-1], head, log, "it is cut off"},
+		"code with more":       {more(code), head, log, "1 bytes too many"},
+		"code of a later form": {[]byte{9}, head, log, "it is of version 9"},
+		"no code":              {nil, head, log, "section of instructions: it is cut off"},
+		"head cut off":         {code, head[:len(head)-1], log, "it is cut off"},
+		"head with more":       {code, more(head), log, "1 bytes too many"},
+		"head of a later form": {code, []byte{9}, log, "version 9"},
+		"head of no thread":    {code, []byte{version, 7}, log, "7 thread of 0"},
+		"head of nothing":      {code, []byte{version, 0}, log, "it is cut off"},
+		"log cut off":          {code, head, log[:len(log)-1], "it is cut off"},
+		"log with more":        {code, head, more(log), "1 bytes too many"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := snapshot([]int{0, 1, 2, 4, 0}, wpp.NewSection(CodeKind, c.code),
-				wpp.NewSection(LogKind, c.log))
+				wpp.NewSection(HeadKind, c.head), wpp.NewSection(LogKind, c.log))
 			if _, err := replay(s); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

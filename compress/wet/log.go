@@ -183,9 +183,22 @@ type Log struct {
 	opener   opener // of the stretch
 	entry    Entry
 	recovery Recovery
-	at       Place  // of these
-	Symbols  uint64 // of the stream that have been walked
-	start    *start // nil: the thread's
+	at       Place    // of these
+	symbols  uint64   // of the stream that have been walked
+	start    *start   // nil: the thread's
+	ran      []uint64 // how often each symbol of a path has, by its number
+}
+
+// Walked says that a symbol has been walked to its end.
+func (l *Log) Walked() { l.symbols++ }
+
+// Ran says that a path, of a symbol of the snapshot, has run so often: where it ends is behind the
+// segment's beginning, and before that of the next. It need not have been walked.
+func (l *Log) Ran(symbol uint32, times uint64) {
+	if n := int(symbol) + 1 - len(l.ran); n > 0 {
+		l.ran = append(l.ran, make([]uint64, n)...)
+	}
+	l.ran[symbol] += times
 }
 
 // A start is where a segment begins, but for a thread's first: at a site, before its hit.
@@ -201,9 +214,9 @@ type start struct {
 func (l *Log) Cut(w *Walker) (ended *Log) {
 	ended = &Log{}
 	*ended = *l
-	ended.Symbols = math.MaxUint64
+	ended.symbols = math.MaxUint64
 	w.callers = w.callers[:0] // whoever replays the next one alone has none
-	*l = Log{Symbols: w.at.Symbol, start: &start{w.at, w.external, w.machine.AppendState(nil)}}
+	*l = Log{symbols: w.at.Symbol, start: &start{w.at, w.external, w.machine.AppendState(nil)}}
 	return ended
 }
 
@@ -211,13 +224,13 @@ func (l *Log) Cut(w *Walker) (ended *Log) {
 // it. It takes some 100 ns for each instruction that something is said of.
 func (l *Log) Copy() *Log {
 	c := *l
-	c.sheet = l.sheet.clone()
+	c.sheet, c.ran = l.sheet.clone(), slices.Clone(l.ran)
 	return &c
 }
 
-// Encode returns the log as files have it, for SectionOf. It takes some microseconds for each
-// number that was not as predicted.
-func (l *Log) Encode() []byte { return l.append(nil) }
+// Encode returns the log as files have it. It takes some microseconds for each number that was not
+// as predicted.
+func (l *Log) Encode() Encoded { return Encoded{l.appendHead(nil), l.append(nil)} }
 
 // An opener is what a stretch begins with.
 type opener uint8
@@ -349,12 +362,26 @@ func readStart(r *reader, code *Code) *start {
 // Bytes is how much memory the log takes.
 func (l *Log) Bytes() uint64 { return l.sheet.bytes() }
 
-// append appends the log as it is now, as that of a thread.
+// appendHead appends where the log begins, and how often each symbol has run in it.
+func (l *Log) appendHead(b []byte) []byte {
+	b = l.start.append(b)
+	var gaps, times []byte
+	n, next := uint64(0), 0
+	for symbol, ran := range l.ran {
+		if ran > 0 {
+			gaps = binary.AppendUvarint(gaps, uint64(symbol-next))
+			times = binary.AppendUvarint(times, ran)
+			n, next = n+1, symbol+1
+		}
+	}
+	return append(append(binary.AppendUvarint(b, n), gaps...), times...)
+}
+
+// append appends the log as it is now.
 func (l *Log) append(b []byte) []byte {
 	now := l.Copy()
 	now.keep()
-	b = now.start.append(b)
-	b = binary.AppendUvarint(b, now.Symbols)
+	b = binary.AppendUvarint(b, now.symbols)
 	for _, run := range now.open {
 		b = binary.AppendUvarint(b, run)
 	}

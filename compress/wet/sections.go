@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wet/memory"
@@ -15,20 +16,32 @@ import (
 // The kinds of section that hold values. None is critical: paths are whole without them.
 const (
 	CodeKind   = wpp.FirstSection + 16 // instructions
-	LogKind    = wpp.FirstSection + 18 // of a thread
+	LogKind    = wpp.FirstSection + 18 // of a segment of a thread
+	HeadKind   = wpp.FirstSection + 19 // of a segment, before its log
 	CountsKind = wpp.FirstSection + 23
 )
 
 // version is that of the sections.
-const version = 1
+const version = 2
 
-// Section returns the log as it is now, as that of a thread, by its index in Snapshot.Threads. It
-// takes as long as Encode.
-func (l *Log) Section(thread int) *wpp.Section { return SectionOf(thread, l.Encode()) }
+// Encoded is a segment as files have it.
+type Encoded struct{ head, log []byte }
 
-// SectionOf returns the section of a segment of a thread, which Encode has made.
-func SectionOf(thread int, segment []byte) *wpp.Section {
-	return wpp.NewSection(LogKind, append(binary.AppendUvarint(nil, uint64(thread)), segment...))
+// Size is how many bytes it has.
+func (e *Encoded) Size() int { return len(e.head) + len(e.log) }
+
+// Sections returns the log as it is now, as that of a thread: see Encode and Encoded.
+func (l *Log) Sections(thread int) []*wpp.Section {
+	e := l.Encode()
+	return e.Sections(thread)
+}
+
+// Sections returns the sections of the segment, of a thread by its index in Snapshot.Threads.
+// Those of a thread follow one another in the order of its segments.
+func (e *Encoded) Sections(thread int) []*wpp.Section {
+	head := binary.AppendUvarint(binary.AppendUvarint(nil, version), uint64(thread))
+	return []*wpp.Section{wpp.NewSection(HeadKind, append(head, e.head...)),
+		wpp.NewSection(LogKind, e.log)}
 }
 
 // A Segment is a part of a thread's stream with the values of what ran there. It is immutable: any
@@ -37,26 +50,42 @@ type Segment struct {
 	snapshot *wpp.Snapshot
 	code     *Code
 	thread   int
-	size     int // of its section
-	log      []byte
+	head     int // bytes
+	log      *wpp.Section
+	ran      []Ran
 	start    *start // nil: it is the first
 	end      *start // nil: it is the last
 }
 
+// Ran is how often the symbol of a path was derived.
+type Ran struct {
+	Symbol uint32
+	Times  uint64
+}
+
 // Segments returns the segments of a thread in their order, by its index in s.Threads, of a
-// snapshot that was read with the kinds above as known ones; none: no values were recorded. It
-// fails where a section is damaged.
+// snapshot that was read with the kinds above as known ones; none: no values were recorded. What
+// they hold is read when they are replayed. It fails where a section is damaged.
 func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 	code, err := CodeOf(s)
 	if err != nil {
 		return nil, err
 	}
-	for section := range s.SectionsOf(LogKind) {
-		data, err := section.Data()
+	logs := slices.Collect(s.SectionsOf(LogKind))
+	for head := range s.SectionsOf(HeadKind) {
+		if len(logs) == 0 {
+			return nil, errors.New("read the section of values: there is a beginning, and no values")
+		}
+		log := logs[0]
+		logs = logs[1:]
+		data, err := head.Data()
 		if err != nil {
 			return nil, err
 		}
 		r := &reader{rest: data}
+		if v := r.number(); v != version {
+			r.fail("version %d, which another wpptrace reads", v)
+		}
 		of := r.count(len(s.Threads)-1, "thread")
 		if r.err == nil && of != thread {
 			continue
@@ -64,15 +93,16 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 		if code == nil {
 			r.fail("a thread's values, and there are no instructions")
 		}
-		g := Segment{snapshot: s, code: code, thread: thread, size: len(data)}
+		g := Segment{snapshot: s, code: code, thread: thread, head: len(data), log: log}
 		if r.err == nil {
 			g.start = readStart(r, code)
-			g.log = r.rest
+			g.ran = readRan(r, len(s.Symbols))
+			r.end()
 		}
 		switch n := len(list); {
 		case r.err != nil:
 		case (g.start == nil) != (n == 0),
-			n > 1 && g.start.at.compare(list[n-1].start.at) <= 0:
+			n > 1 && g.start.at.Compare(list[n-1].start.at) <= 0:
 			r.fail("a segment that is not in its place")
 		case n > 0:
 			list[n-1].end = g.start
@@ -82,7 +112,24 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 		}
 		list = append(list, g)
 	}
+	if len(logs) > 0 {
+		return nil, errors.New("read the section of values: there are values without a beginning")
+	}
 	return list, nil
+}
+
+// readRan reads how often symbols have run.
+func readRan(r *reader, symbols int) []Ran {
+	list := make([]Ran, r.count(min(symbols, len(r.rest)), "symbols"))
+	next := 0
+	for i := range list {
+		list[i].Symbol = uint32(next + r.count(symbols-1-next, "symbol"))
+		next = int(list[i].Symbol) + 1
+	}
+	for i := range list {
+		list[i].Times = r.number()
+	}
+	return list
 }
 
 // CodeOf returns the instructions of a snapshot that was read with CodeKind as a known one, nil if
@@ -121,7 +168,29 @@ func (g *Segment) First() uint64 {
 }
 
 // Size is how many bytes the segment has in a file, but for its frame there.
-func (g *Segment) Size() int { return g.size }
+func (g *Segment) Size() (int, error) {
+	data, err := g.log.Data()
+	return g.head + len(data), err
+}
+
+// Start returns the place that the segment begins at; false: at the thread's beginning. What comes
+// before it in its path is of the segment before.
+func (g *Segment) Start() (Place, bool) {
+	if g.start == nil {
+		return Place{}, false
+	}
+	return g.start.at, true
+}
+
+// Ran returns how often each path of the snapshot was derived from First on, up to that of the next
+// segment, or the end: by symbols, ascending, without those that were not. It must not be changed.
+func (g *Segment) Ran() []Ran { return g.ran }
+
+// Symbols iterates over the symbols of the thread's stream from First on. To get there costs as
+// much as the bodies of rules on the way.
+func (g *Segment) Symbols() iter.Seq[uint32] {
+	return expand(g.snapshot.Threads[g.thread].Grammar, g.First())
+}
 
 // Replay tells an observer what was executed at the symbols [from, to) of the thread's stream, as
 // far as that is in the segment. It takes time linear in the segment's instructions up to there.
@@ -149,7 +218,11 @@ func (g *Segment) Before(n uint64) (*Before, error) {
 // what was executed at symbols from another on.
 func (g *Segment) walk(n, from, to uint64, o Observer) (*Walker, error) {
 	thread := &g.snapshot.Threads[g.thread]
-	p := readLog(&reader{rest: g.log})
+	data, err := g.log.Data()
+	if err != nil {
+		return nil, err
+	}
+	p := readLog(&reader{rest: data})
 	x := &window{observer: o, from: from, tid: thread.TID}
 	var observer Observer = x
 	if watcher, ok := o.(Watcher); ok {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"wpptrace/compress/wet/streams"
 )
@@ -103,9 +104,36 @@ func (s *sheet) bytes() (n uint64) {
 // columns is how many streams say what the others are of.
 const columns = 4
 
+// Sheets of more numbers than partNumbers are in as many parts, up to mostParts, which are read at
+// the same time.
+const (
+	partNumbers = 1 << 14
+	mostParts   = 4
+)
+
 // append appends what stays, by cell.
 func (s *sheet) append(b []byte) []byte {
-	cells := slices.SortedFunc(maps.Keys(s.of), cell.compare)
+	numbers := 0
+	for _, v := range s.values {
+		numbers += len(v)
+	}
+	parts := min(numbers/partNumbers+1, mostParts)
+	b = binary.AppendUvarint(b, uint64(parts))
+	cells, before := slices.SortedFunc(maps.Keys(s.of), cell.compare), 0
+	for part := range parts {
+		n := 0
+		for ; n < len(cells) && (before <= numbers*(part+1)/parts || part == parts-1); n++ {
+			before += len(s.values[s.of[cells[n]]])
+		}
+		coded := s.code(cells[:n])
+		b = append(binary.AppendUvarint(b, uint64(len(coded))), coded...)
+		cells = cells[n:]
+	}
+	return b
+}
+
+// code codes the numbers of some cells.
+func (s *sheet) code(cells []cell) []byte {
 	set := make([][]uint64, columns, columns+len(cells))
 	for _, c := range cells {
 		for i, v := range [columns]int{c.routine, c.block, c.insn, int(c.field)} {
@@ -113,8 +141,7 @@ func (s *sheet) append(b []byte) []byte {
 		}
 		set = append(set, s.values[s.of[c]])
 	}
-	coded := streams.Append(nil, set...)
-	return append(binary.AppendUvarint(b, uint64(len(coded))), coded...)
+	return streams.Append(nil, set...)
 }
 
 // How many numbers a byte may have, which those of a stream of one number that repeats are below,
@@ -131,23 +158,38 @@ type reading struct {
 }
 
 func readSheet(r *reader) reading {
-	n := r.count(len(r.rest), "bytes")
-	coded := r.take(n)
-	if r.err != nil {
-		return reading{err: r.err}
+	sets := make([][]*streams.Cursor, r.count(mostParts, "parts"))
+	errs := make([]error, len(sets))
+	var opening sync.WaitGroup
+	for i := range sets {
+		n := r.count(len(r.rest), "bytes")
+		coded := r.take(n)
+		opening.Go(func() {
+			sets[i], errs[i] = streams.Open(coded, min(uint64(n)*mostRatio, mostNumbers/mostParts))
+		})
 	}
-	set, err := streams.Open(coded, min(uint64(n)*mostRatio, mostNumbers))
-	if err != nil {
+	opening.Wait()
+	if err := cmp.Or(r.err, cmp.Or(errs...)); err != nil {
 		return reading{err: err}
 	}
-	if len(set) < columns {
-		return reading{err: errors.New("it has no columns")}
+	x := reading{of: map[cell]*streams.Cursor{}}
+	for _, set := range sets {
+		if err := x.add(set); err != nil {
+			return reading{err: err}
+		}
 	}
-	x := reading{of: make(map[cell]*streams.Cursor, len(set)-columns)}
+	return x
+}
+
+// add adds a part of the sheet.
+func (x *reading) add(set []*streams.Cursor) error {
+	if len(set) < columns {
+		return errors.New("it has no columns")
+	}
 	for _, column := range set[:columns] {
 		if column.Len() != uint64(len(set)-columns) {
-			return reading{err: fmt.Errorf("it has columns of %d numbers for %d streams",
-				column.Len(), len(set)-columns)}
+			return fmt.Errorf("it has columns of %d numbers for %d streams", column.Len(),
+				len(set)-columns)
 		}
 	}
 	for _, s := range set[columns:] {
@@ -157,11 +199,11 @@ func readSheet(r *reader) reading {
 		}
 		c := cell{int(of[0]), int(of[1]), int(of[2]), field(of[3])}
 		if of[3] >= uint64(fields) || x.of[c] != nil {
-			return reading{err: fmt.Errorf("it has a stream of field %d, or twice", of[3])}
+			return fmt.Errorf("it has a stream of field %d, or twice", of[3])
 		}
 		x.of[c] = s
 	}
-	return x
+	return nil
 }
 
 // has reports whether there is a next number.

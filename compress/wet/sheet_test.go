@@ -66,10 +66,35 @@ func TestSheet(t *testing.T) {
 	})
 }
 
+// TestSheetInParts: however many numbers a sheet has, each cell has its own.
+func TestSheetInParts(t *testing.T) {
+	for parts := range mostParts + 2 {
+		s := &sheet{}
+		for i := range parts*partNumbers + 3 {
+			s.say(cellAt(i%7), uint64(i))
+		}
+		s.keep()
+		data := s.append(nil)
+		if want := min(parts+1, mostParts); int(data[0]) != want {
+			t.Errorf("%d parts, want %d", data[0], want)
+		}
+		r := &reader{rest: data}
+		x := readSheet(r)
+		if x.err != nil || r.end() != nil || len(x.of) != min(7, parts*partNumbers+3) {
+			t.Fatal(x.err, r.end(), len(x.of))
+		}
+		for i := range parts*partNumbers + 3 {
+			if n := x.number(cellAt(i % 7)); n != uint64(i) {
+				t.Fatalf("%d, want %d", n, i)
+			}
+		}
+	}
+}
+
 func TestSheetRefuses(t *testing.T) {
 	set := func(s ...[]uint64) []byte {
 		coded := streams.Append(nil, s...)
-		return append(binary.AppendUvarint(nil, uint64(len(coded))), coded...)
+		return append(binary.AppendUvarint([]byte{1}, uint64(len(coded))), coded...)
 	}
 	one, two := []uint64{1}, []uint64{1, 1}
 	for name, c := range map[string]struct {
@@ -77,14 +102,15 @@ func TestSheetRefuses(t *testing.T) {
 		want string
 	}{
 		"nothing":     {nil, "it is cut off"},
-		"fewer bytes": {[]byte{9, 0}, "it has 9 bytes of"},
+		"fewer bytes": {[]byte{1, 9, 0}, "it has 9 bytes of"},
+		"more parts":  {[]byte{9, 0}, "it has 9 parts of 4"},
 		"no columns":  {set(one), "it has no columns"},
 		"a short column": {set(one, one, nil, one, one),
 			"it has columns of 0 numbers for 1 streams"},
 		"no such field":   {set(one, one, one, []uint64{uint64(fields)}, one), "field 56"},
 		"a cell twice":    {set(two, two, two, two, one, one), "or twice"},
-		"a damaged set":   {[]byte{3, 4, 9, 1}, "set of streams"},
-		"too many values": {[]byte{3, 4, 0xff, 0x7f}, "set of streams declares 4 streams and"},
+		"a damaged set":   {[]byte{1, 3, 4, 9, 1}, "set of streams"},
+		"too many values": {[]byte{1, 3, 4, 0xff, 0x7f}, "set of streams declares 4 streams and"},
 	} {
 		if x := readSheet(&reader{rest: c.data}); x.err == nil ||
 			!strings.Contains(x.err.Error(), c.want) {

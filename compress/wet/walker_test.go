@@ -229,16 +229,16 @@ func TestReplayIsTheRecording(t *testing.T) {
 			if err := walk(w, n); err != nil {
 				t.Fatal(err)
 			}
-			o.log.Symbols++
+			ran(&o.log, n)
 		}
 		if o.doubts {
 			t.Skip("a recording takes back what does not agree with the path")
 		}
 		sections := []*wpp.Section{code.Section()}
 		for _, ended := range o.ended {
-			sections = append(sections, ended.Section(0))
+			sections = append(sections, ended.Sections(0)...)
 		}
-		s := snapshot(stream, append(sections, o.log.Section(0))...)
+		s := snapshot(stream, append(sections, o.log.Sections(0)...)...)
 		got, err := replay(s)
 		if err != nil {
 			t.Fatal(err)
@@ -261,6 +261,14 @@ func walk(w *Walker, symbol int) error {
 		return w.Mark(s.Mark, s.N)
 	}
 	return w.Path(&Path{s.Routine, s.Start, s.Blocks, s.Skip, s.Cut})
+}
+
+// ran has a log know that a symbol has been walked.
+func ran(l *Log, symbol int) {
+	l.Walked()
+	if !symbols[symbol].IsMark {
+		l.Ran(uint32(symbol), 1)
+	}
 }
 
 func replay(s *wpp.Snapshot) ([]string, error) {

@@ -16,8 +16,8 @@ type Place struct {
 	Insn    int // index in the block
 }
 
-// compare says which of two places of a stream comes first.
-func (p Place) compare(q Place) int {
+// Compare says which of two places of a stream comes first: below 0, if p does.
+func (p Place) Compare(q Place) int {
 	return cmp.Or(cmp.Compare(p.Symbol, q.Symbol), cmp.Compare(p.Step, q.Step),
 		cmp.Compare(p.Insn, q.Insn))
 }

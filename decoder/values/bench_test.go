@@ -26,7 +26,7 @@ func BenchmarkWalk(b *testing.B) {
 			r := load(b, name)
 			c := code.Of(r.plan.Base)
 			c.Place(0, r.sample.Trace.Bias)
-			rec := values.New(r.plan, c, r.paths, nil)
+			rec := values.New(r.plan, c, r.paths, &ops.Symbols{}, nil)
 			th := rec.Thread(1, 1, nowhere{})
 			batches := r.batches(b)
 			again := func() {

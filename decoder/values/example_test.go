@@ -17,6 +17,7 @@ func Example() {
 	var program *plan.Plan // of a program
 	var batches []wire.Batch
 	var paths ops.Sink
+	var alphabet *ops.Symbols // of the paths
 	reads, err := loads.Make(program, loads.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -25,7 +26,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	recorder := values.New(reads, code.Of(program), d, nil)
+	recorder := values.New(reads, code.Of(program), d, alphabet, nil)
 	thread := recorder.Thread(1234, 0, paths)
 	decoded := d.Thread(thread, true)
 	for _, b := range batches {

@@ -27,6 +27,7 @@ type Recorder struct {
 	plan    *loads.Plan
 	code    *wet.Code
 	paths   Paths
+	symbols *ops.Symbols
 	others  Others
 	threads map[key]*Thread
 	known   map[symbol]*path
@@ -54,7 +55,8 @@ type symbol struct {
 // A path is a symbol's, with how many sites lie on it.
 type path struct {
 	wet.Path
-	sites int
+	number uint32 // of the symbol
+	sites  int
 }
 
 // Others are those who may write to the memory of a process, besides the thread that runs.
@@ -68,10 +70,11 @@ type Others interface {
 
 // New returns a recorder of what a plan reads. What loads have read where others may write is
 // confirmed only where nobody else knows of it, and what a hit has not read there is not known.
-// Others may be nil: there are none. The code's routines get the sites of the plan.
-func New(p *loads.Plan, c *wet.Code, paths Paths, others Others) *Recorder {
+// Others may be nil: there are none. symbols is the alphabet of the snapshots. The code's routines
+// get the sites of the plan.
+func New(p *loads.Plan, c *wet.Code, paths Paths, symbols *ops.Symbols, others Others) *Recorder {
 	r := &Recorder{segment: segmentLength, coding: make(chan struct{}, 1), plan: p,
-		code: c, paths: paths, others: others,
+		code: c, paths: paths, symbols: symbols, others: others,
 		threads: map[key]*Thread{}, known: map[symbol]*path{}, scratch: machine.New(),
 		sites: map[[2]int][]wet.Site{}}
 	for i, x := range p.Extra {
@@ -145,7 +148,7 @@ func (r *Recorder) path(routine int, number uint64) (*path, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &path{Path: wet.Path{Routine: routine, Start: from.Start, Blocks: from.Blocks,
+	p := &path{number: r.symbols.Symbol(routine, number), Path: wet.Path{Routine: routine, Start: from.Start, Blocks: from.Blocks,
 		Skip: from.Skip}}
 	code, err := r.routine(routine)
 	if err != nil {

@@ -6,7 +6,7 @@ import "wpptrace/compress/wet"
 // recorded may wait.
 type segment struct {
 	done   chan struct{}
-	data   []byte // once that is closed
+	data   wet.Encoded // once that is closed
 	before uint64 // bytes that it takes until then
 }
 
@@ -23,16 +23,16 @@ func (r *Recorder) encode(l *wet.Log) *segment {
 }
 
 // wait returns the segment as files have it.
-func (s *segment) wait() []byte {
+func (s *segment) wait() *wet.Encoded {
 	<-s.done
-	return s.data
+	return &s.data
 }
 
 // bytes is how much memory it takes now.
 func (s *segment) bytes() uint64 {
 	select {
 	case <-s.done:
-		return uint64(len(s.data))
+		return uint64(s.data.Size())
 	default:
 		return s.before
 	}

@@ -35,6 +35,13 @@ type step struct {
 // ends reports whether the symbol says where a recovery ends: see oracle.Resync.
 func (s *step) ends() bool { return s.path == nil || s.path.sites > 0 }
 
+// leftOut has a log count what is not walked.
+func (s *step) leftOut(log *wet.Log) {
+	if s.path != nil {
+		log.Ran(s.path.number, s.times)
+	}
+}
+
 func newThread(r *Recorder) *Thread {
 	t := &Thread{recorder: r}
 	t.oracle = oracle{recorder: r, thread: t}
@@ -55,6 +62,7 @@ func (t *Thread) LeaveRoutine() { t.next.LeaveRoutine() }
 func (t *Thread) NewPath(routine int, number, times uint64) {
 	t.next.NewPath(routine, number, times)
 	if t.failed != nil {
+		t.oracle.log.Ran(t.recorder.symbols.Symbol(routine, number), times)
 		return
 	}
 	p, err := t.recorder.path(routine, number)
@@ -102,17 +110,19 @@ func (t *Thread) walk(all bool) {
 			switch {
 			case s.path != nil:
 				t.failed = t.walker.Path(&s.path.Path)
+				t.oracle.log.Ran(s.path.number, 1)
 			case s.hits > 0:
 				t.oracle.hits, t.oracle.astray = s.hits-1, false
 				continue
 			default:
 				t.failed = t.walker.Mark(s.mark, s.n)
 			}
-			t.oracle.log.Symbols++
+			t.oracle.log.Walked()
 		}
 		if s.ends() {
 			t.sited--
 		}
+		s.leftOut(&t.oracle.log)
 	}
 	t.queue = append(t.queue[:0], t.queue[done:]...)
 	t.oracle.ahead = nil
@@ -127,6 +137,9 @@ func (t *Thread) End() {
 	if t.failed == nil {
 		t.failed = errEnded
 	}
+	for i := range t.queue {
+		t.queue[i].leftOut(&t.oracle.log)
+	}
 	t.queue, t.walker, t.oracle.memory, t.oracle.states = nil, nil, nil, queue{
 		damaged: t.oracle.states.damaged}
 }
@@ -139,11 +152,14 @@ var errEnded = errors.New("the thread has ended")
 // to encode them takes some microseconds for each number that was not as predicted.
 func (t *Thread) Sections(thread int) (complete func() []*wpp.Section) {
 	all, log := slices.Clone(t.oracle.ended), t.oracle.log.Copy()
+	for i := range t.queue {
+		t.queue[i].leftOut(log)
+	}
 	return func() (list []*wpp.Section) {
 		for _, ended := range all {
-			list = append(list, wet.SectionOf(thread, ended.wait()))
+			list = append(list, ended.wait().Sections(thread)...)
 		}
-		return append(list, log.Section(thread))
+		return append(list, log.Sections(thread)...)
 	}
 }
 

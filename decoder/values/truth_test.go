@@ -298,11 +298,11 @@ func (r *run) record(t testing.TB, others values.Others) (*wpp.Snapshot, wet.Cou
 	t.Helper()
 	c := code.Of(r.plan.Base)
 	c.Place(0, r.sample.Trace.Bias)
-	rec := values.New(r.plan, c, r.paths, others)
+	symbols := &ops.Symbols{}
+	rec := values.New(r.plan, c, r.paths, symbols, others)
 	if r.segment > 0 {
 		rec.SetSegment(r.segment)
 	}
-	symbols := &ops.Symbols{}
 	g := sequitur.New()
 	th := rec.Thread(1, 1, ops.NewRecorder(symbols, func(sym uint32, times uint64) {
 		for range times {
@@ -756,10 +756,11 @@ func TestSectionsWaitForNothing(t *testing.T) {
 	begin := func() (rec *values.Recorder, th *values.Thread, release func()) {
 		c := code.Of(r.plan.Base)
 		c.Place(0, r.sample.Trace.Bias)
-		rec = values.New(r.plan, c, r.paths, nil)
+		symbols := &ops.Symbols{}
+		rec = values.New(r.plan, c, r.paths, symbols, nil)
 		rec.SetSegment(200)
 		release = rec.Hold()
-		th = rec.Thread(1, 1, ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {}))
+		th = rec.Thread(1, 1, ops.NewRecorder(symbols, func(uint32, uint64) {}))
 		for _, b := range r.batches(t) {
 			rec.Take(b)
 		}

@@ -165,7 +165,11 @@ func (r *Recorder) load() (err error) {
 		return remedy.Errorf(remedy.NoBudget, "trace process %d (%s) within a budget: %w", p.PID,
 			p.Name, err)
 	}
-	if err = r.begin(spill.New(newDraft(o.Output), o.Memory)); err == nil {
+	limits := o.Memory
+	if r.program.Loads != nil {
+		limits.Symbols = valuedSymbols
+	}
+	if err = r.begin(spill.New(newDraft(o.Output), limits)); err == nil {
 		err = r.images.identify(r.exe)
 	}
 	if err == nil {
@@ -226,7 +230,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	} else {
 		r.threads.keep()
 	}
-	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.exe)
+	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.threads.alphabet, r.exe)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"wpptrace/compress/ops"
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
 	"wpptrace/decoder"
@@ -19,6 +20,10 @@ import (
 // a hit takes some 40 bytes of it, not 8.
 const ValuesRing = 128 << 20
 
+// valuedSymbols is how many symbols a segment of paths has whose values are recorded, so that one
+// value is found without reading all of the paths: some 10 ms.
+const valuedSymbols = 1 << 18
+
 // A valued is what a recording of values has besides that of paths. Its methods do nothing where
 // there is none.
 type valued struct {
@@ -31,7 +36,7 @@ type valued struct {
 
 // newValued begins to record the values of a program, whose file is open, in a process.
 func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder,
-	exe *os.File) (v *valued, err error) {
+	symbols *ops.Symbols, exe *os.File) (v *valued, err error) {
 	if program.Loads == nil {
 		return nil, nil
 	}
@@ -39,7 +44,7 @@ func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder,
 	if v.sharing, err = sharing.Follow(p); err != nil {
 		return nil, err
 	}
-	v.Recorder = values.New(program.Loads, v.code, d, v.sharing)
+	v.Recorder = values.New(program.Loads, v.code, d, symbols, v.sharing)
 	return v, v.place(exe, program.Image)
 }
 

@@ -180,8 +180,8 @@ func record(t *testing.T, sample *states.Sample) (*wpp.Snapshot, truth.Routines)
 	}
 	instructions := code.Of(p)
 	instructions.Place(0, sample.Trace.Bias)
-	recorder := recording.New(l, instructions, d, nil)
 	alphabet, grammar := &ops.Symbols{}, sequitur.NewFolding()
+	recorder := recording.New(l, instructions, d, alphabet, nil)
 	var kept *recording.Thread
 	var thread *decoder.Thread
 	for _, record := range records {

@@ -40,7 +40,7 @@ func Values() *wpp.Snapshot {
 	code := wet.NewCode(func(int) *wet.Routine { return routine })
 	code.Routine(0)
 	code.Place(0, 0)
-	log := &wet.Log{Symbols: 2}
+	log := &wet.Log{}
 	log.Begin(wet.Place{}, &wet.Entry{})
 	for symbol, x := range []uint64{7, 3} {
 		log.Recover(wet.Place{Symbol: uint64(symbol)}, &wet.Recovery{
@@ -48,6 +48,8 @@ func Values() *wpp.Snapshot {
 			Values:    [16]uint64{machine.RDI: x, machine.RSI: 5, machine.RDX: 0x7000}})
 		var returns [8]byte
 		log.Load(&wet.Load{Bytes: returns[:]}, returns[:], machine.Unknown)
+		log.Walked()
+		log.Ran(uint32(symbol), 1)
 	}
 	return &wpp.Snapshot{
 		Machine: elf.EM_X86_64,
@@ -62,7 +64,7 @@ func Values() *wpp.Snapshot {
 			{Path: 0, Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0, 1, 2}},
 			{Path: 1, Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0, 2}}},
 		Threads:  []wpp.Thread{{TID: 4711, Name: "demo", Grammar: wpptest.GrammarOf(0, 1)}},
-		Sections: []*wpp.Section{code.Section(), log.Section(0)},
+		Sections: append([]*wpp.Section{code.Section()}, log.Sections(0)...),
 	}
 }
 

@@ -27,7 +27,11 @@ func pointsOf(s *wpp.Snapshot, thread int) (list []point, err error) {
 	}
 	bytes := uint64(0)
 	for i := range segments {
-		bytes += uint64(segments[i].Size())
+		size, err := segments[i].Size()
+		if err != nil {
+			return nil, err
+		}
+		bytes += uint64(size)
 		if i+1 < len(segments) {
 			list = append(list, point{symbols: segments[i+1].First(), bytes: bytes})
 		} else {

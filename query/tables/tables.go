@@ -173,7 +173,7 @@ func sizes(s *wpp.Snapshot, n *counted) ([]Row, error) {
 		return nil, err
 	}
 	sections := map[wpp.SectionKind]uint64{}
-	for _, kind := range []wpp.SectionKind{wet.CodeKind, wet.LogKind} {
+	for _, kind := range []wpp.SectionKind{wet.CodeKind, wet.HeadKind, wet.LogKind} {
 		with := without
 		for section := range s.SectionsOf(kind) {
 			with.Sections = append(with.Sections, section)

@@ -3,13 +3,14 @@ package values
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
 	"wpptrace/query/names"
@@ -130,9 +131,9 @@ type Question struct {
 
 // Each gives each execution that is asked for to found, with its number among those of the same
 // instruction: threads in the order of the snapshot, each in the order of execution. What is found
-// is good until found returns, whose error ends it. Of a thread the stream of paths is read once,
-// which takes some 10 ns a path, and the segments are replayed that have one of the executions, up
-// to the last of these. What is kept meanwhile is some 100 bytes an execution of one segment.
+// is good until found returns, whose error ends it. Only the segments are read that have one of the
+// executions, as many at once as there are processors: one takes some 30 ms. What is kept meanwhile
+// is some 300 bytes an execution of a few segments.
 func Each(s *wpp.Snapshot, q *Question,
 	found func(instance uint64, e *wet.Executed) error) (err error) {
 	defer wpp.Recover(&err)
@@ -143,11 +144,11 @@ func Each(s *wpp.Snapshot, q *Question,
 	if err != nil {
 		return err
 	}
-	f := &finder{snapshot: s, question: q, on: symbolsWith(s, q.At), found: found,
+	f := &finder{question: q, on: symbolsWith(s, q.At), found: found,
 		counts: make([]uint64, len(q.At))}
 	for i := range s.Threads {
 		if slices.Contains(threads, &s.Threads[i]) {
-			if err := f.thread(i); err != nil {
+			if err := f.thread(s, i); err != nil {
 				return err
 			}
 		}
@@ -155,124 +156,204 @@ func Each(s *wpp.Snapshot, q *Question,
 	return nil
 }
 
-// symbolsWith are, by symbol, the indices of the instructions that run when it does: a path is
-// acyclic, so that each does once.
-func symbolsWith(s *wpp.Snapshot, at []Instruction) map[uint32][]int {
-	on := map[uint32][]int{}
+// A step is where an instruction that is asked for runs in a path.
+type step struct {
+	at          int // index in Question.At
+	block, insn int // index of the block in the path, and in the block
+}
+
+// symbolsWith are, by symbol, the instructions that run when it does: a path is acyclic, so that
+// each does once.
+func symbolsWith(s *wpp.Snapshot, at []Instruction) [][]step {
+	on := make([][]step, len(s.Symbols))
 	for sym := range s.Symbols {
 		p := &s.Symbols[sym]
 		if p.IsMark || !slices.ContainsFunc(at,
 			func(x Instruction) bool { return x.Routine == p.Routine }) {
 			continue
 		}
-		for addr := range s.Instructions(uint32(sym)) {
-			if i := slices.Index(at, Instruction{p.Routine, addr}); i >= 0 {
-				on[uint32(sym)] = append(on[uint32(sym)], i)
-			}
+		for i, n := range p.Blocks {
+			on[sym] = append(on[sym], stepsIn(s, p, i, n, at)...)
 		}
 	}
 	return on
 }
 
+// stepsIn are those in a block of a path.
+func stepsIn(s *wpp.Snapshot, p *wpp.Symbol, block, number int, at []Instruction) (list []step) {
+	b := &s.Routines[p.Routine].Blocks[number]
+	from, to, addr := 0, len(b.Lengths), b.Addr
+	if block == 0 {
+		from = p.Skip
+	}
+	if block == len(p.Blocks)-1 {
+		to -= p.Cut
+	}
+	for i, n := range b.Lengths {
+		if i >= from && i < to {
+			if k := slices.Index(at, Instruction{p.Routine, addr}); k >= 0 {
+				list = append(list, step{k, block, i})
+			}
+		}
+		addr += uint64(n)
+	}
+	return list
+}
+
 // A finder goes through the threads.
 type finder struct {
-	snapshot *wpp.Snapshot
 	question *Question
-	on       map[uint32][]int
-	counts   []uint64 // executions of each instruction, up to where the threads are read
+	on       [][]step
+	counts   []uint64 // executions of each instruction, in the threads before
 	found    func(uint64, *wet.Executed) error
 }
 
-// A visit is a symbol at which something is asked for.
-type visit struct {
-	position uint64
-	first    []uint64 // the numbers of its executions, as of finder.on; 0: not asked for
-	on       []int
+// thread finds what is asked for of a thread.
+func (f *finder) thread(s *wpp.Snapshot, thread int) error {
+	segments, err := wet.Segments(s, thread)
+	if err != nil {
+		return err
+	}
+	var jobs []*job
+	for i := range segments {
+		j := &job{finder: f, segment: &segments[i], before: slices.Clone(f.counts)}
+		if i+1 < len(segments) {
+			j.next = &segments[i+1]
+		}
+		for _, x := range segments[i].Ran() {
+			for _, on := range f.on[x.Symbol] {
+				f.counts[on.at] += x.Times
+			}
+		}
+		if j.mayHave(f.counts) {
+			jobs = append(jobs, j)
+		}
+	}
+	return f.run(jobs)
 }
 
-func (f *finder) thread(thread int) error {
-	var segments []wet.Segment // those that may have what is asked for
-	var visits []visit         // of the first of them
-	position := uint64(0)
-	for sym := range f.snapshot.Threads[thread].Grammar.Expand(0) {
-		if v, ok := f.visit(sym, position); ok {
-			var err error
-			if segments == nil {
-				segments, err = wet.Segments(f.snapshot, thread)
+// run does the jobs, some of them at once, and gives what they find to found, in their order.
+func (f *finder) run(jobs []*job) error {
+	if len(jobs) == 1 {
+		return jobs[0].run(f.found)
+	}
+	done := make([]chan error, len(jobs))
+	begin := func(i int) {
+		done[i] = make(chan error, 1)
+		go func() { done[i] <- jobs[i].run(jobs[i].keep) }()
+	}
+	begun := 0
+	var failed error
+	for i, j := range jobs {
+		for ; begun < min(i+runtime.GOMAXPROCS(0), len(jobs)) && failed == nil; begun++ {
+			begin(begun)
+		}
+		if i == begun {
+			break
+		}
+		if err := <-done[i]; failed == nil {
+			failed = err
+		}
+		for k := range j.kept {
+			if failed == nil {
+				failed = f.found(j.kept[k].number, &j.kept[k].Executed)
 			}
-			for err == nil && position >= endOf(segments) {
-				visits, err = f.replay(segments, visits)
-				segments = segments[1:]
+		}
+		j.kept = nil
+	}
+	return failed
+}
+
+// A job is to find what a segment has.
+type job struct {
+	finder  *finder
+	segment *wet.Segment
+	next    *wet.Segment // nil: it is the last
+	before  []uint64     // executions of each instruction, before its first symbol
+	kept    []kept
+}
+
+// A kept execution is one that waits until those before it are found.
+type kept struct {
+	wet.Executed
+	number uint64
+}
+
+// mayHave reports whether the segment may have what is asked for: behind its last symbol there are
+// so many executions, and one more may be of it and in the path that it ends in.
+func (j *job) mayHave(behind []uint64) bool {
+	n := j.finder.question.Instance
+	for i, before := range j.before {
+		if n == 0 || before < n && n <= behind[i]+1 {
+			return true
+		}
+	}
+	return false
+}
+
+// A visit is an execution that is asked for.
+type visit struct {
+	at     wet.Place
+	number uint64
+}
+
+// run gives what the segment has to found, in its order.
+func (j *job) run(found func(uint64, *wet.Executed) error) (err error) {
+	defer wpp.Recover(&err)
+	visits := j.visits()
+	if len(visits) == 0 {
+		return nil
+	}
+	at := 0
+	return j.segment.Replay(visits[0].at.Symbol, visits[len(visits)-1].at.Symbol+1,
+		observer(func(e *wet.Executed) error {
+			if at == len(visits) {
+				return nil
 			}
-			if err != nil || len(segments) == 0 {
-				return err
+			v := &visits[at]
+			if e.Symbol != v.at.Symbol || e.Step != v.at.Step || e.Insn != v.at.Insn {
+				return nil
 			}
-			visits = append(visits, v)
+			at++
+			return found(v.number, e)
+		}))
+}
+
+// visits are the executions in the segment that are asked for.
+func (j *job) visits() (list []visit) {
+	f, numbers := j.finder, slices.Clone(j.before)
+	from, begins := j.segment.Start()
+	to, ends := wet.Place{}, j.next != nil
+	if ends {
+		to, _ = j.next.Start()
+	}
+	position := j.segment.First()
+	for sym := range j.segment.Symbols() {
+		if ends && position > to.Symbol {
+			break
+		}
+		for _, on := range f.on[sym] {
+			numbers[on.at]++
+			at := wet.Place{Symbol: position, Step: on.block, Insn: on.insn}
+			if n := f.question.Instance; n > 0 && n != numbers[on.at] ||
+				begins && at.Compare(from) < 0 || ends && at.Compare(to) >= 0 {
+				continue
+			}
+			list = append(list, visit{at, numbers[on.at]})
 		}
 		position++
 	}
-	for ; len(visits) > 0 && len(segments) > 0; segments = segments[1:] {
-		var err error
-		if visits, err = f.replay(segments, visits); err != nil {
-			return err
-		}
-	}
-	return nil
+	return list
 }
 
-// visit is what is asked for of a symbol at a position; ok is false if nothing is.
-func (f *finder) visit(sym uint32, position uint64) (v visit, ok bool) {
-	on := f.on[sym]
-	if len(on) == 0 {
-		return v, false
+// keep keeps what is found.
+func (j *job) keep(n uint64, e *wet.Executed) error {
+	c := kept{*e, n}
+	c.Written = slices.Clone(e.Written)
+	c.Accesses = make([]machine.Access, len(e.Accesses))
+	for i := range e.Accesses {
+		c.Accesses[i] = e.Accesses[i].Clone()
 	}
-	v = visit{position: position, on: on, first: make([]uint64, len(on))}
-	for i, at := range on {
-		f.counts[at]++
-		if n := f.question.Instance; n == 0 || n == f.counts[at] {
-			v.first[i], ok = f.counts[at], true
-		}
-	}
-	return v, ok
-}
-
-// endOf is the position behind the first of some segments: the next one may begin within the path
-// before it.
-func endOf(segments []wet.Segment) uint64 {
-	if len(segments) < 2 {
-		return math.MaxUint64
-	}
-	return segments[1].First() + 1
-}
-
-// replay replays the first of some segments, and returns the visits that are of the next one, too.
-func (f *finder) replay(segments []wet.Segment, visits []visit) (left []visit, err error) {
-	end := endOf(segments)
-	n, _ := slices.BinarySearchFunc(visits, end,
-		func(v visit, end uint64) int { return cmp.Compare(v.position, end) })
-	if n == 0 {
-		return visits, nil
-	}
-	err = segments[0].Replay(visits[0].position, visits[n-1].position+1,
-		observer(func(e *wet.Executed) error { return f.executed(visits[:n], e) }))
-	for n > 0 && visits[n-1].position+1 >= end { // the next one has its rest
-		n--
-	}
-	return slices.Clone(visits[n:]), err
-}
-
-// executed gives what is asked for to found.
-func (f *finder) executed(visits []visit, e *wet.Executed) error {
-	i, ok := slices.BinarySearchFunc(visits, e.Symbol,
-		func(v visit, symbol uint64) int { return cmp.Compare(v.position, symbol) })
-	if !ok {
-		return nil
-	}
-	for k, at := range visits[i].on {
-		if n := visits[i].first[k]; n > 0 &&
-			f.question.At[at] == (Instruction{e.Routine, e.Addr}) {
-			return f.found(n, e)
-		}
-	}
+	j.kept = append(j.kept, c)
 	return nil
 }

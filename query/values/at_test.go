@@ -29,7 +29,7 @@ func (o *cutting) Begin(at wet.Place) (lost bool, err error) {
 
 func (o *cutting) Site(at wet.Place, _ int, _ *machine.Machine) (lost bool, err error) {
 	if o.cut() {
-		o.ended = append(o.ended, o.log.Cut(o.walker).Section(0))
+		o.ended = append(o.ended, o.log.Cut(o.walker).Sections(0)...)
 	}
 	return o.Begin(at)
 }
@@ -64,13 +64,14 @@ func drawSegments(t *rapid.T) *wpp.Snapshot {
 		if err == nil {
 			err = w.Path(&wet.Path{Blocks: s.Symbols[sym].Blocks})
 		}
-		o.log.Symbols++
+		o.log.Walked()
+		o.log.Ran(sym, 1)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Threads = []wpp.Thread{{TID: 1, Grammar: wpptest.GrammarOf(stream...)}}
-	s.Sections = append(append([]*wpp.Section{code.Section()}, o.ended...), o.log.Section(0))
+	s.Sections = slices.Concat([]*wpp.Section{code.Section()}, o.ended, o.log.Sections(0))
 	return s
 }
 

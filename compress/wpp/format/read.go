@@ -20,7 +20,16 @@ import (
 // known are the kinds of sections of other packages that the caller knows. Other ones are in
 // Snapshot.Skipped, and a file that has a critical one is refused.
 func Read(r io.Reader, known ...wpp.SectionKind) (*wpp.Snapshot, error) {
-	s, err := read(r, maxRaw, known...)
+	return fail(read(r, maxRaw, known...))
+}
+
+// ReadParts is Read for who needs few parts of a file: segments stay where they are until they are
+// needed, however small they are.
+func ReadParts(r io.Reader, known ...wpp.SectionKind) (*wpp.Snapshot, error) {
+	return fail(readFrom(r, maxRaw, 0, known))
+}
+
+func fail(s *wpp.Snapshot, err error) (*wpp.Snapshot, error) {
 	if err != nil {
 		return s, &Error{err}
 	}
@@ -41,6 +50,11 @@ func (e *Error) SaysRemedy() bool {
 
 // read's errors complete the sentence that begins with "snapshot" and its name.
 func read(r io.Reader, maxRaw int, known ...wpp.SectionKind) (*wpp.Snapshot, error) {
+	return readFrom(r, maxRaw, atOnce, known)
+}
+
+func readFrom(r io.Reader, maxRaw int, atOnce uint64,
+	known []wpp.SectionKind) (*wpp.Snapshot, error) {
 	frame, err := newFrameReader(r, maxRaw)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func encodeSegment(g *wpp.Grammar) (*SegmentSection, []byte) {
 		return about, coding.EncodePlain(g.Bodies())
 	}
 	about.Coding = SegmentSection_MIXED
-	return about, coding.Encode(g.Bodies())
+	return about, coding.EncodeQuick(g.Bodies())
 }
 
 // codedSegment returns the message of a segment and its coded grammar, which it copies as it is

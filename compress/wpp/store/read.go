@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -13,11 +14,21 @@ import (
 // ReadFile reads a snapshot from a file, as format.Read does; its errors name the file and say what
 // to do. The file stays open as long as segments or sections of it may be needed.
 func ReadFile(path string, known ...wpp.SectionKind) (*wpp.Snapshot, error) {
+	return read(path, format.Read, known)
+}
+
+// ReadParts is ReadFile for who needs few parts of a file: see format.ReadParts.
+func ReadParts(path string, known ...wpp.SectionKind) (*wpp.Snapshot, error) {
+	return read(path, format.ReadParts, known)
+}
+
+func read(path string, by func(io.Reader, ...wpp.SectionKind) (*wpp.Snapshot, error),
+	known []wpp.SectionKind) (*wpp.Snapshot, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	s, err := format.Read(f, known...)
+	s, err := by(f, known...)
 	if s == nil || !s.InSegments() && len(s.Sections) == 0 {
 		f.Close()
 	}
