@@ -224,3 +224,31 @@ func TestManyThreadsCount(t *testing.T) {
 		t.Errorf("%d threads within %d bytes: %v", len(r.threads), limit, err)
 	}
 }
+
+// TestSegmentsOfSymbols: a stream is cut where a segment derives as much as it may, and whoever
+// needs parts of it reads these alone.
+func TestSegmentsOfSymbols(t *testing.T) {
+	const most, symbols = 10_000, 50_000
+	path := filepath.Join(t.TempDir(), "x.wpp")
+	r := New(store.NewDraft(path), Limits{Symbols: most})
+	r.Begin(tables)
+	th := r.Thread(1, "t")
+	for part := range slices.Chunk(hardly(symbols), lookEvery) {
+		th.AppendAll(part)
+	}
+	got := finished(t, r, path, []*Thread{th})
+	if n := got.Threads[0].Grammar.NumSegments(); n != 0 {
+		t.Errorf("%d segments were not read at once", n)
+	}
+	parts, err := store.ReadParts(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := parts.Threads[0].Grammar
+	if n := g.NumSegments(); n != symbols/most {
+		t.Errorf("%d segments of %d symbols, want %d", n, most, symbols/most)
+	}
+	if !slices.Equal(slices.Collect(g.Expand(0)), hardly(symbols)) {
+		t.Error("another stream")
+	}
+}

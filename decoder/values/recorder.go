@@ -148,8 +148,8 @@ func (r *Recorder) path(routine int, number uint64) (*path, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &path{number: r.symbols.Symbol(routine, number), Path: wet.Path{Routine: routine, Start: from.Start, Blocks: from.Blocks,
-		Skip: from.Skip}}
+	p := &path{number: r.symbols.Symbol(routine, number), Path: wet.Path{Routine: routine,
+		Start: from.Start, Blocks: from.Blocks, Skip: from.Skip}}
 	code, err := r.routine(routine)
 	if err != nil {
 		return nil, err
