@@ -7,7 +7,7 @@ import "wpptrace/compress/wet"
 type segment struct {
 	done   chan struct{}
 	data   wet.Encoded // once that is closed
-	before uint64 // bytes that it takes until then
+	before uint64      // bytes that it takes until then
 }
 
 // encode has a log encoded, one at a time.
