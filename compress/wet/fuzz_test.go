@@ -69,8 +69,9 @@ func (o *sure) Resync(at Place, m *machine.Machine) (begins, lost bool, err erro
 	return true, false, nil
 }
 
-func (o *sure) Doubt()     {}
-func (o *sure) Disagrees() {}
+func (o *sure) Result(at Place, _ uint16, _ *machine.Machine) { o.log.Result(at, &Recovery{}) }
+func (o *sure) Doubt()                                        {}
+func (o *sure) Disagrees()                                    {}
 
 // recorded is a snapshot of some symbols with values.
 func recorded(t testing.TB, stream []int) *wpp.Snapshot {

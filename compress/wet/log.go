@@ -125,18 +125,26 @@ func readRegisters(x *reading, at Place, first field, of uint16, values *[16]uin
 type Recovery struct {
 	Registers uint16 // those that Values has
 	Values    [16]uint64
+	Unsure    uint16 // of these, those that are unconfirmed
 	Confirmed uint16 // those that were predicted rightly
 	Lost      bool   // nothing is known of the stretch that begins there
 }
 
-// recoveryLost stands above the registers that are confirmed.
-const recoveryLost = 1 << 16
+// recoveryLost stands above the registers that are confirmed, and those that are unsure above it.
+const (
+	recoveryLost = 1 << 16
+	unsureShift  = 17
+)
 
 // Apply has a machine know what the recovery says.
 func (v *Recovery) Apply(m *machine.Machine) {
 	for r := v.Registers; r != 0; r &= r - 1 {
 		n := bits.TrailingZeros16(r)
-		m.SetGeneral(n, v.Values[n], machine.Confirmed)
+		k := machine.Confirmed
+		if v.Unsure>>n&1 != 0 {
+			k = machine.Unconfirmed
+		}
+		m.SetGeneral(n, v.Values[n], k)
 	}
 	for r := v.Confirmed; r != 0; r &= r - 1 {
 		n := bits.TrailingZeros16(r)
@@ -148,7 +156,7 @@ func (v *Recovery) Apply(m *machine.Machine) {
 
 func (v *Recovery) say(s *sheet, at Place) {
 	s.say(cellOf(at, recoveryRegisters), uint64(v.Registers))
-	confirmed := uint64(v.Confirmed)
+	confirmed := uint64(v.Confirmed) | uint64(v.Unsure)<<unsureShift
 	if v.Lost {
 		confirmed |= recoveryLost
 	}
@@ -160,6 +168,7 @@ func (v *Recovery) read(x *reading, at Place) {
 	*v = Recovery{Registers: uint16(x.number(cellOf(at, recoveryRegisters)))}
 	confirmed := x.number(cellOf(at, recoveryConfirmed))
 	v.Confirmed, v.Lost = uint16(confirmed), confirmed&recoveryLost != 0
+	v.Unsure = uint16(confirmed >> unsureShift)
 	readRegisters(x, at, recoveryValue, v.Registers, &v.Values)
 }
 
@@ -319,6 +328,17 @@ func (l *Log) Load(of *Load, read []byte, k machine.Knowledge) (isNew bool) {
 		l.sheet.say(cellOf(of.Place, loadWord+field(i/8)), binary.LittleEndian.Uint64(word[:]))
 	}
 	return true
+}
+
+// Result says what is known of the registers that an instruction has left unknown.
+func (l *Log) Result(at Place, v *Recovery) {
+	if v.Registers == 0 {
+		l.open[resultRun]++
+		return
+	}
+	l.say(resultRun)
+	l.sheet.say(cellOf(at, resultRegisters), uint64(v.Registers)|uint64(v.Unsure)<<16)
+	sayRegisters(&l.sheet, at, resultValue, v.Registers, &v.Values)
 }
 
 // how a segment begins
@@ -512,6 +532,18 @@ func (p *player) Resync(at Place, m *machine.Machine) (begins, lost bool, err er
 	p.recovery.Apply(m)
 	p.advance(recoveryRun)
 	return true, p.recovery.Lost, p.failed()
+}
+
+// Result: see Oracle.
+func (p *player) Result(at Place, _ uint16, m *machine.Machine) {
+	if !p.next(resultRun) {
+		return
+	}
+	which := p.sheet.number(cellOf(at, resultRegisters))
+	v := Recovery{Registers: uint16(which), Unsure: uint16(which >> 16)}
+	readRegisters(&p.sheet, at, resultValue, v.Registers, &v.Values)
+	v.Apply(m)
+	p.advance(resultRun)
 }
 
 // Doubt: see Oracle.

@@ -21,6 +21,7 @@ const (
 	// something is; of no instruction
 	entryRun field = iota
 	recoveryRun
+	resultRun
 	loadRun
 
 	entryBits
@@ -30,11 +31,13 @@ const (
 	recoveryRegisters
 	recoveryConfirmed
 	loadCode
+	resultRegisters
 
 	entryValue    field = 16 // and 15 more, by register
 	recoveryValue field = 32 // and 15 more
 	loadWord      field = 48 // and 7 more, of 8 bytes each
-	fields        field = 56
+	resultValue   field = 56 // and 15 more
+	fields        field = 72
 )
 
 // A cell is where numbers belong that are alike: an instruction, and what they say there.

@@ -237,6 +237,9 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 		w.called = in.Op == machine.Call
 		w.jumped = in.Op == machine.Jump || in.Op == machine.JumpIf
 		w.returns = next
+		if unknown := w.machine.Unknown(); unknown != 0 && !w.lost {
+			w.oracle.Result(w.at, unknown, w.machine)
+		}
 		for j := range w.machine.Accesses() {
 			if a := &w.machine.Accesses()[j]; a.Write && (a.At == machine.Unknown || a.Size == 0) {
 				w.storedAnywhere()

@@ -198,6 +198,7 @@ func (o *whim) Load(l *Load) (k machine.Knowledge, isNew bool) {
 
 func (o *whim) Resync(at Place, m *machine.Machine) (begins, lost bool, err error) {
 	v := Recovery{Registers: rapid.Uint16().Draw(o.t, "known"), Confirmed: 0x18}
+	v.Unsure = v.Registers & rapid.Uint16().Draw(o.t, "unsure")
 	for r := v.Registers; r != 0; r &= r - 1 {
 		v.Values[bits.TrailingZeros16(r)] = o.value()
 	}
@@ -205,6 +206,16 @@ func (o *whim) Resync(at Place, m *machine.Machine) (begins, lost bool, err erro
 	o.log.Recover(at, &v)
 	o.record.from = len(o.record.text)
 	return true, false, nil
+}
+
+func (o *whim) Result(at Place, unknown uint16, m *machine.Machine) {
+	v := Recovery{Registers: unknown & rapid.Uint16().Draw(o.t, "results")}
+	v.Unsure = v.Registers & rapid.Uint16().Draw(o.t, "unsure")
+	for r := v.Registers; r != 0; r &= r - 1 {
+		v.Values[bits.TrailingZeros16(r)] = o.value()
+	}
+	v.Apply(m)
+	o.log.Result(at, &v)
 }
 
 func (o *whim) Doubt()     {}

@@ -37,6 +37,9 @@ type Oracle interface {
 	// Resync is called where external code has run: it may know what the registers hold. begins: a
 	// stretch begins there.
 	Resync(at Place, m *machine.Machine) (begins, lost bool, err error)
+	// Result is called behind an instruction that has written registers and left them unknown: it
+	// may have the machine know them.
+	Result(at Place, unknown uint16, m *machine.Machine)
 	// Doubt says that memory may have changed in any way: what hits have read is not to be used.
 	Doubt()
 	// Disagrees says that a jump leads elsewhere than the path.

@@ -16,15 +16,15 @@ const mostBackwards = 256
 
 // An executed is an instruction that runs between external code and the next hit.
 type executed struct {
-	in   *machine.Insn
-	next uint64 // address behind it
+	in   *machine.Insn // nil: external code, which returns to next
+	next uint64        // address behind it
 }
 
 // recover finds out what registers and memory hold at a place where external code has returned or
 // called, or where an instruction runs that carries no probe or whose hit has come (amid), by what
 // the next hit has seen of them.
 func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
-	o.carried++
+	o.after = backwards{}
 	s := o.behind(at, amid)
 	if s == nil || !s.Whole {
 		return b
@@ -40,7 +40,7 @@ func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
 		b.undo(&o.between[i], o.recorder.scratch)
 	}
 	o.held = b.reads
-	if s.Interrupted { // what the instructions have read, a handler may have written amid them
+	if s.Interrupted || b.unsure { // what the instructions have read, a handler may have written amid them
 		b.reads = nil
 	}
 	return b
@@ -128,7 +128,8 @@ func (o *oracle) along(code *wet.Routine, p, before *path, from start,
 		for i := range b.Insns[:lo] {
 			next += uint64(b.Insns[i].Len)
 		}
-		if j == 0 && before != nil && !o.leadTo(p, next) && !o.returnTo(code, p, before, next) {
+		if j == 0 && before != nil && !o.leadTo(p, next) &&
+			!o.returnTo(code, p, before, next) && !o.comesBack(next) {
 			return 0, false, false
 		}
 		for i := lo; i < hi; i++ {
@@ -146,7 +147,7 @@ func (o *oracle) along(code *wet.Routine, p, before *path, from start,
 
 // leadTo reports whether the instructions so far surely lead to where a path begins.
 func (o *oracle) leadTo(p *path, addr uint64) bool {
-	if len(o.between) == 0 {
+	if len(o.between) == 0 || o.between[len(o.between)-1].in == nil {
 		return false
 	}
 	last := &o.between[len(o.between)-1]
@@ -164,7 +165,8 @@ func (o *oracle) leadTo(p *path, addr uint64) bool {
 // returnTo reports whether the instructions so far end in the return of a path's routine to another
 // path, which begins at an address: behind a call of that routine.
 func (o *oracle) returnTo(code *wet.Routine, p, before *path, addr uint64) bool {
-	if len(o.between) == 0 || o.between[len(o.between)-1].in.Op != machine.Return ||
+	if len(o.between) == 0 || o.between[len(o.between)-1].in == nil ||
+		o.between[len(o.between)-1].in.Op != machine.Return ||
 		p.Start != ops.StartCall || p.Blocks[0] == 0 {
 		return false
 	}
@@ -185,6 +187,27 @@ func (o *oracle) returnTo(code *wet.Routine, p, before *path, addr uint64) bool 
 		end+uint64(call.Imm) == o.recorder.plan.Base.Routines[before.Routine].Addr
 }
 
+// comesBack reports whether the instructions so far end in external code that returns to an
+// address, and adds that: behind the call, or the call of what has jumped to it.
+func (o *oracle) comesBack(addr uint64) bool {
+	calls := o.between
+	switch last := len(calls) - 1; {
+	case last < 0 || calls[last].in == nil:
+		return false
+	case calls[last].in.Op == machine.Call:
+		calls = calls[last:]
+	case calls[last].in.Op != machine.Jump && calls[last].in.Op != machine.JumpIf:
+		return false
+	}
+	if !slices.ContainsFunc(calls, func(x executed) bool {
+		return x.in != nil && x.in.Op == machine.Call && x.next == addr
+	}) {
+		return false
+	}
+	o.between = append(o.between, executed{nil, addr})
+	return true
+}
+
 // seen is the state of the next hit, which is of a probe; nil: it is not there.
 func (o *oracle) seen(number int) *wire.State {
 	if number >= loads.FirstExtra {
@@ -197,12 +220,19 @@ func (o *oracle) seen(number int) *wire.State {
 type backwards struct {
 	values     [16]uint64
 	known, low uint16 // registers that are known, and those whose lower halves are
+	unsure     bool   // external code may have changed what it is not to change
 	fs         uint64
 	reads      []loads.Read
 }
 
 // undo goes back behind an instruction.
 func (b *backwards) undo(x *executed, scratch *machine.Machine) {
+	if x.in == nil {
+		b.known &= machine.CalleeSaved
+		b.low, b.unsure, b.reads = b.known, true, b.reads[:0]
+		b.values[machine.RSP] -= 8
+		return
+	}
 	all := machine.Set{General: 0xffff, Flags: machine.AllFlags, Vectors: 0xffff}
 	scratch.Forget(all)
 	scratch.Step(x.in, x.next, nothing{})

@@ -28,6 +28,7 @@ type oracle struct {
 	wrong    bool         // what was walked since the last hit
 	reads    []loads.Read // of the last hit, as long as they hold
 	carried  int          // how often what the next hit has seen was carried back
+	looked   int          // the same, for what instructions leave unknown
 	after    backwards    // behind the first instruction that it was last carried back over
 	held     []loads.Read // used again by recover
 	between  []executed   // the same
@@ -41,7 +42,7 @@ func (o *oracle) Begin(at wet.Place) (lost bool, err error) {
 		o.lose()
 	}
 	o.log.Begin(at, &wet.Entry{})
-	o.reads, o.carried = o.reads[:0], 0
+	o.reads, o.carried, o.looked = o.reads[:0], 0, 0
 	return false, nil
 }
 
@@ -80,7 +81,7 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 	o.cut()
 	e.Apply(m)
 	o.log.Begin(at, &e)
-	o.reads, o.carried = o.reads[:0], 0
+	o.reads, o.carried, o.looked = o.reads[:0], 0, 0
 	if s != nil {
 		o.read(s, m)
 	}
@@ -251,11 +252,14 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	}
 	// the program of the last hit has not come so far
 	if k == machine.Unknown && o.carried < mostCarried {
+		o.carried++
 		b := o.recover(l.Place, true)
 		if take(b.reads); b.known != 0 && stored == 0 && h.Knowledge(n) == machine.Unknown {
 			if v, ok := o.loaded(n); ok {
 				binary.LittleEndian.PutUint64(read[:], v)
-				h.Known, h.Confirmed = ^uint64(0), ^uint64(0)
+				if h.Known = ^uint64(0); !o.after.unsure {
+					h.Confirmed = ^uint64(0)
+				}
 			}
 		}
 		o.reads = append(o.reads, b.reads...)
@@ -304,17 +308,40 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 	b := o.recover(at, false)
 	for known := b.known; known != 0; known &= known - 1 {
 		n := bits.TrailingZeros16(known)
-		if old, k := m.General(n); k == machine.Unknown || old != b.values[n] {
+		switch old, k := m.General(n); {
+		case k == machine.Unknown || old != b.values[n]:
 			v.Registers |= 1 << n
 			v.Values[n] = b.values[n]
-		} else if k == machine.Unconfirmed {
+		case k == machine.Unconfirmed && !b.unsure:
 			v.Confirmed |= 1 << n
 		}
+	}
+	if b.unsure {
+		v.Unsure = v.Registers
 	}
 	v.Apply(m)
 	o.log.Recover(at, &v)
 	o.reads = append(o.reads[:0], b.reads...)
 	return true, false, nil
+}
+
+// mostLooked is how often, between two hits, the second one is looked at for what an instruction has
+// left unknown.
+const mostLooked = 64
+
+// Result finds out, of the next hit, what an instruction has left in registers: see wet.Oracle.
+func (o *oracle) Result(at wet.Place, unknown uint16, m *machine.Machine) {
+	var v wet.Recovery
+	if !o.wrong && o.looked < mostLooked {
+		o.looked++
+		o.recover(at, true)
+		v.Registers, v.Values = unknown&o.after.known, o.after.values
+		if o.after.unsure {
+			v.Unsure = v.Registers
+		}
+	}
+	v.Apply(m)
+	o.log.Result(at, &v)
 }
 
 // A replay is a process as a hit has seen it: see loads.Process.

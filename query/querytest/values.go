@@ -48,6 +48,7 @@ func Values() *wpp.Snapshot {
 			Values:    [16]uint64{machine.RDI: x, machine.RSI: 5, machine.RDX: 0x7000}})
 		var returns [8]byte
 		log.Load(&wet.Load{Bytes: returns[:]}, returns[:], machine.Unknown)
+		log.Result(wet.Place{Symbol: uint64(symbol)}, &wet.Recovery{}) // the stack pointer
 		log.Walked()
 		log.Ran(uint32(symbol), 1)
 	}

@@ -36,7 +36,12 @@ func (o *cutting) Site(at wet.Place, _ int, _ *machine.Machine) (lost bool, err 
 
 func (o *cutting) Load(*wet.Load) (machine.Knowledge, bool) { return machine.Unknown, false }
 func (o *cutting) Doubt()                                   {}
-func (o *cutting) Disagrees()                               {}
+
+func (o *cutting) Result(at wet.Place, _ uint16, _ *machine.Machine) {
+	o.log.Result(at, &wet.Recovery{})
+}
+
+func (o *cutting) Disagrees() {}
 
 func (o *cutting) Resync(at wet.Place, _ *machine.Machine) (begins, lost bool, err error) {
 	o.log.Recover(at, &wet.Recovery{})

@@ -79,6 +79,17 @@ func (m *Machine) FlagsWritten() uint8 { return m.flags.written }
 // Written has a bit for each general register that the last step has written.
 func (m *Machine) Written() uint16 { return uint16(m.general.wrote) }
 
+// Unknown has a bit for each general register that the last step has written of which not all is
+// known.
+func (m *Machine) Unknown() (registers uint16) {
+	for w := m.Written(); w != 0; w &= w - 1 {
+		if n := bits.TrailingZeros16(w); m.general.known[n].whole() == Unknown {
+			registers |= 1 << n
+		}
+	}
+	return registers
+}
+
 // Accesses are those of the last step, in their order. They are good until the next.
 func (m *Machine) Accesses() []Access { return m.port.accesses }
 
