@@ -40,7 +40,7 @@ func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
 		b.undo(&o.between[i], o.recorder.scratch)
 	}
 	o.held = b.reads
-	if s.Interrupted || b.unsure { // what the instructions have read, a handler may have written amid them
+	if s.Interrupted || b.unsure { // a handler, or other code, may have written that amid them
 		b.reads = nil
 	}
 	return b

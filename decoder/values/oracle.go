@@ -325,8 +325,8 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 	return true, false, nil
 }
 
-// mostLooked is how often, between two hits, the second one is looked at for what an instruction has
-// left unknown.
+// mostLooked is how often, between two hits, the second one is looked at for what an instruction
+// has left unknown.
 const mostLooked = 64
 
 // Result finds out, of the next hit, what an instruction has left in registers: see wet.Oracle.
