@@ -3,6 +3,8 @@ package image
 import (
 	"cmp"
 	"debug/dwarf"
+	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -352,14 +354,64 @@ func (c *rowCache) each(im *Image, lo, hi uint64, to func(lo, hi uint64, cfa CFA
 	}
 }
 
-// BodyAt is where the body of a routine begins whose code begins at an address: what is before it
-// belongs to the line that opens it, and sets up its frame. It is the address where that is not
-// known.
-func (l *Lines) BodyAt(code uint64) uint64 {
-	i, found := slices.BinarySearchFunc(l.rows, code,
-		func(r lineRow, addr uint64) int { return cmp.Compare(r.addr, addr) })
-	if found && i+1 < len(l.rows) && l.rows[i+1].file != noFile {
-		return l.rows[i+1].addr
+// bodies finds where the bodies of a unit's routines begin.
+type bodies struct {
+	unit   *dwarf.Entry
+	isRead bool
+	rows   []bodyRow // of the unit's line table, by address
+	read   int       // rows, of all units
+}
+
+type bodyRow struct {
+	addr uint64
+	ends bool // what sets up the frame
+}
+
+// of is where the body begins of a routine that has some code: what is before it sets up its frame.
+// Where no compiler says so it is where its second row of the line table begins, as for debuggers.
+// It is where the code begins if there is none.
+func (x *bodies) of(d *debugData, code [2]uint64) (uint64, error) {
+	if !x.isRead {
+		if err := x.readUnit(d); err != nil {
+			return 0, err
+		}
 	}
-	return code
+	i, _ := slices.BinarySearchFunc(x.rows, code[0],
+		func(r bodyRow, addr uint64) int { return cmp.Compare(r.addr, addr) })
+	second := code[0]
+	for ; i < len(x.rows) && x.rows[i].addr < code[1]; i++ {
+		if x.rows[i].ends {
+			return x.rows[i].addr, nil
+		}
+		if second == code[0] {
+			second = x.rows[i].addr
+		}
+	}
+	return second, nil
+}
+
+func (x *bodies) readUnit(d *debugData) error {
+	x.isRead, x.rows = true, x.rows[:0]
+	lines, err := d.data.LineReader(x.unit)
+	if err != nil || lines == nil {
+		return err
+	}
+	var e dwarf.LineEntry
+	for {
+		err := lines.Next(&e)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if x.read++; x.read > maxRows {
+			return fmt.Errorf("more than %d rows of lines", maxRows)
+		}
+		if !e.EndSequence {
+			x.rows = append(x.rows, bodyRow{e.Address, e.PrologueEnd})
+		}
+	}
+	slices.SortStableFunc(x.rows, func(a, b bodyRow) int { return cmp.Compare(a.addr, b.addr) })
+	return nil
 }

@@ -18,6 +18,7 @@ type Variables struct {
 // A Variable is a local one of some code, an argument, or a global one.
 type Variable struct {
 	Name      string // of a global one with the namespaces or classes that it is in
+	Line      int    // of its declaration; 0: it is not known
 	Inlined   string // the routine that it is of, where that is inlined; "": it is not
 	IsGlobal  bool
 	Type      int // index in Variables.Types
@@ -36,15 +37,8 @@ type Location struct {
 // which a routine is asked for by the address of its first code. It reads all entries of the debug
 // information. The error is ErrNoLines where there is no debug information.
 func (im *Image) Variables(wanted func(code uint64) bool) (v *Variables, err error) {
-	lines, err := im.Lines()
-	if errors.Is(err, ErrNoLines) { // where bodies begin is not known then
-		lines, err = &Lines{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read variables of %s: %w", im.Name, err)
-	}
 	err = im.withDebug(func(f elfFile) (err error) {
-		v, err = im.variablesOf(f, lines, wanted)
+		v, err = im.variablesOf(f, wanted)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,8 +50,7 @@ func (im *Image) Variables(wanted func(code uint64) bool) (v *Variables, err err
 	return v, nil
 }
 
-func (im *Image) variablesOf(f elfFile, lines *Lines,
-	wanted func(uint64) bool) (_ *Variables, err error) {
+func (im *Image) variablesOf(f elfFile, wanted func(uint64) bool) (_ *Variables, err error) {
 	defer func() { // debug/dwarf panics on some hostile files
 		if p := recover(); p != nil {
 			err = fmt.Errorf("malformed debug information: %v", p)
@@ -66,7 +59,7 @@ func (im *Image) variablesOf(f elfFile, lines *Lines,
 	if f.debugSection("info") == nil {
 		return nil, ErrNoLines
 	}
-	w := variableWalk{image: im, lines: lines, wanted: wanted, left: maxLocations,
+	w := variableWalk{image: im, wanted: wanted, left: maxLocations,
 		frames: rowCache{left: maxRanges}}
 	if w.debug, err = f.openDWARF(); err != nil {
 		return nil, err
@@ -91,7 +84,6 @@ func (im *Image) variablesOf(f elfFile, lines *Lines,
 // A variableWalk goes over the entries of all units.
 type variableWalk struct {
 	image  *Image
-	lines  *Lines
 	wanted func(uint64) bool
 	debug  *debugData
 	types  typeTable
@@ -101,6 +93,7 @@ type variableWalk struct {
 	found  []Variable
 	left   int // locations that there may be yet
 	frames rowCache
+	bodies bodies
 }
 
 // A locationUnit is what locations of a unit are relative to.
@@ -118,13 +111,15 @@ type variableScope struct {
 	routine *variableRoutine
 	inlined string
 	name    string // of the namespaces around, with "::" behind it
+	// isAbstract: it is what the code of an inlined routine refers to
+	isAbstract bool
 }
 
 // A variableRoutine is one that has code of its own.
 type variableRoutine struct {
 	frame  []byte // the expression of what locations are relative to (DWARF 5, section 3.3.5)
 	ranges [][2]uint64
-	body   uint64 // see Lines.BodyAt
+	body   uint64 // see bodies.of
 	// stands says whether the register that locations are relative to has what they are relative
 	// to, by the rule for the frame's address; nil: it has not been asked for
 	stands func(CFA) bool
@@ -136,6 +131,7 @@ func (w *variableWalk) unit(u debugUnit) error {
 		return err
 	}
 	w.about = locationUnit{start: u.start, isNew: u.version >= 5, lists: -1, addresses: -1}
+	w.bodies.unit, w.bodies.isRead = unit, false
 	w.about.base, _ = unit.Val(dwarf.AttrLowpc).(uint64)
 	for attribute, to := range map[dwarf.Attr]*int64{dwarf.AttrLoclistsBase: &w.about.lists,
 		dwarf.AttrAddrBase: &w.about.addresses, attrGNUAddrBase: &w.about.addresses} {
@@ -182,17 +178,23 @@ func (w *variableWalk) entry(e *dwarf.Entry) (inner variableScope, enters bool, 
 		return scope, true, nil
 	case dwarf.TagSubprogram:
 		if !hasCode(e) {
-			return scope, false, nil
+			if e.AttrField(dwarf.AttrInline) == nil {
+				return scope, false, nil
+			}
+			// what is inlined everywhere has its static variables in no code
+			scope = variableScope{isAbstract: true}
+			scope.inlined, err = w.debug.routineName(naming{entry: e.Offset})
+			return scope, err == nil, err
 		}
 		scope.ranges, err = w.debug.rangesOf(e)
 		if err != nil || len(scope.ranges) == 0 || !w.wanted(scope.ranges[0][0]) {
 			return scope, false, err
 		}
 		frame, _ := e.Val(dwarf.AttrFrameBase).([]byte)
-		scope.routine = &variableRoutine{frame: frame, ranges: scope.ranges,
-			body: w.lines.BodyAt(scope.ranges[0][0])}
+		scope.routine = &variableRoutine{frame: frame, ranges: scope.ranges}
+		scope.routine.body, err = w.bodies.of(w.debug, scope.ranges[0])
 		scope.inlined = ""
-		return scope, true, nil
+		return scope, err == nil, err
 	case dwarf.TagInlinedSubroutine, dwarf.TagLexDwarfBlock:
 		if hasCode(e) {
 			scope.ranges, err = w.debug.rangesOf(e)
@@ -200,7 +202,7 @@ func (w *variableWalk) entry(e *dwarf.Entry) (inner variableScope, enters bool, 
 		if err == nil && e.Tag == dwarf.TagInlinedSubroutine {
 			scope.inlined, err = w.debug.routineName(naming{entry: e.Offset})
 		}
-		return scope, err == nil && scope.ranges != nil, err
+		return scope, err == nil && (scope.ranges != nil || scope.isAbstract), err
 	}
 	return scope, false, nil
 }
@@ -210,13 +212,13 @@ const attrGNUAddrBase = dwarf.Attr(0x2133) // before DWARF 5
 // variable adds a variable that has a location, or is a constant.
 func (w *variableWalk) variable(e *dwarf.Entry, scope *variableScope) error {
 	at, constant := e.AttrField(dwarf.AttrLocation), e.AttrField(dwarf.AttrConstValue)
-	if at == nil && constant == nil {
+	if at == nil && (constant == nil || scope.isAbstract) {
 		return nil
 	}
 	v := Variable{IsGlobal: scope.ranges == nil, Inlined: scope.inlined}
 	var ok bool
 	var err error
-	if v.Name, v.Type, ok, err = w.described(e, scope); err != nil || !ok {
+	if ok, err = w.describe(&v, e, scope); err != nil || !ok {
 		return err
 	}
 	ranges := scope.ranges
@@ -252,15 +254,18 @@ func (w *variableWalk) variable(e *dwarf.Entry, scope *variableScope) error {
 // mostReferred is how many entries one refers to for its name and its type, each to the next.
 const mostReferred = 16
 
-// described is what an entry, or one that it refers to, says of a variable; false: it has no name,
-// or no type that is known.
-func (w *variableWalk) described(e *dwarf.Entry, scope *variableScope) (name string, of int,
-	ok bool, err error) {
+// describe fills in what an entry, or one that it refers to, says of a variable; false: it has no
+// name, or no type that is known.
+func (w *variableWalk) describe(v *Variable, e *dwarf.Entry,
+	scope *variableScope) (ok bool, err error) {
 	var typed *dwarf.Entry
-	linkage := ""
+	name, linkage := "", ""
 	for range mostReferred {
 		if name == "" {
 			name, _ = e.Val(dwarf.AttrName).(string)
+		}
+		if line, ok := e.Val(dwarf.AttrDeclLine).(int64); ok && v.Line == 0 {
+			v.Line = int(min(max(line, 0), maxLine))
 		}
 		if linkage == "" {
 			linkage, _ = e.Val(dwarf.AttrLinkageName).(string)
@@ -273,18 +278,19 @@ func (w *variableWalk) described(e *dwarf.Entry, scope *variableScope) (name str
 			break
 		}
 		if _, e, err = w.debug.entryAt(next.entry); err != nil || e == nil {
-			return "", 0, false, err
+			return false, err
 		}
 	}
 	if name == "" || typed == nil {
-		return "", 0, false, nil
+		return false, nil
 	}
-	if scope.ranges == nil {
+	if scope.ranges == nil && !scope.isAbstract {
 		name = scope.name + name
 		if linkage != "" {
 			name = Demangle(linkage)
 		}
 	}
-	of, err = w.types.index(typed)
-	return name, of, err == nil && of != nowhere, err
+	v.Name = name
+	v.Type, err = w.types.index(typed)
+	return err == nil && v.Type != nowhere, err
 }

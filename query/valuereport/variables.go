@@ -27,10 +27,13 @@ type VariableQuestion struct {
 	Asked    []*values.Asked
 	Threads  []int  // ids; none: all
 	Instance uint64 // the activation of the routine; 0: all
+
+	called map[*values.Asked]string // with the name of its routine
 }
 
 // each gives each value that is asked for to found.
 func (q *VariableQuestion) each(s *wpp.Snapshot, found func(*values.Taken) error) error {
+	q.call(s)
 	return values.EachTaken(s, q.Asked, q.Threads, func(t *values.Taken) error {
 		if q.Instance != 0 && t.Instance != q.Instance {
 			return nil
@@ -39,8 +42,27 @@ func (q *VariableQuestion) each(s *wpp.Snapshot, found func(*values.Taken) error
 	})
 }
 
-// called is a variable's name with that of its routine before it, or of that which is inlined.
-func called(s *wpp.Snapshot, a *values.Asked) string {
+// call gives each variable its name. Where several have one, the line of the declaration is behind
+// it.
+func (q *VariableQuestion) call(s *wpp.Snapshot) {
+	q.called = map[*values.Asked]string{}
+	lines := map[string]map[int]bool{}
+	for _, a := range q.Asked {
+		name := nameOf(s, a)
+		if q.called[a] = name; lines[name] == nil {
+			lines[name] = map[int]bool{}
+		}
+		lines[name][a.Variable.Line] = true
+	}
+	for a, name := range q.called {
+		if len(lines[name]) > 1 {
+			q.called[a] = fmt.Sprintf("%s:%d", name, a.Variable.Line)
+		}
+	}
+}
+
+// nameOf is a variable's name with that of its routine before it, or of that which is inlined.
+func nameOf(s *wpp.Snapshot, a *values.Asked) string {
 	text := report.Field(names.Printable(a.String()))
 	switch v := a.Variable; {
 	case v.Inlined != "":
@@ -76,7 +98,7 @@ func WriteVariables(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error {
 			at = fmt.Sprintf("%s:%d", report.Field(names.Printable(path.Base(file))), line)
 		}
 		_, err := fmt.Fprintf(out, "%s %d %d %s %s %s\n", instance, t.TID, t.Before.Symbol, at,
-			called(s, t.Asked), ValueText(t.Asked, t.Value, t.Known))
+			q.called[t.Asked], ValueText(t.Asked, t.Value, t.Known))
 		return err
 	})
 	return flushed(out, err)
@@ -165,7 +187,7 @@ func WriteVariablesJSON(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error
 	fmt.Fprintf(out, `{"schema_version":%d,"var":%s,"values":[`, report.SchemaVersion, name)
 	separator := ""
 	err = q.each(s, func(t *values.Taken) error {
-		text, err := report.Marshal(takenJSON(s, t))
+		text, err := report.Marshal(q.takenJSON(s, t))
 		if err == nil {
 			_, err = fmt.Fprintf(out, "%s%s", separator, text)
 		}
@@ -176,8 +198,8 @@ func WriteVariablesJSON(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error
 	return flushed(out, err)
 }
 
-func takenJSON(s *wpp.Snapshot, t *values.Taken) TakenJSON {
-	x := TakenJSON{Thread: t.TID, Position: t.Before.Symbol, Variable: called(s, t.Asked),
+func (q *VariableQuestion) takenJSON(s *wpp.Snapshot, t *values.Taken) TakenJSON {
+	x := TakenJSON{Thread: t.TID, Position: t.Before.Symbol, Variable: q.called[t.Asked],
 		Routine: s.Routines[t.Before.Routine].Name, Address: hex(t.Before.Addr),
 		Confirmed: t.Known == machine.Confirmed}
 	if t.Instance > 0 {
@@ -198,7 +220,7 @@ func WriteVariablesCSV(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error 
 	rows := [][]string{{"instance", "thread", "position", "variable", "routine", "address", "file",
 		"line", "value", "known"}}
 	err := q.each(s, func(t *values.Taken) error {
-		x := takenJSON(s, t)
+		x := q.takenJSON(s, t)
 		row := []string{"", strconv.Itoa(x.Thread), strconv.FormatUint(x.Position, 10), x.Variable,
 			x.Routine, x.Address, "", ""}
 		if x.Instance != nil {
@@ -228,7 +250,7 @@ func WriteVariablesHistogram(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) 
 		if t.Known != machine.Unknown {
 			text = plainText(t.Asked, t.Value)
 		}
-		h.count(called(s, t.Asked), text)
+		h.count(q.called[t.Asked], text)
 		return nil
 	})
 	return h.write(w, err)

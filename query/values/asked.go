@@ -1,6 +1,7 @@
 package values
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -294,17 +295,23 @@ type search struct {
 func (f *search) named(text string) (list []*Asked, err error) {
 	rest := strings.TrimLeft(text, "*")
 	stars := len(text) - len(rest)
-	list = f.pick(rest, stars, func(*variables.Variable) bool { return true })
-	for i := 0; i < len(rest) && len(list) == 0; i++ {
+	rest, onlyGlobal := strings.CutPrefix(rest, "::")
+	list = f.pick(rest, stars, func(v *variables.Variable) bool {
+		return !onlyGlobal || v.Routine == variables.Global && v.Inlined == ""
+	})
+	for i := 0; i < len(rest) && len(list) == 0 && !onlyGlobal; i++ {
 		if rest[i] != '.' || !f.hasName(rest[i+1:]) {
 			continue
 		}
 		of, err := names.Of(f.snapshot).Routines(rest[:i])
 		list = f.pick(rest[i+1:], stars, func(v *variables.Variable) bool {
-			if len(of) > 0 && slices.Contains(of, v.Routine) {
-				return true
+			switch {
+			case v.Inlined != "":
+				return isCalled(v.Inlined, rest[:i])
+			case len(of) > 0:
+				return slices.Contains(of, v.Routine)
 			}
-			return isCalled(v.Inlined, rest[:i]) || len(of) == 0 && v.Routine >= 0 &&
+			return v.Routine >= 0 &&
 				isCalled(names.Plain(&f.snapshot.Routines[v.Routine]), rest[:i])
 		})
 		if len(list) == 0 && err != nil && f.err == nil {
@@ -317,8 +324,35 @@ func (f *search) named(text string) (list []*Asked, err error) {
 	case f.err != nil:
 		return nil, f.err
 	}
-	return nil, fmt.Errorf("the snapshot has no place of one: it has those of traced routines " +
-		"that were built with -g, and not optimized out")
+	return nil, f.none(rest)
+}
+
+// none says that no variable is called as a text begins, and which there are.
+func (f *search) none(text string) error {
+	const most = 12
+	var known, near []string
+	for i := range f.table.Variables {
+		v := &f.table.Variables[i]
+		known = append(known, v.Name)
+		if routine, _, ok := cutLast(text, '.'); ok && (isCalled(v.Inlined, routine) ||
+			v.Routine >= 0 && isCalled(names.Plain(&f.snapshot.Routines[v.Routine]), routine)) {
+			near = append(near, names.Printable(v.Name))
+		}
+	}
+	if len(known) == 0 {
+		return errors.New("the snapshot has none: build the program with -g")
+	}
+	if len(near) == 0 {
+		near = names.Similar(text, known, most)
+	}
+	slices.Sort(near)
+	near = slices.Compact(near)
+	if len(near) == 0 {
+		return errors.New("no traced routine has one of the name, and no global one has it that " +
+			"is somewhere")
+	}
+	return fmt.Errorf("there is none of the name that is somewhere, but %s",
+		strings.Join(near[:min(len(near), most)], ", "))
 }
 
 // isCalled reports whether a text is the name of a routine, or its end, without arguments and what

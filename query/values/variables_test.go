@@ -51,14 +51,16 @@ func TestVariablesNamed(t *testing.T) {
 		"lost[2].count":        "lost[2].count",
 		"lost->next->next":     "lost->next->next",
 		"lost.next":            "lost->next",
-		"nobody":               "no place",
-		"clip.nobody":          "no place",
+		"nobody":               "no traced routine has",
+		"clip.nobody":          "but lost, none, pair, x",
 		"nowhere.x":            "nowhere",
 		"pair.nobody":          "it has count, flag, next",
 		"x.y":                  "no field y",
 		"*x":                   "x is no pointer",
 		"pair[1]":              "no element 1",
 		"lost[":                "wants a number",
+		"::five":               "five",
+		"::x":                  "but x",
 	} {
 		list, err := values.VariablesNamed(s, name)
 		var got []string

@@ -20,6 +20,7 @@ type Table struct {
 // A Variable is a local variable or an argument of a routine, or a global variable.
 type Variable struct {
 	Name    string
+	Line    int    // of its declaration; 0: it is not known
 	Inlined string // the routine that it is of, where that is inlined in Routine; "": it is not
 	Image   int    // index in Snapshot.Images
 	Routine int    // index in Snapshot.Routines; Global
@@ -90,8 +91,9 @@ func Section(t *Table) *wpp.Section {
 	expressions := map[string]uint32{}
 	for i := range t.Variables {
 		from := &t.Variables[i]
-		to := &VariablesSection_Variable{Name: from.Name, Inlined: from.Inlined,
-			Image: uint32(from.Image), Routine: uint32(from.Routine + 1), Type: uint32(from.Type)}
+		to := &VariablesSection_Variable{Name: from.Name, Line: uint32(from.Line),
+			Inlined: from.Inlined, Image: uint32(from.Image), Routine: uint32(from.Routine + 1),
+			Type: uint32(from.Type)}
 		for _, p := range from.Places {
 			to.Lo, to.Hi = append(to.Lo, p.Lo), append(to.Hi, p.Hi)
 			number := uint32(0)
@@ -183,8 +185,8 @@ func variableOf(from *VariablesSection_Variable, m *VariablesSection,
 	case len(from.Hi) != n || len(from.Expression) != n:
 		return v, fmt.Errorf("its places are incomplete")
 	}
-	v = Variable{Name: from.Name, Inlined: from.Inlined, Image: int(from.Image),
-		Routine: int(from.Routine) - 1, Type: int(from.Type)}
+	v = Variable{Name: from.Name, Line: int(from.Line), Inlined: from.Inlined,
+		Image: int(from.Image), Routine: int(from.Routine) - 1, Type: int(from.Type)}
 	for i, number := range from.Expression {
 		p := Place{Lo: from.Lo[i], Hi: from.Hi[i]}
 		if int64(number) > int64(len(m.Expression)) {

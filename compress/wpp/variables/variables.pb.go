@@ -86,6 +86,7 @@ func (x *VariablesSection) GetExpression() [][]byte {
 type VariablesSection_Variable struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Line    uint32                 `protobuf:"varint,9,opt,name=line,proto3" json:"line,omitempty"`       // of its declaration; 0: it is not known
 	Inlined string                 `protobuf:"bytes,2,opt,name=inlined,proto3" json:"inlined,omitempty"`  // the routine that it is of, where that is inlined
 	Image   uint32                 `protobuf:"varint,3,opt,name=image,proto3" json:"image,omitempty"`     // index in the snapshot's images
 	Routine uint32                 `protobuf:"varint,4,opt,name=routine,proto3" json:"routine,omitempty"` // 1 + index in the snapshot's routines; 0: a global one
@@ -133,6 +134,13 @@ func (x *VariablesSection_Variable) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *VariablesSection_Variable) GetLine() uint32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
 }
 
 func (x *VariablesSection_Variable) GetInlined() string {
@@ -374,15 +382,16 @@ var File_variables_proto protoreflect.FileDescriptor
 
 const file_variables_proto_rawDesc = "" +
 	"\n" +
-	"\x0fvariables.proto\x12\x12wpptrace.variables\"\xf6\x05\n" +
+	"\x0fvariables.proto\x12\x12wpptrace.variables\"\x8a\x06\n" +
 	"\x10VariablesSection\x12I\n" +
 	"\bvariable\x18\x01 \x03(\v2-.wpptrace.variables.VariablesSection.VariableR\bvariable\x12=\n" +
 	"\x04type\x18\x02 \x03(\v2).wpptrace.variables.VariablesSection.TypeR\x04type\x12\x1e\n" +
 	"\n" +
 	"expression\x18\x03 \x03(\fR\n" +
-	"expression\x1a\xbc\x01\n" +
+	"expression\x1a\xd0\x01\n" +
 	"\bVariable\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04line\x18\t \x01(\rR\x04line\x12\x18\n" +
 	"\ainlined\x18\x02 \x01(\tR\ainlined\x12\x14\n" +
 	"\x05image\x18\x03 \x01(\rR\x05image\x12\x18\n" +
 	"\aroutine\x18\x04 \x01(\rR\aroutine\x12\x12\n" +

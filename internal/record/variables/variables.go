@@ -88,7 +88,7 @@ func ownerOf(ranges []owned, code uint64) *owned {
 // add adds a variable with its places. types are the indices of its types in the table.
 func (t *Table) add(from *image.Variable, types []int, ranges []owned) {
 	v := located.Variable{Name: strings.ToValidUTF8(from.Name, "?"),
-		Inlined: strings.ToValidUTF8(from.Inlined, "?"), Image: t.parts,
+		Line: from.Line, Inlined: strings.ToValidUTF8(from.Inlined, "?"), Image: t.parts,
 		Routine: located.Global, Type: types[from.Type]}
 	for _, x := range from.Locations {
 		if !from.IsGlobal && v.Routine == located.Global {
