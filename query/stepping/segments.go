@@ -36,14 +36,20 @@ type Frame struct {
 	returns uint64 // behind the call
 }
 
-// A step is an executed instruction.
+// A step is an executed instruction. It has no pointers: there are millions.
 type step struct {
 	addr        uint64
-	frame       *Frame
+	frame       int32 // index in the segment's frames
 	block, insn int32
 	line        int32 // as in segments.lines: 0 where it is not known
 	// it begins a line, or an activation, or goes on with one: resumes, if that is amid a line
 	begins, resumes bool
+}
+
+// A spot is a step with its activation. It is good until another segment is needed.
+type spot struct {
+	*step
+	frame *Frame
 }
 
 // A lineKey is a source line, or one of a call that is inlined.
@@ -53,18 +59,21 @@ type lineKey struct{ file, line, call int }
 type segment struct {
 	number int
 	steps  []step
+	frames []*Frame // one behind the other, each time that another one goes on
 	next   boundary
 }
 
 // A boundary is what is known of the thread between two segments.
 type boundary struct {
-	frame *Frame // nil: nothing was executed
-	last  Place
-	at    Position // of last
-	line  int32    // of last
-	op    machine.Op
-	next  uint64 // address behind last
-	made  int    // activations
+	frame       *Frame // nil: nothing was executed
+	routine     int    // of the last instruction, as all up to next
+	block, insn int32
+	addr        uint64
+	at          Position
+	line        int32
+	op          machine.Op
+	next        uint64 // address behind it
+	made        int    // activations
 }
 
 // segments are those of a thread. They are read in their order first, so that what the frames are
@@ -75,6 +84,7 @@ type segments struct {
 	starts   []boundary
 	loaded   [2]*segment // the one that was used last is the first
 	lines    map[lineKey]int32
+	ofBlocks [][][]int32 // the lines of instructions, by routine and block; nil: not yet made
 }
 
 func newSegments(s *wpp.Snapshot, thread int) (*segments, error) {
@@ -83,7 +93,7 @@ func newSegments(s *wpp.Snapshot, thread int) (*segments, error) {
 		return nil, err
 	}
 	return &segments{snapshot: s, list: list, starts: make([]boundary, 1, len(list)+1),
-		lines: map[lineKey]int32{}}, nil
+		lines: map[lineKey]int32{}, ofBlocks: make([][][]int32, len(s.Routines))}, nil
 }
 
 // load returns a segment, of which the one before it has been loaded at some time.
@@ -95,14 +105,19 @@ func (g *segments) load(number int) (*segment, error) {
 		}
 	}
 	x := &segment{number: number, next: g.starts[number]}
+	if old := g.loaded[1]; old != nil {
+		x.steps, x.frames = old.steps[:0], old.frames[:0]
+		clear(old.frames)
+	}
 	r := &reading{segments: g, into: x}
+	g.loaded[0], g.loaded[1] = nil, g.loaded[0]
 	if err := g.list[number].Replay(0, math.MaxUint64, r); err != nil {
 		return nil, err
 	}
 	if number+1 == len(g.starts) {
 		g.starts = append(g.starts, x.next)
 	}
-	g.loaded[0], g.loaded[1] = x, g.loaded[0]
+	g.loaded[0] = x
 	return x, nil
 }
 
@@ -114,18 +129,22 @@ type reading struct {
 
 // Executed is for the replay: see wet.Observer.
 func (r *reading) Executed(e *wet.Executed) error {
-	if e.Routine < 0 || e.Routine >= len(r.snapshot.Routines) ||
-		e.Block >= len(r.snapshot.Routines[e.Routine].Blocks) {
-		return fmt.Errorf("values are of block %d of routine %d, which the paths do not have",
-			e.Block, e.Routine)
+	lines, err := r.linesOf(e.Routine, e.Block)
+	if err != nil {
+		return err
 	}
-	at := placeOf(r.snapshot, e.Routine, e.Block, e.Place.Insn, e.Addr)
-	line := r.line(at.Span)
+	line := int32(0)
+	if e.Place.Insn < len(lines) {
+		line = lines[e.Place.Insn]
+	}
 	b := &r.into.next
 	was := b.frame
-	b.arrive(e, r.snapshot.Routines[e.Routine].Entry == e.Addr)
-	x := step{addr: e.Addr, frame: b.frame, block: int32(e.Block), insn: int32(e.Place.Insn),
-		line: line}
+	b.arrive(r.snapshot, e)
+	if b.frame != was || len(r.into.frames) == 0 {
+		r.into.frames = append(r.into.frames, b.frame)
+	}
+	x := step{addr: e.Addr, frame: int32(len(r.into.frames) - 1), block: int32(e.Block),
+		insn: int32(e.Place.Insn), line: line}
 	switch {
 	case was == nil || was.number < b.frame.number:
 		x.begins = true
@@ -138,7 +157,8 @@ func (r *reading) Executed(e *wet.Executed) error {
 		x.begins = x.line != b.line
 	}
 	r.into.steps = append(r.into.steps, x)
-	b.last, b.at = at, Position{r.into.number, len(r.into.steps) - 1}
+	b.routine, b.block, b.insn, b.addr = e.Routine, x.block, x.insn, e.Addr
+	b.at = Position{r.into.number, len(r.into.steps) - 1}
 	b.line, b.op, b.next = x.line, e.Code.Op, e.Addr+uint64(e.Code.Len)
 	return nil
 }
@@ -149,6 +169,27 @@ func returning(f, by *Frame) *Frame {
 		f = f.Caller
 	}
 	return f
+}
+
+// linesOf are the lines of the instructions of a block.
+func (g *segments) linesOf(routine, block int) ([]int32, error) {
+	if routine < 0 || routine >= len(g.ofBlocks) ||
+		block < 0 || block >= len(g.snapshot.Routines[routine].Blocks) {
+		return nil, fmt.Errorf("values are of block %d of routine %d, which the paths do not have",
+			block, routine)
+	}
+	blocks := g.snapshot.Routines[routine].Blocks
+	if g.ofBlocks[routine] == nil {
+		g.ofBlocks[routine] = make([][]int32, len(blocks))
+	}
+	lines := &g.ofBlocks[routine][block]
+	if *lines == nil {
+		*lines = make([]int32, len(blocks[block].Lengths))
+		for i := range *lines {
+			(*lines)[i] = g.line(values.SpanOf(&blocks[block], i))
+		}
+	}
+	return *lines, nil
 }
 
 func (g *segments) line(span wpp.Span) int32 {
@@ -170,16 +211,20 @@ func placeOf(s *wpp.Snapshot, routine, block, insn int, addr uint64) Place {
 }
 
 // arrive brings the frames to an instruction.
-func (b *boundary) arrive(e *wet.Executed, isEntry bool) {
+func (b *boundary) arrive(s *wpp.Snapshot, e *wet.Executed) {
 	f := b.frame
+	if b.op != machine.Call && b.op != machine.Return && !e.External && f != nil &&
+		e.Routine == f.routine { // as nearly always
+		return
+	}
 	switch {
 	case f == nil:
 		b.enter(nil, e, 0)
 	case b.op == machine.Call && e.External && b.next == e.Addr: // from code that is not traced
 	case b.op == machine.Call:
-		b.call(e)
+		b.call(s, e)
 	case b.op == machine.Return || e.External:
-		b.leave(e, isEntry)
+		b.leave(s, e)
 	case e.Routine != f.routine: // by a jump
 		x := *f
 		x.routine = e.Routine
@@ -188,8 +233,8 @@ func (b *boundary) arrive(e *wet.Executed, isEntry bool) {
 }
 
 // leave goes back to where a call returns to, or to code that is not traced, which came to e.
-func (b *boundary) leave(e *wet.Executed, isEntry bool) {
-	f := b.frame
+func (b *boundary) leave(s *wpp.Snapshot, e *wet.Executed) {
+	f, isEntry := b.frame, s.Routines[e.Routine].Entry == e.Addr
 	for x := f; x.Caller != nil; x = x.Caller {
 		if x.returns == e.Addr && x.Caller.routine == e.Routine {
 			b.frame = x.Caller
@@ -203,7 +248,7 @@ func (b *boundary) leave(e *wet.Executed, isEntry bool) {
 		x := b.frame
 		x.Called, x.called, x.line, x.returns = f.Called, f.called, f.line, f.returns
 	case isEntry: // it was called amid a routine, or behind what was lost
-		b.call(e)
+		b.call(s, e)
 	case b.op == machine.Return: // to a caller that has not been seen
 		b.enter(nil, e, f.depth-1)
 	case e.Routine != f.routine:
@@ -212,10 +257,11 @@ func (b *boundary) leave(e *wet.Executed, isEntry bool) {
 }
 
 // call enters an activation from the last instruction.
-func (b *boundary) call(e *wet.Executed) {
+func (b *boundary) call(s *wpp.Snapshot, e *wet.Executed) {
 	b.enter(b.frame, e, b.frame.depth+1)
 	x := b.frame
-	x.Called, x.called, x.line, x.returns = b.last, b.at, b.line, b.next
+	x.Called = placeOf(s, b.routine, int(b.block), int(b.insn), b.addr)
+	x.called, x.line, x.returns = b.at, b.line, b.next
 }
 
 func (b *boundary) enter(caller *Frame, e *wet.Executed, depth int) {

@@ -85,7 +85,7 @@ func (x *State) Place() (p Place, err error) {
 	return x.placeOf(s), nil
 }
 
-func (x *State) placeOf(s *step) Place {
+func (x *State) placeOf(s spot) Place {
 	return placeOf(x.snapshot, s.frame.routine, int(s.block), int(s.insn), s.addr)
 }
 
@@ -106,13 +106,13 @@ func (x *State) Frames() (list []Place, err error) {
 
 // Instruction goes to the next instruction, or back to the one before.
 func (x *State) Instruction(way Way) (End, error) {
-	return x.move(way, func(*step) bool { return true })
+	return x.move(way, func(spot) bool { return true })
 }
 
 // Into goes to where the next line begins, or back to where the last one began: also to one of a
 // routine that is called, and to the rest of a line behind a call.
 func (x *State) Into(way Way) (End, error) {
-	return x.move(way, func(s *step) bool { return s.begins })
+	return x.move(way, func(s spot) bool { return s.begins })
 }
 
 // Line goes to the next line of the routine, or of its caller; or back to where the line began, or
@@ -124,18 +124,18 @@ func (x *State) Line(way Way) (end End, err error) {
 	if err != nil {
 		return Arrived, err
 	}
-	of := *now
+	of := now.keep()
 	if way == Forward {
-		return x.move(way, func(s *step) bool {
-			return s.frame.depth <= of.frame.depth && !s.sameLine(&of) ||
+		return x.move(way, func(s spot) bool {
+			return s.frame.depth <= of.frame.depth && !s.sameLine(of) ||
 				of.line == 0 && s.line != 0
 		})
 	}
-	return x.lineBack(&of)
+	return x.lineBack(of)
 }
 
 // lineBack goes back to where the line of a step began, or the one before it.
-func (x *State) lineBack(of *step) (End, error) {
+func (x *State) lineBack(of spot) (End, error) {
 	from, was, to, end := x.at, x.at, x.at, Start
 	for at, ok, err := x.back(x.at); ok || err != nil; at, ok, err = x.back(at) {
 		if err != nil {
@@ -150,8 +150,7 @@ func (x *State) lineBack(of *step) (End, error) {
 				if to != from {
 					break
 				}
-				now := *s
-				of = &now
+				of = s.keep()
 			}
 			to, end = at, Arrived
 		}
@@ -165,8 +164,14 @@ func (x *State) lineBack(of *step) (End, error) {
 	return end, nil
 }
 
+// keep is the spot that stays good.
+func (s spot) keep() spot {
+	kept := *s.step
+	return spot{&kept, s.frame}
+}
+
 // sameLine reports whether a step belongs to the line of another, in the same activation.
-func (s *step) sameLine(of *step) bool {
+func (s spot) sameLine(of spot) bool {
 	return s.frame.number == of.frame.number && s.line == of.line
 }
 
@@ -180,7 +185,7 @@ func (x *State) Out(way Way) (end End, err error) {
 		return Arrived, err
 	}
 	of, from := now.frame, x.at
-	end, err = x.move(way, func(s *step) bool {
+	end, err = x.move(way, func(s spot) bool {
 		return s.frame.depth < of.depth ||
 			s.frame.depth == of.depth && s.frame.number != of.number
 	})
@@ -200,7 +205,7 @@ func (x *State) Out(way Way) (end End, err error) {
 
 // Run goes on, or back, to the nearest of Stops.
 func (x *State) Run(way Way) (End, error) {
-	return x.move(way, func(*step) bool { return false })
+	return x.move(way, func(spot) bool { return false })
 }
 
 // A Stop is a place where moves end: an instruction, or where a source line begins.
@@ -223,7 +228,7 @@ func StopAt(s *wpp.Snapshot, text string) (Stop, error) {
 	return p, nil
 }
 
-func (p *Stop) isAt(s *step) bool {
+func (p *Stop) isAt(s spot) bool {
 	return p.at[values.Instruction{Routine: s.frame.routine, Addr: s.addr}] &&
 		(!p.isLine || s.begins && !s.resumes)
 }
@@ -245,7 +250,7 @@ func (x *State) StopsHere() (list []int, err error) {
 
 // stopped is why a move ends that has come from a position to another, before it is where it was to
 // go; Arrived: it does not.
-func (x *State) stopped(from, to Position, s *step) End {
+func (x *State) stopped(from, to Position, s spot) End {
 	for i := range x.Stops {
 		if x.Stops[i].isAt(s) {
 			return Reached
@@ -258,7 +263,7 @@ func (x *State) stopped(from, to Position, s *step) End {
 }
 
 // move goes to the nearest step for which stops is true, or else as far as it can.
-func (x *State) move(way Way, stops func(*step) bool) (end End, err error) {
+func (x *State) move(way Way, stops func(spot) bool) (end End, err error) {
 	defer wpp.Recover(&err)
 	one, end := x.next, Last
 	if way == Back {
@@ -286,13 +291,14 @@ func (x *State) move(way Way, stops func(*step) bool) (end End, err error) {
 	}
 }
 
-// step is the instruction at a position. It is good until another segment is needed.
-func (x *State) step(at Position) (*step, error) {
+// step is the instruction at a position.
+func (x *State) step(at Position) (spot, error) {
 	g, err := x.segments.load(at.Segment)
 	if err != nil {
-		return nil, err
+		return spot{}, err
 	}
-	return &g.steps[at.Insn], nil
+	s := &g.steps[at.Insn]
+	return spot{s, g.frames[s.frame]}, nil
 }
 
 // next is the position behind another. ok is false if there is none.

@@ -157,6 +157,10 @@ func TestNoValues(t *testing.T) {
 func TestFrames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b boundary
+		snapshot := &wpp.Snapshot{Routines: make([]wpp.Routine, 6)}
+		for i := range snapshot.Routines {
+			snapshot.Routines[i] = wpp.Routine{Entry: uint64(1000 * i), Blocks: make([]wpp.Block, 1)}
+		}
 		type activation struct{ routine, at int }
 		stack := []activation{{0, 0}}
 		executed := func(op machine.Op, external bool) {
@@ -164,8 +168,8 @@ func TestFrames(t *testing.T) {
 			e := &wet.Executed{Addr: uint64(1000*top.routine + top.at), External: external,
 				Code: &machine.Insn{Op: op, Len: 1}}
 			e.Routine = top.routine
-			b.arrive(e, top.at == 0)
-			b.last, b.op, b.next = Place{Routine: top.routine}, op, e.Addr+1
+			b.arrive(snapshot, e)
+			b.routine, b.op, b.next = top.routine, op, e.Addr+1
 			top.at++
 			depth := 0
 			for f := b.frame; f.Caller != nil; f = f.Caller {
