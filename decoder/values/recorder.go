@@ -84,6 +84,10 @@ func New(p *loads.Plan, c *wet.Code, paths Paths, symbols *ops.Symbols, others O
 	return r
 }
 
+// SetSegment has segments of this many instructions, or a few more, in place of some million. It
+// comes before anything is taken.
+func (r *Recorder) SetSegment(instructions uint64) { r.segment = instructions }
+
 // routine returns the code of a routine, with its sites.
 func (r *Recorder) routine(number int) (*wet.Routine, error) {
 	if number < len(r.sited) && r.sited[number] != nil {

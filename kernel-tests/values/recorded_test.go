@@ -148,6 +148,13 @@ func compareReferences(t *testing.T, s *wpp.Snapshot, want *truth.Trace) {
 // record makes a snapshot of a sample, as a recording does, and says what was traced.
 func record(t *testing.T, sample *states.Sample) (*wpp.Snapshot, truth.Routines) {
 	t.Helper()
+	return recordIn(t, sample, 1<<20)
+}
+
+// recordIn is record with segments of some instructions.
+func recordIn(t *testing.T, sample *states.Sample, segment uint64) (*wpp.Snapshot,
+	truth.Routines) {
+	t.Helper()
 	path, err := sample.Install(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -182,6 +189,7 @@ func record(t *testing.T, sample *states.Sample) (*wpp.Snapshot, truth.Routines)
 	instructions.Place(0, sample.Trace.Bias)
 	alphabet, grammar := &ops.Symbols{}, sequitur.NewFolding()
 	recorder := recording.New(l, instructions, d, alphabet, nil)
+	recorder.SetSegment(segment)
 	var kept *recording.Thread
 	var thread *decoder.Thread
 	for _, record := range records {

@@ -21,17 +21,7 @@ func TestStepping(t *testing.T) {
 				t.Fatal(err)
 			}
 			snapshot, _ := record(t, s)
-			snapshot.Files = []string{"x.c"}
-			for i := range snapshot.Routines { // each block is a line
-				blocks := snapshot.Routines[i].Blocks
-				for j := range blocks {
-					blocks[j].Line, blocks[j].Last, blocks[j].Spans = j+1, j+1, nil
-				}
-			}
-			x, err := stepping.New(snapshot, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := begin(t, snapshot)
 			compareInstructions(t, snapshot, x)
 			forward := stops(t, x, stepping.Forward, x.Into)
 			back := stops(t, x, stepping.Back, x.Into)
@@ -45,6 +35,100 @@ func TestStepping(t *testing.T) {
 			lines(t, x)
 		})
 	}
+}
+
+// begin stands at the start of a snapshot whose blocks are a line each.
+func begin(t *testing.T, s *wpp.Snapshot) *stepping.State {
+	t.Helper()
+	s.Files = []string{"x.c"}
+	for i := range s.Routines {
+		blocks := s.Routines[i].Blocks
+		for j := range blocks {
+			blocks[j].Line, blocks[j].Last, blocks[j].Spans = j+1, j+1, nil
+		}
+	}
+	x, err := stepping.New(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// TestSteppingAcrossSegments: each move stops in a run of many segments where it stops in the same
+// run of one, in the same calls; and a run to a routine stops where the routine was entered.
+func TestSteppingAcrossSegments(t *testing.T) {
+	for _, name := range states.Names() {
+		t.Run(name, func(t *testing.T) {
+			sample, err := states.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole, _ := record(t, sample)
+			cut, _ := recordIn(t, sample, 100)
+			one, many := begin(t, whole), begin(t, cut)
+			ofOne, entered := instructions(t, whole, one)
+			ofMany, _ := instructions(t, cut, many)
+			if len(ofOne) != len(ofMany) || many.Position().Segment < 5 {
+				t.Fatalf("%d instructions, and %d in %d segments", len(ofOne), len(ofMany),
+					many.Position().Segment+1)
+			}
+			for what, move := range map[string]func(*stepping.State, stepping.Way) (stepping.End,
+				error){"into": (*stepping.State).Into, "line": (*stepping.State).Line,
+				"out": (*stepping.State).Out} {
+				for _, way := range []stepping.Way{stepping.Back, stepping.Forward} {
+					want := moves(t, one, ofOne, way, move)
+					if got := moves(t, many, ofMany, way, move); !slices.Equal(got, want) {
+						t.Errorf("%s, back %v: %v, want %v", what, way, got, want)
+					}
+				}
+			}
+			compared := 0
+			for r, want := range entered {
+				stop, err := stepping.StopAt(cut, cut.Routines[r].Name)
+				if err != nil {
+					continue // of several routines that have the name
+				}
+				many.Stops = []stepping.Stop{stop}
+				moves(t, many, ofMany, stepping.Back, (*stepping.State).Instruction)
+				forward := stopsOf(t, many, ofMany)
+				if want[0] == 0 { // where it began
+					want = want[1:]
+				}
+				if !slices.Equal(forward, want) {
+					t.Errorf("%s is entered at %v, want %v", stop.Text, forward, want)
+				}
+				compared++
+			}
+			if compared == 0 {
+				t.Error("no run to a routine was compared")
+			}
+		})
+	}
+}
+
+// instructions goes to the last instruction, and returns the number of each position, and of those
+// at which routines are entered.
+func instructions(t *testing.T, s *wpp.Snapshot, x *stepping.State) (
+	numbers map[stepping.Position]int, entered map[int][]int) {
+	t.Helper()
+	numbers, entered = map[stepping.Position]int{}, map[int][]int{}
+	for e, err := range values.Instructions(s, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(numbers)
+		numbers[x.Position()] = n
+		if s.Routines[e.Routine].Entry == e.Addr {
+			entered[e.Routine] = append(entered[e.Routine], n)
+		}
+		if p, err := x.Place(); err != nil || p.Addr != e.Addr {
+			t.Fatalf("instruction %d is at %x, want %x: %v", n, p.Addr, e.Addr, err)
+		}
+		if _, err := x.Instruction(stepping.Forward); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return numbers, entered
 }
 
 // compareInstructions fails the test unless the instructions, forwards and backwards, are those
@@ -131,4 +215,55 @@ func stops(t *testing.T, x *stepping.State, way stepping.Way,
 		}
 		list = append(list, x.Position())
 	}
+}
+
+// A moved is where a move has ended.
+type moved struct {
+	instruction, depth int
+	end                stepping.End
+}
+
+// moves are where moves end, until they go no further.
+func moves(t *testing.T, x *stepping.State, numbers map[stepping.Position]int, way stepping.Way,
+	move func(*stepping.State, stepping.Way) (stepping.End, error)) (list []moved) {
+	t.Helper()
+	for {
+		end, err := move(x, way)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames, err := x.Frames()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, moved{numbers[x.Position()], len(frames), end})
+		if end == stepping.Start || end == stepping.Last {
+			return list
+		}
+	}
+}
+
+// stopsOf are the instructions that runs to stops come to, both ways, from the start on.
+func stopsOf(t *testing.T, x *stepping.State, numbers map[stepping.Position]int) []int {
+	t.Helper()
+	var both [2][]int
+	for i, way := range []stepping.Way{stepping.Forward, stepping.Back} {
+		for _, m := range moves(t, x, numbers, way, (*stepping.State).Run) {
+			if m.end == stepping.Reached {
+				both[i] = append(both[i], m.instruction)
+			}
+		}
+	}
+	slices.Reverse(both[1])
+	forward, back := both[0], both[1]
+	if n := len(numbers) - 1; len(forward) > 0 && forward[len(forward)-1] == n {
+		forward = forward[:len(forward)-1] // back begins there
+	}
+	if len(back) > 0 && back[0] == 0 {
+		back = back[1:] // forward began there
+	}
+	if !slices.Equal(forward, back) {
+		t.Errorf("to %s: forward %v, back %v", x.Stops[0].Text, forward, back)
+	}
+	return both[0]
 }
