@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wet/memory"
 )
 
 // An Entry is what a log says of the start of a stretch: what a hit has corrected. The zero value
@@ -23,6 +24,7 @@ type Entry struct {
 	Unchecked bool // the other registers are not known to be right
 	Forget    bool // the other registers are not known
 	Lost      bool // nothing is known of the stretch
+	Changed   bool // memory that is not private may have been changed before
 }
 
 // the bits of an entry's first byte
@@ -33,11 +35,12 @@ const (
 	isUnchecked
 	isForget
 	isLost
+	isChanged
 )
 
 func (e *Entry) bits() (b byte) {
-	for i, has := range [6]bool{e.Registers != 0, e.HasFlags, e.HasFS, e.Unchecked, e.Forget,
-		e.Lost} {
+	for i, has := range [7]bool{e.Registers != 0, e.HasFlags, e.HasFS, e.Unchecked, e.Forget,
+		e.Lost, e.Changed} {
 		if has {
 			b |= 1 << i
 		}
@@ -91,8 +94,9 @@ func (e *Entry) say(s *sheet, at Place) {
 func (e *Entry) read(x *reading, at Place) {
 	has := x.number(cellOf(at, entryBits))
 	*e = Entry{HasFlags: has&hasFlags != 0, HasFS: has&hasFS != 0,
-		Unchecked: has&isUnchecked != 0, Forget: has&isForget != 0, Lost: has&isLost != 0}
-	if has >= 2*isLost {
+		Unchecked: has&isUnchecked != 0, Forget: has&isForget != 0, Lost: has&isLost != 0,
+		Changed: has&isChanged != 0}
+	if has >= 2*isChanged {
 		x.fail("it has an entry with flags %#x", has)
 	}
 	if has&hasRegisters != 0 {
@@ -415,6 +419,7 @@ type player struct {
 	more     [loadRun + 1]bool // something is said behind them
 	last     runs              // at the end
 	sheet    reading
+	memory   *memory.Memory // the walk's
 	entry    Entry
 	recovery Recovery
 	err      error
@@ -483,6 +488,9 @@ func (p *player) Site(at Place, _ int, m *machine.Machine) (lost bool, err error
 	}
 	lost, err = p.Begin(at)
 	p.entry.Apply(m)
+	if p.entry.Changed {
+		p.memory.Lose()
+	}
 	return lost, err
 }
 

@@ -229,7 +229,7 @@ func (g *Segment) walk(n, from, to uint64, o Observer) (*Walker, error) {
 		observer = &watchingWindow{x, watcher}
 	}
 	w := NewWalker(g.code, p, observer)
-	x.memory, w.stop = w.Memory(), n
+	x.memory, w.stop, p.memory = w.Memory(), n, w.Memory()
 	at, err := g.begin(w)
 	for sym := range expand(thread.Grammar, at) {
 		if at >= to || err != nil {

@@ -72,6 +72,16 @@ func (w *Walker) Memory() *memory.Memory { return &w.memory }
 // Steps is how many instructions have been walked, a few more or less.
 func (w *Walker) Steps() uint64 { return w.steps }
 
+// Confirmed has a bit for each general register that is confirmed.
+func (w *Walker) Confirmed() (general uint16) {
+	for n := range 16 {
+		if _, k := w.machine.General(n); k == machine.Confirmed {
+			general |= 1 << n
+		}
+	}
+	return general
+}
+
 // Begin begins the first stretch. It comes once, before all else.
 func (w *Walker) Begin() error { return w.begin() }
 

@@ -16,8 +16,10 @@ const mostBackwards = 256
 
 // An executed is an instruction that runs between external code and the next hit.
 type executed struct {
-	in   *machine.Insn // nil: external code, which returns to next
-	next uint64        // address behind it
+	in      *machine.Insn // nil: external code, which returns to next
+	next    uint64        // address behind it
+	at      wet.Place
+	written uint16 // registers; only a judge knows them
 }
 
 // recover finds out what registers and memory hold at a place where external code has returned or
@@ -88,9 +90,10 @@ func (o *oracle) behind(at wet.Place, amid bool) *wire.State {
 				!amid && (first > 0 || at.Insn != p.Skip) {
 				return nil
 			}
-			site, found, follows = o.along(code, p, nil, start{first, at.Insn, amid})
+			site, found, follows = o.along(code, p, nil, start{first, at.Insn, amid, at.Symbol})
 		} else {
-			site, found, follows = o.along(code, p, o.ahead[i-1].path, start{0, p.Skip, false})
+			from := start{0, p.Skip, false, at.Symbol + uint64(i)}
+			site, found, follows = o.along(code, p, o.ahead[i-1].path, from)
 		}
 		switch {
 		case !follows:
@@ -108,6 +111,7 @@ func (o *oracle) behind(at wet.Place, amid bool) *wire.State {
 type start struct {
 	block, insn int
 	hit         bool // the hit of a probe there has come
+	symbol      uint64
 }
 
 // along adds the instructions of a path from one on up to its first site. before is the path before
@@ -139,7 +143,9 @@ func (o *oracle) along(code *wet.Routine, p, before *path, from start,
 				}
 			}
 			next += uint64(b.Insns[i].Len)
-			o.between = append(o.between, executed{&b.Insns[i], next})
+			o.between = append(o.between, executed{in: &b.Insns[i], next: next,
+				at: wet.Place{Symbol: from.symbol, Step: j, Routine: p.Routine,
+					Block: p.Blocks[j], Insn: i}})
 		}
 	}
 	return 0, false, true
@@ -204,7 +210,7 @@ func (o *oracle) comesBack(addr uint64) bool {
 	}) {
 		return false
 	}
-	o.between = append(o.between, executed{nil, addr})
+	o.between = append(o.between, executed{next: addr})
 	return true
 }
 

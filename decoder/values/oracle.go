@@ -26,6 +26,7 @@ type oracle struct {
 	astray   bool         // hits is not known, up to the next gap
 	ahead    []step       // what is walked, and what comes behind it
 	wrong    bool         // what was walked since the last hit
+	handled  bool         // a signal's handler comes before the next hit
 	reads    []loads.Read // of the last hit, as long as they hold
 	carried  int          // how often what the next hit has seen was carried back
 	looked   int          // the same, for what instructions leave unknown
@@ -33,16 +34,17 @@ type oracle struct {
 	held     []loads.Read // used again by recover
 	between  []executed   // the same
 	replay   replay
+	judge    judge
 }
 
 // Begin begins a stretch without a hit: see wet.Oracle.
 func (o *oracle) Begin(at wet.Place) (lost bool, err error) {
 	o.bound()
-	if o.wrong {
+	if o.wrong || o.judge.relied { // on a hit that does not come
 		o.lose()
 	}
 	o.log.Begin(at, &wet.Entry{})
-	o.reads, o.carried, o.looked = o.reads[:0], 0, 0
+	o.begin()
 	return false, nil
 }
 
@@ -55,20 +57,21 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 	switch {
 	case s == nil:
 		c.Missing++
+		o.wrong = true // as far as anybody knows
 	case s.Whole:
 		e = o.whole(s, m)
 	default:
 		e = o.hashed(s, m)
 	}
 	o.bound()
-	interrupted := s != nil && s.Interrupted && !o.wrong
-	switch {
-	case interrupted: // what was loaded since the last hit, the handler may have changed before
-		c.Interrupted++
-	case o.wrong:
+	if s != nil && o.wrong {
 		c.Wrong++
 	}
-	if o.wrong || interrupted {
+	if s != nil && s.Interrupted {
+		c.Interrupted++
+		o.wrong = o.wrong || !o.handled
+	}
+	if o.wrong || o.judge.relied && e.Unchecked {
 		o.lose()
 		e.Forget = true
 		if s != nil && s.Whole {
@@ -79,13 +82,30 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 		}
 	}
 	o.cut()
+	if s != nil && s.Interrupted {
+		e.Changed = true
+		o.memory.Lose()
+	}
 	e.Apply(m)
 	o.log.Begin(at, &e)
-	o.reads, o.carried, o.looked = o.reads[:0], 0, 0
+	o.begin()
 	if s != nil {
 		o.read(s, m)
 	}
+	o.handled = o.comesHandler()
 	return false, nil
+}
+
+// begin begins a stretch.
+func (o *oracle) begin() {
+	o.reads, o.carried, o.looked, o.handled = o.reads[:0], 0, 0, false
+	o.judge.begin()
+}
+
+// comesHandler reports whether a signal's handler comes before the next hit.
+func (o *oracle) comesHandler() bool {
+	s := o.states.first()
+	return s != nil && s.Interrupted && !o.astray && s.Ordinal-o.hits <= 1
 }
 
 // cut begins another segment, where the one that is there is long.
@@ -230,7 +250,7 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	var read [64]byte
 	copy(read[:], l.Bytes)
 	h := l.Held
-	races := o.recorder.isShared(l)
+	races := o.recorder.isShared(l) || o.handled && !l.Private
 	if races { // what was stored, or read, before is not what is loaded, for sure
 		h.Known, h.Confirmed = h.Known&stored, 0
 	}
@@ -250,6 +270,9 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 		o.recorder.fixed.read(o.recorder, l.Addr, read[:n]) {
 		k = machine.Confirmed
 	}
+	if races && k != machine.Confirmed && o.shown(l, read[:], k != machine.Unknown) {
+		k = machine.Confirmed
+	}
 	// the program of the last hit has not come so far
 	if k == machine.Unknown && o.carried < mostCarried {
 		o.carried++
@@ -265,11 +288,21 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 		o.reads = append(o.reads, b.reads...)
 		k = h.Knowledge(n)
 	}
+	if races && k == machine.Unconfirmed && (o.handled || o.isLocked(l.Place)) {
+		k = machine.Unknown
+	}
 	isNew = o.log.Load(l, read[:n], k)
 	predicted := bytes.Equal(l.Bytes, read[:n])
 	copy(l.Bytes, read[:])
 	o.recorder.counts.Load(k, predicted)
 	return k, isNew
+}
+
+// isLocked reports whether an instruction is atomic: what was read before is then seldom what it
+// loads, as others do the same.
+func (o *oracle) isLocked(at wet.Place) bool {
+	r, err := o.recorder.routine(at.Routine)
+	return err == nil && r.Blocks[at.Block].Insns[at.Insn].Locked
 }
 
 // overlay copies what was read of some bytes, but for those that were stored, and returns which.
@@ -301,7 +334,8 @@ func (o *oracle) Disagrees() { o.wrong = true }
 // returned, or called.
 func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, err error) {
 	o.bound()
-	if o.wrong { // and is taken back at the next hit
+	if o.wrong || o.judge.relied { // and is taken back at the next hit
+		o.wrong = true
 		return false, false, nil
 	}
 	var v wet.Recovery
@@ -322,6 +356,8 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 	v.Apply(m)
 	o.log.Recover(at, &v)
 	o.reads = append(o.reads[:0], b.reads...)
+	o.judge.begin()
+	o.handled = o.comesHandler()
 	return true, false, nil
 }
 
