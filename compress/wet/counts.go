@@ -18,8 +18,8 @@ type Counts struct {
 	Loads     uint64 // whose address is known
 	Predicted uint64 // of these, those that read what the model held
 	Unknown   uint64 // and those of which it is not known what they read
-	// Interrupted counts hits before which a signal's handler had come: what was worked out up to
-	// them is taken back.
+	// Interrupted counts hits before which a signal's handler had come: of what was loaded since
+	// the one before, only what they show is known.
 	Interrupted uint64
 }
 

@@ -172,7 +172,7 @@ func (b *backwards) undoPair(in *machine.Insn, after *backwards, clean uint16) {
 	}
 }
 
-// shownBy is how many bytes an instruction has loaded that are known from what registers hold behind
+// shownBy is how many bytes an instruction has loaded that are known by what registers hold behind
 // it, or from a clean one before it; 0: none.
 func shownBy(in *machine.Insn, after *backwards, clean uint16) (size int) {
 	known := func(n, size uint8) bool { return after.holds(n, max(size, 4)) }

@@ -25,11 +25,13 @@ func TestRacesAreNeverSilent(t *testing.T) {
 	for _, c := range []struct {
 		how       string
 		confirmed float64 // of the instructions, at least
-	}{{"process", 0.3}, {"file", 0.35}, {"2", 0.2}, {"4", 0.2}} {
+		mistaken  int     // values that are not confirmed, and are others: at least
+	}{{"process", 0.05, 1000}, {"file", 0.05, 1000}, {"thread", 0.05, 1000}, {"2", 0.4, 0},
+		{"4", 0.4, 0}} {
 		t.Run(c.how, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "race.wpp")
 			target := exact.Target{Path: program, Args: []string{c.how}, Env: zoo.Env()}
-			outcome, err := tracer.ValuesTo(t.Context(), file, target, "-F", "^(race_|thread$|main$)")
+			outcome, err := tracer.ValuesTo(t.Context(), file, target, "-F", "^(race_|thread$)")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,6 +40,10 @@ func TestRacesAreNeverSilent(t *testing.T) {
 				t.Fatal(err)
 			}
 			race := raced{t: t, saw: map[uint64]uint64{}}
+			const noGate = 77
+			if outcome.Exit == noGate {
+				t.Skip("this kernel, or a sandbox, has no userfaultfd")
+			}
 			race.read(outcome.Stdout)
 			for _, s := range r.Streams {
 				race.compare(s)
@@ -48,9 +54,9 @@ func TestRacesAreNeverSilent(t *testing.T) {
 				t.Errorf("%.1f %% of the instructions are confirmed, and %.0f %% are asked for",
 					100*share, 100*c.confirmed)
 			}
-			if race.compared < 1000 || race.unsure == 0 {
-				t.Errorf("%d values are compared, and %d of them are not confirmed", race.compared,
-					race.unsure)
+			if race.compared < 5000 || race.mistaken < c.mistaken {
+				t.Errorf("%d values are compared, and %d of them are mistaken: others do not "+
+					"write in time", race.compared, race.mistaken)
 			}
 		})
 	}
@@ -58,9 +64,8 @@ func TestRacesAreNeverSilent(t *testing.T) {
 
 // A raced is a run of which it is known what was read, by where that is kept.
 type raced struct {
-	t   *testing.T
-	saw map[uint64]uint64
-
+	t        *testing.T
+	saw      map[uint64]uint64
 	steps    int
 	by       [3]int // instructions, by how sure they are
 	compared int

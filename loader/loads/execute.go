@@ -12,7 +12,7 @@ func (f *follower) execute(w *way, st *state, r *plan.Routine, q *cfg.Insn) {
 	e := q.Effects(r.Code(q), q.End())
 	x := execution{f, st, q, &e}
 	x.noteLoads(w, r)
-	if !x.isModelled() && e.Written() != 0 {
+	if !x.isModelled() && e.Written() != 0 || x.exchanges() {
 		w.leaves = true // an emulator may not have the result: the next hit shows all registers
 	}
 	flags, changed := compared{}, e.FlagsWritten() != 0
@@ -44,6 +44,18 @@ func (x execution) isModelled() bool {
 	}
 	segment, ok := x.q.Segment()
 	return x.e.Complete() || ok && segment == x86.FS && !x.q.Short()
+}
+
+// exchanges reports whether the instruction takes from memory to a register what other threads have
+// put there up to that moment.
+func (x execution) exchanges() bool {
+	switch x.e.Operation {
+	case x86.Xchg:
+		return x.e.Dst.Mem || x.e.Src.Mem
+	case x86.XAdd, x86.CmpXchg, x86.CmpXchgPair:
+		return x.e.Locked
+	}
+	return false
 }
 
 // noteLoads notes what the instruction loads, in terms of the state before it.

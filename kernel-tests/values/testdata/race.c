@@ -1,7 +1,8 @@
-// Memory that others write while the routines race_* read it: threads, another process, or the file.
+// Memory that others write while the routines race_* read it: threads, a process, or by the file.
 // What each load has read is kept, whatever becomes of it in a register, and printed at the end:
 // where it is kept, and what it was.
 #define _GNU_SOURCE
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -9,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,22 +24,31 @@ struct shared {
 	_Alignas(64) uint64_t plain, locked, lock, added, swapped, ored;
 };
 static struct shared here;
+static uint8_t open_gate;
 // What was read: by thread, round and load.
 static uint64_t saw[MOST][ROUNDS][8];
 
-// The sum keeps a bit of each.
-NOINLINE static uint64_t race_reads(volatile uint64_t *p, uint64_t *seen, uint64_t sum)
+// Others write what p leads to while the gate is read. Of what is read the sum keeps a bit.
+NOINLINE static uint64_t race_reads(
+	volatile uint64_t *p, volatile uint8_t *gate, uint64_t *seen, uint64_t sum)
 {
-	for (int i = 0; i < 3; i++) {
-		uint64_t v = p[i];
-		seen[i] = v;
-		sum += v & 1;
-	}
-	return sum;
+	uint64_t v = p[0];
+	seen[0] = v;
+	sum += v & 1;
+	sum += *gate;
+	v = p[0];
+	seen[1] = v;
+	sum ^= v & 1;
+	v = p[1];
+	seen[2] = v;
+	return sum + (v & 1);
 }
 
-NOINLINE static uint64_t race_sum(volatile uint64_t *p, uint64_t *seen, uint64_t sum)
+// The sum keeps all of it.
+NOINLINE static uint64_t race_sum(
+	volatile uint64_t *p, volatile uint8_t *gate, uint64_t *seen, uint64_t sum)
 {
+	sum += *gate;
 	uint64_t v = *p;
 	*seen = v;
 	return sum + v;
@@ -79,7 +91,7 @@ static void *thread(void *p)
 	for (int i = 0; i < ROUNDS; i++) {
 		sum = race_adds(&here, seen[i], sum);
 		sum = race_locked(&here, seen[i] + 4, sum);
-		sum = race_sum(&here.plain, seen[i] + 5, sum);
+		sum = race_sum(&here.plain, &open_gate, seen[i] + 5, sum);
 	}
 	return (void *)sum;
 }
@@ -94,42 +106,87 @@ static void threads(int n)
 		pthread_join(all[i], 0);
 }
 
-// Another process writes what is mapped read-only here; own: it rewrites the file, and the mapping
-// is this process's own.
-static void other(int own)
+// What a writer needs: it writes, and then has the gate be there.
+static int gates;
+static uint8_t *gate;
+static uint64_t *written;
+static int file = -1; // it is written, in place of that
+
+static void *writer(void *p)
 {
-	int fd = memfd_create("race", 0);
-	if (fd < 0 || ftruncate(fd, PAGE))
-		exit(1);
-	uint64_t *p = mmap(0, PAGE, PROT_READ, own ? MAP_PRIVATE : MAP_SHARED, fd, 0);
-	pid_t child = fork();
-	if (child == 0) {
-		volatile uint64_t *q = mmap(0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		for (uint64_t i = 0;; i++) {
-			if (own)
-				pwrite(fd, (uint64_t[]){i, i + 1, i + 2}, 24, 0);
-			else
-				q[i % 3] = i;
-		}
+	struct uffd_msg m;
+	for (uint64_t i = 2; read(gates, &m, sizeof m) == sizeof m; i += 2) {
+		struct uffdio_zeropage there = {{(long)gate, PAGE}, 0, 0};
+		uint64_t words[] = {i, i + 1};
+		if (file >= 0 && pwrite(file, words, sizeof words, 0) != sizeof words)
+			exit(1);
+		if (file < 0)
+			memcpy(written, words, sizeof words);
+		ioctl(gates, UFFDIO_ZEROPAGE, &there);
 	}
-	while (((volatile uint64_t *)p)[1] == 0)
-		sched_yield(); // until it writes
+	return p;
+}
+
+static void *map(int fd, int prot, int flags)
+{
+	void *p = mmap(0, PAGE, prot, flags, fd, 0);
+	if (p == MAP_FAILED)
+		exit(1);
+	return p;
+}
+
+// A thread, or a process, writes between two loads, each time: to memory that is mapped read-only
+// here, or to a file of which this process has a mapping of its own.
+static int written_between(const char *who)
+{
+	int fd = memfd_create("race", 0), own = !strcmp(who, "file");
+	pid_t child = 0;
+	pthread_t t;
+	struct uffdio_api api = {UFFD_API, 0, 0};
+	gates = syscall(SYS_userfaultfd, 0);
+	gate = map(-1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	struct uffdio_register all = {{(long)gate, PAGE}, UFFDIO_REGISTER_MODE_MISSING, 0};
+	if (gates < 0 || ioctl(gates, UFFDIO_API, &api) || ioctl(gates, UFFDIO_REGISTER, &all))
+		return 77;
+	if (fd < 0 || ftruncate(fd, PAGE))
+		return 1;
+	uint64_t *p = map(fd, PROT_READ, own ? MAP_PRIVATE : MAP_SHARED);
+	if (!strcmp(who, "thread")) {
+		p = written = (uint64_t *)&here;
+		pthread_create(&t, 0, writer, 0);
+	} else if (!(child = fork())) {
+		if (own)
+			file = fd;
+		else
+			written = map(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
+		writer(0);
+	}
 	uint64_t sum = 0;
 	for (int i = 0; i < ROUNDS; i++) {
-		sum = race_reads(p, saw[0][i], sum);
-		sum = race_sum(p, saw[0][i] + 5, sum);
+		madvise(gate, PAGE, MADV_DONTNEED);
+		sum = race_reads(p, gate, saw[0][i], sum);
+		if (i % 16)
+			continue;
+		madvise(gate, PAGE, MADV_DONTNEED);
+		sum = race_sum(p, gate, saw[0][i] + 5, sum);
 	}
-	kill(child, SIGKILL);
-	waitpid(child, 0, 0);
+	if (child) {
+		kill(child, SIGKILL);
+		waitpid(child, 0, 0);
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	if (!strcmp(what, "process") || !strcmp(what, "file"))
-		other(*what == 'f');
+	int n = atoi(what), failed = 0;
+	if (n)
+		threads(n);
 	else
-		threads(atoi(what));
+		failed = written_between(what);
+	if (failed)
+		return failed;
 	for (int i = 0; i < MOST; i++)
 		for (int k = 0; k < ROUNDS; k++)
 			for (int j = 0; j < 8; j++)
