@@ -219,6 +219,19 @@ func TestValuesOfRealPrograms(t *testing.T) {
 	}
 }
 
+// TestValuesOfStraightCode: code without jumps that loads from more places than a hit can read has
+// probes for values alone in between.
+func TestValuesOfStraightCode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "straight")
+	out, err := exec.CommandContext(t.Context(), "gcc", "-O0", "-o", path,
+		"testdata/straight.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("gcc: %v: %s", err, out)
+	}
+	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	isKnown(t, prove(t, target, 0, "-F", "main|take|block"), 0.999)
+}
+
 // TestValuesOfRust: a program of another compiler, where there is one.
 func TestValuesOfRust(t *testing.T) {
 	if _, err := exec.LookPath("rustc"); err != nil {

@@ -240,7 +240,7 @@ func (e *emitter) fetch(g *group) {
 	} else {
 		s.A = e.cell(base)
 	}
-	if e.full {
+	if g.out = e.full; e.full {
 		return
 	}
 	e.step(s)

@@ -56,10 +56,11 @@ func calledByTraced(p *plan.Plan) []bool {
 // add has programs end at a probe for values alone.
 func (x *facts) add(s Site) {
 	if x.extras == nil {
-		x.extras = map[int]int{}
+		x.extras = map[int][]int{}
 	}
-	if i, ok := x.extras[s.Block]; !ok || s.Insn < i {
-		x.extras[s.Block] = s.Insn
+	list := x.extras[s.Block]
+	if i, has := slices.BinarySearch(list, s.Insn); !has {
+		x.extras[s.Block] = slices.Insert(list, i, s.Insn)
 	}
 }
 

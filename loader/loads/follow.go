@@ -37,6 +37,7 @@ type load struct {
 	at   value
 	size uint8
 	need need
+	left bool   // it would be one read too many
 	pc   uint64 // of the instruction
 }
 
@@ -60,6 +61,7 @@ type way struct {
 	address value      // the return address
 	behind  x86.Set    // the registers that code behind it is known by
 
+	passed  []passed // where witnesses may stand, if the follower notes that
 	groups  []*group // that are read on it
 	chooses bool     // the program finds out which of next it is
 }
@@ -83,6 +85,7 @@ type follower struct {
 	facts []facts // by Routine.ID
 	ns    nodes
 
+	notes    bool  // where witnesses may stand
 	insns    int   // that may still be followed
 	until    *spot // as if there were a probe; nil: nowhere
 	accesses []x86.Access
@@ -95,7 +98,7 @@ type facts struct {
 	checks     map[int][]*cfg.JumpTable // by the blocks that check their bounds
 	// the registers that code behind a return is known by; none: programs end there
 	behind x86.Set
-	extras map[int]int // by block, the instruction with a probe for values alone
+	extras map[int][]int // by block, the instructions with a probe for values alone, in their order
 }
 
 // probe is the instruction of a block with its first probe from an instruction on; the number of
@@ -105,8 +108,9 @@ func (x *facts) probe(r *plan.Routine, block, insn int) int {
 	if s := r.Site(block); s != nil && s.Insn >= insn {
 		first = s.Insn
 	}
-	if i, ok := x.extras[block]; ok && i >= insn {
-		first = min(first, i)
+	list := x.extras[block]
+	if i, _ := slices.BinarySearch(list, insn); i < len(list) {
+		first = min(first, list[i])
 	}
 	return first
 }
@@ -207,6 +211,9 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 		for i := insn; i < end; i++ {
 			if i == len(b.Insns)-1 && b.End == cfg.Jcc {
 				f.noteCase(st, at)
+			}
+			if f.notes && i >= behind {
+				f.pass(w, st, r, spot{at, i})
 			}
 			f.execute(w, st, r, &b.Insns[i])
 		}

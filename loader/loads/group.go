@@ -4,6 +4,7 @@ package loads
 type group struct {
 	base   int32 // node
 	lo, hi int64 // what is read, beyond base
+	out    bool  // there are too few cells for its address
 }
 
 func (g *group) holds(at value, size uint8) bool {
@@ -37,6 +38,7 @@ type grouper struct {
 func (g *grouper) group(w *way, last bool) {
 	for i := range w.loads {
 		if l := &w.loads[i]; l.need == toRead && !g.add(w, l.at, l.size) {
+			l.left = len(g.known) >= g.o.MostReads
 			g.beyond++
 			w.leaves = true
 		}
@@ -123,7 +125,7 @@ func (g *grouper) add(w *way, at value, size uint8) bool {
 	if len(g.known) >= g.o.MostReads || size > MostBytes {
 		return false
 	}
-	n := &group{at.node, at.add, at.add + int64(size)}
+	n := &group{base: at.node, lo: at.add, hi: at.add + int64(size)}
 	g.known = append(g.known, n)
 	w.groups = append(w.groups, n)
 	g.most = max(g.most, len(g.known))

@@ -53,6 +53,7 @@ func makePlan(p *plan.Plan, o Options, figures bool) (*Plan, Figures, error) {
 		for _, s := range all[len(p.Sites):] {
 			known[s.Routine].add(s)
 		}
+		all = witnesses(all, p, known, &o)
 	}
 	list := continuations(p)
 	inPieces(len(list), func(m *maker, i int) { m.examine(&list[i]) }, p, known, &o)
@@ -134,6 +135,7 @@ type maker struct {
 	knots   *knots
 	made    [][2]program
 	extra   []Site
+	again   []int   // which of what it was to make sites for has got some
 	figures Figures // if they are asked for
 }
 
