@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/callees"
 	slots "wpptrace/compress/wpp/counted"
 	"wpptrace/compress/wpp/entries"
 	"wpptrace/compress/wpp/overlapped"
@@ -23,7 +24,7 @@ import (
 func Sections() []wpp.SectionKind {
 	return []wpp.SectionKind{samples.Kind, windows.Kind, slots.Kind, pathprofile.Kind,
 		overlapped.SectionKind, entries.Kind, wet.CodeKind, wet.HeadKind, wet.LogKind,
-		wet.CountsKind, variables.Kind}
+		wet.CountsKind, variables.Kind, callees.Kind}
 }
 
 // A Total is an estimate of how much there was of something in the whole run, of which windows have

@@ -53,7 +53,8 @@ func findCommand() *cobra.Command {
 		Short: "Print how often and where a sequence of paths ran",
 		Example: `  wpptrace find 'xmalloc#0 xmalloc#1' bash-4711.wpp    these two paths in a row
   wpptrace find 'main * read' --nth 100 x.wpp          the 100th time that a path lay between
-  wpptrace find 'open() ** close()' --gap 50 x.wpp     with up to fifty between`,
+  wpptrace find 'open() ** close()' --gap 50 x.wpp     with up to fifty between
+  wpptrace find 'malloc(n>4096)=p' x.wpp               calls, with values`,
 		Long: `PATTERN is a sequence of these, with spaces between:
 ` + namesHelp + `
 *          any path
@@ -62,6 +63,9 @@ func findCommand() *cobra.Command {
 Each place where a match ends is an occurrence: that of the shortest stretch which matches there.
 Occurrences may overlap. None crosses a mark, which dump prints with #. POSITION counts the thread's
 paths and marks from 0, as dump --from does.
+
+In a recording of wpptrace values, PATTERN may be one of calls with values, as in free(p), and
+malloc()=p: it is then a REGEX as wpptrace rules has it.
 
 Code of a routine that is inlined into others runs in their paths: its calls there are not counted.
 Printed is which routines have such code, as far as debug information shows it.`,

@@ -27,7 +27,24 @@ never REGEX                      no stretch of a thread matches
 always REGEX                     the paths that REGEX names, taken alone, are the beginning of what
                                  it matches, from the thread's beginning on
 
-REGEX is paths with spaces between, . for any path, !A for any but A, and | * + ? {N} {N,M} ( ).
+REGEX is paths with spaces between, . for any path, !A for any but A, !(A|B) for any but these, and
+| * + ? {N} {N,M} ( ).
+
+In a recording of wpptrace values, "never" and "every" may test values:
+
+free(p)        free is called; p stands for its first argument, here and wherever it comes again
+open(_,2)      its second argument is 2, its first any
+malloc(n)=p    malloc has returned; p stands for its result
+f(n>0)=-1      a comparison of a value with a number or a name: = != < > <= >=
+f(n:4)         of a value that has 4 bytes, not 8: 1, 2, 4, 8
+use(p)         memory is accessed by an address that is made of p, or at p
+use(p,n)       any of the n bytes from p on are accessed
+
+A, B and REGEX are then of calls alone: nothing counts but calls and returns of the routines that
+are named, and accesses if it has use. These may be functions of libraries, as far as traced code
+calls them. A negative number is also that of an int. Arguments are those that integers and pointers
+are passed by in registers, six at most. What matches crosses no gap. A value that is not known
+matches nothing: how often one would have decided is printed, and the rule is open.
 
 Each thread is checked alone. Marks, which dump prints with #, are skipped, but no stretch of "never
 REGEX" crosses one. Of a broken rule, the first stretch that breaks it is printed: where it begins,
@@ -56,6 +73,7 @@ func rulesCommand() *cobra.Command {
 		Example: `  wpptrace rules 'init() before work()' x.wpp
   wpptrace rules 'lock() and unlock() balanced within 1' 'every open() followed by close()' x.wpp
   wpptrace rules 'never free() (!malloc())* use()' x.wpp   a regular expression
+  wpptrace rules 'never free(p!=0) (!malloc()=p)* use(p)' x.wpp   with values
   wpptrace rules -f rules.txt --json x.wpp                 a rule a line; # begins a comment`,
 		Long: rulesHelp,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -5,6 +5,7 @@ import (
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp/callees"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
@@ -60,4 +61,29 @@ func inFrame(r *cfg.Routine, block int) (list []int) {
 		}
 	}
 	return list
+}
+
+// Callees returns the names of code that some routines, from number 0 on, call or jump to by a stub
+// or a slot. imports has, of each image, what its file calls these.
+func Callees(c *wet.Code, routines int, imports []map[uint64]string) callees.Names {
+	names := callees.Names{}
+	for number := range routines {
+		r := c.Routine(number)
+		if r == nil || r.Image >= len(imports) {
+			continue
+		}
+		for i := range r.Blocks {
+			next := r.Blocks[i].Addr
+			for j := range r.Blocks[i].Insns {
+				in := &r.Blocks[i].Insns[j]
+				next += uint64(in.Len)
+				if at, ok := in.Names(next); ok {
+					if name, ok := imports[r.Image][at]; ok {
+						names[callees.Address{Image: r.Image, Addr: at}] = name
+					}
+				}
+			}
+		}
+	}
+	return names
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wet"
@@ -12,6 +13,7 @@ import (
 	"wpptrace/decoder/values"
 	"wpptrace/internal/traced"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/sharing"
 	"wpptrace/loader/target"
 )
@@ -31,7 +33,8 @@ type valued struct {
 	code    *wet.Code
 	process *target.Process
 	sharing *sharing.Memory
-	images  int // that are placed
+	plan    *plan.Plan
+	imports []map[uint64]string // of each image that is placed
 }
 
 // newValued begins to record the values of a program, whose file is open, in a process.
@@ -40,7 +43,7 @@ func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder,
 	if program.Loads == nil {
 		return nil, nil
 	}
-	v = &valued{code: code.Of(program.Plan), process: p}
+	v = &valued{code: code.Of(program.Plan), process: p, plan: program.Plan}
 	if v.sharing, err = sharing.Follow(p); err != nil {
 		return nil, err
 	}
@@ -66,8 +69,8 @@ func (v *valued) place(f *os.File, im *image.Image) error {
 	for _, m := range mappings {
 		for _, s := range im.Segments {
 			if before := s.Offset - m.Offset; m.Exec && before < uint64(os.Getpagesize()) {
-				v.code.Place(v.images, m.Lo+before-s.Addr) // a mapping begins with a page
-				v.images++
+				v.code.Place(len(v.imports), m.Lo+before-s.Addr) // a mapping begins with a page
+				v.imports = append(v.imports, im.Imports())
 				return nil
 			}
 		}
@@ -89,10 +92,11 @@ func (v *valued) sections(all []*thread) (complete func() []*wpp.Section) {
 		}
 	}
 	parts = append(parts, v.Sections())
+	ran, routines, imports := v.code.Copy(), len(v.plan.Routines), slices.Clip(v.imports)
 	return func() (list []*wpp.Section) {
 		for _, part := range parts {
 			list = append(list, part()...)
 		}
-		return list
+		return append(list, code.Callees(ran, routines, imports).Section())
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
+	"wpptrace/query/names"
 	"wpptrace/query/rules"
 )
 
@@ -24,13 +26,24 @@ func WriteFind(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
 		}
 	}
 	if len(r.Occurrences) > 0 {
-		fmt.Fprintf(out, "\n%8s  %12s  %6s  PATHS\n", "TID", "POSITION", "LENGTH")
+		what := "PATHS"
+		if r.Valued != nil {
+			what = "VALUES, POSITION, WHAT: WHERE"
+		}
+		fmt.Fprintf(out, "\n%8s  %12s  %6s  %s\n", "TID", "POSITION", "LENGTH", what)
 	}
 	labels := NewLabels(s)
 	for _, o := range r.Occurrences {
+		if o.Match != nil {
+			fmt.Fprintf(out, "%8d  %12d  %6d  %s\n", o.TID, o.Position, o.Length,
+				boundText(o.Match))
+			writeMatch(out, s, labels.names, strings.Repeat(" ", 32), o.Match)
+			continue
+		}
 		writeParagraph(out, fmt.Sprintf("%8d  %12d  %6d  ", o.TID, o.Position, o.Length),
 			labels.stretch(o))
 	}
+	writeValued(out, "", r.Valued)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write occurrences: %w", err)
 	}
@@ -44,6 +57,7 @@ type FindJSON struct {
 	Count         uint64            `json:"count"`       // of occurrences, in all threads
 	Threads       []ThreadCountJSON `json:"threads"`     // that were looked at
 	Occurrences   []OccurrenceJSON  `json:"occurrences"` // those listed
+	ValuedJSON
 	Inlined
 	Legend
 }
@@ -61,10 +75,13 @@ type OccurrenceJSON struct {
 	Position *uint64  `json:"position"`
 	Length   *uint64  `json:"length"`  // in symbols; null: not known
 	Symbols  []uint32 `json:"symbols"` // of a long one only the beginning
+	// of a pattern with values, which has no symbols
+	Match *MatchJSON `json:"match,omitempty"`
 }
 
 func occurrenceJSON(o rules.Occurrence) OccurrenceJSON {
-	return OccurrenceJSON{o.TID, known(o.Position, math.MaxUint64), known(o.Length, 0), o.Symbols}
+	return OccurrenceJSON{o.TID, known(o.Position, math.MaxUint64), known(o.Length, 0), o.Symbols,
+		nil}
 }
 
 // Inlined is, of the names that were asked for, those of routines that are inlined as well.
@@ -90,15 +107,18 @@ func inlinedOf(s *wpp.Snapshot, texts ...string) (x Inlined) {
 func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
 	report := FindJSON{
 		SchemaVersion: SchemaVersion, Pattern: r.Query.Pattern, Count: r.Count,
-		Threads: []ThreadCountJSON{}, Occurrences: []OccurrenceJSON{}, Inlined: inlinedOf(s,
-			r.Query.Pattern),
+		Threads: []ThreadCountJSON{}, Occurrences: []OccurrenceJSON{},
+		ValuedJSON: valuedJSON(r.Valued), Inlined: inlinedOf(s, r.Query.Pattern),
 	}
 	var all []uint32
 	for _, t := range r.Threads {
 		report.Threads = append(report.Threads, ThreadCountJSON(t))
 	}
+	n := names.Of(s)
 	for _, o := range r.Occurrences {
-		report.Occurrences = append(report.Occurrences, occurrenceJSON(o))
+		x := occurrenceJSON(o)
+		x.Match = matchJSON(s, n, o.Match)
+		report.Occurrences = append(report.Occurrences, x)
 		all = append(all, o.Symbols...)
 	}
 	report.Legend = legendOf(s, all)

@@ -24,12 +24,18 @@ func WriteRules(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
 		}
 		writeFitted(out, fmt.Sprintf("%-8s", verdict), rule.Rule, behind)
 		for _, v := range rule.Witnesses {
+			if v.Match != nil {
+				fmt.Fprintf(out, "        thread %d: %s: %s\n", v.TID, v.Why, boundText(v.Match))
+				writeMatch(out, s, labels.names, "        ", v.Match)
+				continue
+			}
 			fmt.Fprintf(out, "        thread %d, position %d, %s: %s\n", v.TID, v.Position,
 				text.Count(v.Length, "path"), v.Why)
 			writeParagraph(out, "        ",
 				slices.Concat(labels.words(v.Before), bracketed(labels.stretch(v.Occurrence)),
 					labels.words(v.After)))
 		}
+		writeValued(out, "        ", rule.Valued)
 	}
 	if r.Gaps > 0 {
 		fmt.Fprintf(out, "%s where events were lost: what is lost may keep a rule or break it\n",
@@ -50,6 +56,8 @@ func verdictOf(r *rules.RuleReport) (verdict, behind string) {
 		return "unknown", ": inlined calls are not counted"
 	case len(r.Unknown) > 0:
 		return "unknown", ": not all of it was traced"
+	case r.Violations+r.Unmet+r.Open == 0:
+		return "open", ""
 	case r.Violations+r.Unmet == 0:
 		return "open", ": " + text.Count(r.Open, "time")
 	case r.Unmet > 0:
@@ -87,7 +95,7 @@ type RulesJSON struct {
 // RuleJSON says whether the threads keep a rule. It is broken if there are violations.
 type RuleJSON struct {
 	Rule string `json:"rule"` // as it was given
-	Kept bool   `json:"kept"` // nothing breaks it, and nothing is open
+	Kept bool   `json:"kept"` // nothing breaks it, and nothing is open, or could not be decided
 	// its names of routines of which no path ran
 	NeverRan []string `json:"never_ran,omitempty"`
 	// how often it is not kept for want of a routine that never ran: no violations
@@ -101,6 +109,7 @@ type RuleJSON struct {
 	Open uint64 `json:"open"`
 	// the first of each thread that breaks the rule or, if it does not, leaves it open
 	Witnesses []WitnessJSON `json:"witnesses"`
+	ValuedJSON
 }
 
 // WitnessJSON is where a thread breaks a rule first, or leaves it open: the shortest stretch.
@@ -115,15 +124,17 @@ type WitnessJSON struct {
 // are.
 func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
 	report := RulesJSON{SchemaVersion: SchemaVersion, Rules: []RuleJSON{}, Gaps: r.Gaps}
+	known := names.Of(s)
 	var all []uint32
 	var texts []string
 	for _, rule := range r.Rules {
 		texts = append(texts, rule.Rule)
 		x := RuleJSON{rule.Rule, rule.Kept, rule.NeverRan, rule.Unmet, rule.Unknown,
-			rule.Violations, rule.Open, []WitnessJSON{}}
+			rule.Violations, rule.Open, []WitnessJSON{}, valuedJSON(rule.Valued)}
 		for _, v := range rule.Witnesses {
-			x.Witnesses = append(x.Witnesses,
-				WitnessJSON{v.Why, occurrenceJSON(v.Occurrence), v.Before, v.After})
+			at := occurrenceJSON(v.Occurrence)
+			at.Match = matchJSON(s, known, v.Match)
+			x.Witnesses = append(x.Witnesses, WitnessJSON{v.Why, at, v.Before, v.After})
 			all = slices.Concat(all, v.Before, v.Symbols, v.After)
 		}
 		report.Rules = append(report.Rules, x)

@@ -145,5 +145,10 @@ func (x *subsets) step(state, class uint32) (uint32, bool) {
 
 func (x *subsets) reads(position int, class uint32) bool {
 	p := x.positions.path[position]
-	return p.atom == anyPath || x.automaton.mask[class]>>p.atom&1 == 1 != p.not
+	mask := x.automaton.mask[class]
+	is := p.atom == anyPath || mask>>p.atom&1 == 1
+	for _, atom := range p.nor {
+		is = is || mask>>atom&1 == 1
+	}
+	return is != p.not
 }

@@ -17,7 +17,7 @@ import (
 type FindQuery struct {
 	// Pattern is names separated by spaces: ROUTINE for any path of a routine, ROUTINE() for one
 	// that enters it, ROUTINE#N for its path N, * for any path, ** for up to Gap of any. A name
-	// with spaces or parentheses is put in quotes.
+	// with spaces or parentheses is put in quotes. Or a pattern with values: see Check.
 	Pattern string
 	Gap     int    // at most 500
 	First   uint64 // list occurrences from this one on, 1 for the first in the threads together
@@ -39,7 +39,11 @@ func (q *FindQuery) Validate() error {
 	case q.First == 0:
 		return fmt.Errorf("find %s: occurrence 0: they count from 1", names.Printable(q.Pattern))
 	}
-	if _, err := q.finder(withoutSnapshot()); err != nil {
+	_, err := q.finder(withoutSnapshot())
+	if err != nil && hasCalls(q.Pattern) {
+		_, err = q.valued()
+	}
+	if err != nil {
 		return fmt.Errorf("find %s: %w", names.Printable(q.Pattern), err)
 	}
 	return nil
@@ -50,7 +54,8 @@ type Occurrence struct {
 	TID      int
 	Position uint64   // of its first symbol, from 0; 2^64-1: so far or farther, and not known
 	Length   uint64   // in symbols; 0: not known
-	Symbols  []uint32 // of a long one only the beginning
+	Symbols  []uint32 // of a long one only the beginning; of a pattern with values none
+	Match    *Match   // of a pattern with values
 }
 
 // A ThreadCount is how often something was found in a thread.
@@ -65,6 +70,7 @@ type FindReport struct {
 	Count       uint64 // saturated
 	Threads     []ThreadCount
 	Occurrences []Occurrence // those listed, by thread, then by their ends
+	Valued      *Valued      // of a pattern with values
 }
 
 // Find finds all occurrences of a sequence of paths. With ** in it, what matches may be of several
@@ -86,6 +92,12 @@ func Find(s *wpp.Snapshot, q FindQuery) (report *FindReport, err error) {
 	threads, err := query.Threads(s, q.TIDs)
 	if err != nil {
 		return nil, err
+	}
+	if hasCalls(q.Pattern) && !names.Of(s).IsName(q.Pattern) {
+		if report, err = q.findValued(s, threads); err != nil {
+			return fail(err)
+		}
+		return report, nil
 	}
 	finder, err := q.finder(newPathNames(s))
 	if err != nil {

@@ -26,7 +26,9 @@ func namesIn(texts []string) (list []string) {
 		list = append(list, text)
 		words, _ := tokens(text) // what is wrong with a pattern is reported where it is asked for
 		for _, w := range words {
-			if w.name && w.text != text {
+			if w.call != nil {
+				list = append(list, w.call.name)
+			} else if w.name && w.text != text {
 				list = append(list, w.text)
 			}
 		}

@@ -17,9 +17,10 @@ type pattern struct {
 	op    patternOp
 	of    []*pattern // none of a path; of a repetition, one
 	atom  int        // of a path: index in atoms, or anyPath
-	not   bool       // of a path: any but the atom's
-	least int        // of a repetition
-	most  int        // of a repetition; unbounded: no limit
+	not   bool       // of a path: any but the atom's, and but those of nor
+	nor   []int
+	least int // of a repetition
+	most  int // of a repetition; unbounded: no limit
 }
 
 // isOneOf reports whether the pattern is one path out of some that it names.
@@ -158,7 +159,8 @@ func anyOf(routines map[int]bool, has func(routine int) bool) bool {
 type token struct {
 	text  string
 	name  bool
-	glued bool // to the one before, without a space
+	glued bool  // to the one before, without a space
+	call  *call // of a name that is a call with values
 }
 
 const signs = "()|*+?{}!"
@@ -174,8 +176,13 @@ func tokens(text string) ([]token, error) {
 			break
 		}
 		if strings.IndexByte(signs, text[0]) >= 0 {
-			list = append(list, token{text[:1], false, glued})
+			list = append(list, token{text: text[:1], glued: glued})
 			text = text[1:]
+			continue
+		}
+		if c := cutCall(text); c != nil {
+			list = append(list, token{text: c.text, name: true, glued: glued, call: c})
+			text = text[len(c.text):]
 			continue
 		}
 		end := 0
@@ -187,7 +194,7 @@ func tokens(text string) ([]token, error) {
 			end = len(inner) + 2
 		}
 		end += nameEnd(text[end:])
-		list = append(list, token{text[:end], true, glued})
+		list = append(list, token{text: text[:end], name: true, glued: glued})
 		text = text[end:]
 	}
 	return list, nil
@@ -212,7 +219,7 @@ func nameEnd(text string) int {
 func sequencePattern(a *pathNames, text string, gap int) (*pattern, error) {
 	list, err := tokens(text)
 	if a.known != nil && a.known.IsName(text) {
-		list, err = []token{{text, true, false}}, nil
+		list, err = []token{{text: text, name: true}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -228,7 +235,7 @@ func sequencePattern(a *pathNames, text string, gap int) (*pattern, error) {
 		case list[i].text != "*":
 			return nil, fmt.Errorf("%q is neither a name, nor *, nor **: put names that hold it "+
 				"in quotes", list[i].text)
-		case i+1 < len(list) && list[i+1] == (token{"*", false, true}):
+		case i+1 < len(list) && list[i+1] == (token{text: "*", glued: true}):
 			item = &pattern{op: repetition, of: []*pattern{item}, most: gap}
 			i++
 		}
@@ -239,7 +246,7 @@ func sequencePattern(a *pathNames, text string, gap int) (*pattern, error) {
 
 // A patternParser reads a regular expression by recursive descent.
 type patternParser struct {
-	names *pathNames
+	add   func(name token) (atom int, err error)
 	rest  []token
 	depth int
 }
@@ -247,14 +254,19 @@ type patternParser struct {
 // mostNested bounds the parentheses within each other.
 const mostNested = 100
 
-// regexPattern reads a regular expression: names, "." for any path, "!NAME" for any other, "|",
-// "*", "+", "?", "{N}", "{N,}", "{N,M}" and parentheses.
+// regexPattern reads a regular expression: names, "." for any path, "!NAME" for any other,
+// "!(NAME|NAME)" for any but these, "|", "*", "+", "?", "{N}", "{N,}", "{N,M}" and parentheses.
 func regexPattern(a *pathNames, text string) (*pattern, error) {
 	list, err := tokens(text)
 	if err != nil {
 		return nil, err
 	}
-	p := &patternParser{names: a, rest: list}
+	add := func(name token) (int, error) { return a.add(name.text) }
+	return parsePattern(list, add)
+}
+
+func parsePattern(list []token, add func(token) (int, error)) (*pattern, error) {
+	p := &patternParser{add: add, rest: list}
 	whole, err := p.choice()
 	if err != nil {
 		return nil, err
@@ -318,17 +330,43 @@ func (p *patternParser) single() (*pattern, error) {
 		return inner, err
 	}
 	one := &pattern{not: p.next("!"), atom: anyPath}
+	if one.not && p.next("(") {
+		return p.noneOf()
+	}
 	if len(p.rest) == 0 || !p.rest[0].name {
 		return nil, errors.New("no name behind '!'")
 	}
-	name := p.rest[0].text
+	name := p.rest[0]
 	p.rest = p.rest[1:]
-	if name == "." && !one.not {
+	if name.text == "." && !one.not {
 		return one, nil
 	}
 	var err error
-	one.atom, err = p.names.add(name)
+	one.atom, err = p.add(name)
 	return one, err
+}
+
+// noneOf reads names behind "!(".
+func (p *patternParser) noneOf() (*pattern, error) {
+	one := &pattern{not: true}
+	for {
+		if len(p.rest) == 0 || !p.rest[0].name {
+			return nil, errors.New("'!(' takes names with '|' between")
+		}
+		atom, err := p.add(p.rest[0])
+		if err != nil {
+			return nil, err
+		}
+		p.rest = p.rest[1:]
+		one.nor = append(one.nor, atom)
+		if p.next(")") {
+			one.atom, one.nor = one.nor[0], one.nor[1:]
+			return one, nil
+		}
+		if !p.next("|") {
+			return nil, errors.New("'!(' takes names with '|' between")
+		}
+	}
 }
 
 func (p *patternParser) repeated(one *pattern) (*pattern, error) {

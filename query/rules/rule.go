@@ -198,6 +198,9 @@ func (p *pattern) atomsOf() uint64 {
 	var mask uint64
 	if p.op == onePath && p.atom != anyPath {
 		mask = 1 << p.atom
+		for _, atom := range p.nor {
+			mask |= 1 << atom
+		}
 	}
 	for _, part := range p.of {
 		mask |= part.atomsOf()

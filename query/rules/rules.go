@@ -24,7 +24,7 @@ type Report struct {
 // A RuleReport says whether the threads keep a rule.
 type RuleReport struct {
 	Rule     string
-	Kept     bool     // nothing breaks it, and nothing is open
+	Kept     bool     // nothing breaks it, and nothing is open, or could not be decided
 	NeverRan []string // its names of routines of which no path ran
 	// how often it is not kept for want of a routine that never ran: no violations
 	Unmet uint64
@@ -39,6 +39,7 @@ type RuleReport struct {
 	Open uint64
 	// the first of each thread that breaks the rule or, if it does not, leaves it open
 	Witnesses []Violation
+	*Valued   // of a rule with values; else nil
 }
 
 // A Violation is where a thread breaks a rule first, or leaves it open.
@@ -99,6 +100,19 @@ func violation(why string, o Occurrence, c *stream.Cursor) Violation {
 // A rule that waits for what never ran in any thread, or for what is to follow it, says which of
 // its routines that is, and is not broken for it.
 //
+// A rule with values is one of the first and the third of "never" and of both of "every", with at
+// least one call in it that tests values: ROUTINE(ARGUMENT, ...) when control enters the routine,
+// with =RESULT behind it when it has returned. An argument, and a result, is a number, or a name:
+// it stands for the value that it has first in a match, and the others must be equal; _ stands for
+// any. A comparison with a number or a name, and the number of the low bytes that count, may
+// follow: n>0, <0:4. use(POINTER) is an access to the byte there, or by an address that is made of
+// the pointer, and use(POINTER, BYTES) one to any of the bytes. Routines may be of code that is not
+// traced, as far as traced code calls them. Of what threads do nothing counts but calls and returns
+// of the routines that are named, and accesses if it has use. What matches crosses no gap. A value
+// that is not known matches nothing, and how often one would have decided is counted. To replay
+// takes some 100 ns an instruction, of the segments in which a match may begin or go on; up to
+// mostLive parts of matches are kept.
+//
 // Each rule takes time in proportion to the right-hand sides, times the states of its automaton
 // that their rules are met in; those that are balanced once, whatever N. Memory is bounded, and
 // Check fails where that does not suffice. A witness takes as much again at most.
@@ -113,7 +127,11 @@ func Check(s *wpp.Snapshot, rules []string, tids ...int) (report *Report, err er
 		report.Gaps += t.Gaps
 	}
 	for _, text := range rules {
-		r, err := checkRule(s, text, threads)
+		check := checkRule
+		if hasCalls(text) {
+			check = checkValued
+		}
+		r, err := check(s, text, threads)
 		if err != nil {
 			return nil, err
 		}
@@ -124,6 +142,12 @@ func Check(s *wpp.Snapshot, rules []string, tids ...int) (report *Report, err er
 
 // Validate fails where a rule makes no sense, whatever the snapshot.
 func Validate(text string) error {
+	if hasCalls(text) {
+		if _, err := parseValuedRule(text); err != nil {
+			return ruleError(text, err)
+		}
+		return nil
+	}
 	_, _, err := readRule(withoutSnapshot(), text)
 	return err
 }

@@ -62,7 +62,7 @@ func writeSequence(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, r *values
 		}
 		of := &r.List[p.Symbols[i]]
 		line := fmt.Sprintf("%x:%d  %d+%d  %s", of.Addr, of.Size, of.Reads, of.Writes,
-			where(s, n, of.By, spanAt(s, of.By)))
+			report.Where(s, n, of.By, spanAt(s, of.By)))
 		if times > 1 {
 			line += fmt.Sprintf(" x%d", times)
 		}

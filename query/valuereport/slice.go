@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
 	"wpptrace/query/executed"
 	"wpptrace/query/names"
+	"wpptrace/query/report"
 	"wpptrace/query/slice"
 	"wpptrace/query/values"
 )
@@ -75,14 +75,10 @@ func whereLine(s *wpp.Snapshot, n *names.Names, l *slice.Line) string {
 			routine = cmp.Or(names.Printable(c.Name), "?")
 		}
 		if c.Line > 0 {
-			at += ", inlined at " + sourceLine(s, c.File, c.Line)
+			at += ", inlined at " + report.SourceLine(s, c.File, c.Line)
 		}
 	}
-	return sourceLine(s, l.Span.File, l.Span.Line) + " in " + routine + at
-}
-
-func sourceLine(s *wpp.Snapshot, file, line int) string {
-	return fmt.Sprintf("%s:%d", names.Printable(path.Base(s.Files[file])), line)
+	return report.SourceLine(s, l.Span.File, l.Span.Line) + " in " + routine + at
 }
 
 func writeSliceHead(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, a *slice.Answer) {
@@ -110,16 +106,7 @@ func flushSlice(out *bufio.Writer) error {
 	return nil
 }
 
-// where is where an instruction is in the program, and its source line if that is known.
-func where(s *wpp.Snapshot, n *names.Names, at values.Instruction, span wpp.Span) string {
-	text := fmt.Sprintf("%s+%#x", n.Routine(at.Routine), at.Addr-s.Routines[at.Routine].Entry)
-	if span.Line > 0 {
-		text += ", " + sourceLine(s, span.File, span.Line)
-	}
-	return text
-}
-
 func wherePlace(s *wpp.Snapshot, n *names.Names, p slice.Place) string {
-	return where(s, n, values.Instruction{Routine: p.Routine, Addr: p.Addr},
+	return report.Where(s, n, values.Instruction{Routine: p.Routine, Addr: p.Addr},
 		values.SpanOf(&s.Routines[p.Routine].Blocks[p.Block], p.Insn))
 }

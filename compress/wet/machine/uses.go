@@ -115,3 +115,21 @@ func (in *Insn) WrittenVectors() (registers uint16) {
 	}
 	return registers
 }
+
+// Names returns the address that a call or jump has in itself, of an instruction whose next one is
+// at an address: that which it leads to or, of a slot that holds that, the slot's. ok is false
+// where it has none: it is by a register, say.
+func (in *Insn) Names(next uint64) (addr uint64, ok bool) {
+	switch in.Op {
+	case JumpIf:
+		return next + uint64(in.Imm), true
+	case Jump, Call:
+		o := &in.Src
+		if o.Class == Immediate {
+			return next + uint64(in.Imm), true
+		}
+		return next + uint64(o.Disp), o.Class == Mem && o.Reg == Next && o.Index == Zero &&
+			o.Segment == Zero
+	}
+	return 0, false
+}

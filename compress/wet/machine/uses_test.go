@@ -130,3 +130,27 @@ func knownVectors(in *Insn, unknown uint16) (known [16][32]Knowledge) {
 	}
 	return known
 }
+
+// TestNames: a call has the address in it of what it calls, or of the slot that says that.
+func TestNames(t *testing.T) {
+	slot := Operand{Class: Mem, Size: 8, Reg: Next, Index: Zero, Segment: Zero, Disp: 0x20}
+	field := slot
+	field.Reg = RBX
+	for name, c := range map[string]struct {
+		in   Insn
+		want uint64
+		ok   bool
+	}{
+		"call":    {Insn{Op: Call, Src: Operand{Class: Immediate}, Imm: -0x10}, 0xff0, true},
+		"jump":    {Insn{Op: Jump, Src: Operand{Class: Immediate}, Imm: 0x10}, 0x1010, true},
+		"if":      {Insn{Op: JumpIf, Imm: 0x10}, 0x1010, true},
+		"slot":    {Insn{Op: Call, Src: slot}, 0x1020, true},
+		"field":   {Insn{Op: Call, Src: field}, 0, false},
+		"pointer": {Insn{Op: Jump, Src: Operand{Class: General, Reg: RAX}}, 0, false},
+		"return":  {Insn{Op: Return}, 0, false},
+	} {
+		if got, ok := c.in.Names(0x1000); ok != c.ok || ok && got != c.want {
+			t.Errorf("%s: %x, %v", name, got, ok)
+		}
+	}
+}
