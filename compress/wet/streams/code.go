@@ -259,8 +259,8 @@ func (t *transcript) octet(kind, number int, b byte, above uint64) uint64 {
 // How many values of a stream are tried, and how many are guessed of. Of few values the guess alone
 // decides.
 const (
-	few   = 1 << 5
-	trial = 1 << 12
+	few   = 1 << 7
+	trial = 1 << 9
 	guess = 1 << 14
 )
 
