@@ -159,7 +159,7 @@ func TestFrames(t *testing.T) {
 		var b boundary
 		snapshot := &wpp.Snapshot{Routines: make([]wpp.Routine, 6)}
 		for i := range snapshot.Routines {
-			snapshot.Routines[i] = wpp.Routine{Entry: uint64(1000 * i), Blocks: make([]wpp.Block, 1)}
+			snapshot.Routines[i].Entry = uint64(1000 * i)
 		}
 		type activation struct{ routine, at int }
 		stack := []activation{{0, 0}}
