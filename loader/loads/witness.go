@@ -7,10 +7,10 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// witnesses adds probes for values alone where a hit would have to make more reads than it can: each
-// stands, before the first load that is left out, where the kernel emulates an instruction. What is
-// taken for one such load are those on its own way: where the program does not know which way is
-// taken, it reads what all of them load, and a probe on one would be hit for few.
+// witnesses adds probes for values alone where a hit would have to make more reads than it can:
+// each stands, before the first load that is left out, where the kernel emulates an instruction.
+// What counts are the loads on its own way: where the program does not know which way is taken, it
+// reads what all of them load, and a probe on one would be hit for few.
 func witnesses(all []Site, p *plan.Plan, known []facts, o *Options) []Site {
 	const mostRounds = 200 // of which each cuts some stretches of code in two
 	pending := make([]int, len(all))
@@ -55,7 +55,7 @@ func (f *follower) pass(w *way, st *state, r *plan.Routine, at spot) {
 	}
 }
 
-// witness finds the witnesses of a site, one on each way at most, and reports whether there are any.
+// witness finds the witnesses of a site, one on each way at most, and reports whether it has any.
 func (m *maker) witness(s *Site) bool {
 	m.follow.notes = true
 	defer func() { m.follow.notes = false }()
@@ -99,7 +99,8 @@ func (w *way) isLeft(l *load) bool {
 }
 
 // choose has a witness stand at one of the instructions before a load that so many came before: in
-// the second half of these, where fewest calls have not returned, as what is called may be so often.
+// the second half of these, where fewest calls have not returned, as what they call may be called
+// often.
 func (m *maker) choose(list []passed, loads int) {
 	const fewest = 12 // loads on the way, for a hit to be worth it
 	var best *passed
