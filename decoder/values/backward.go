@@ -2,6 +2,7 @@ package values
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"wpptrace/bpf/wire"
@@ -295,10 +296,19 @@ func (b *backwards) undoRegisters(in *machine.Insn, after *backwards) {
 			b.set(src, v, s)
 		}
 	case machine.Lea:
-		o := &in.Src
-		if known && size == 8 && o.Reg < 16 && o.Index == machine.Zero &&
-			o.Segment == machine.Zero && !o.Short {
-			b.set(o.Reg, v-uint64(o.Disp), 8)
+		if known && size == 8 {
+			b.undoLea(in, v, after)
+		}
+	case machine.IMul: // odd numbers have inverses
+		factor := uint64(in.Imm)
+		if known && in.Src.Class == machine.General && in.Third.Class == machine.Immediate &&
+			factor&1 == 1 {
+			b.set(src, v*inverse(factor), size)
+		}
+	case machine.Xchg:
+		if known && in.Src.Class == machine.General && after.holds(src, size) {
+			b.set(src, v, size)
+			b.set(dst, after.values[src], size)
 		}
 	case machine.Push, machine.PushF, machine.Call:
 		b.moveStack(after, 8)
@@ -321,6 +331,34 @@ func (b *backwards) undoRegisters(in *machine.Insn, after *backwards) {
 	}
 }
 
+// undoLea finds a register of a sum, by the other one.
+func (b *backwards) undoLea(in *machine.Insn, v uint64, after *backwards) {
+	o := &in.Src
+	if o.Segment != machine.Zero || o.Short {
+		return
+	}
+	v -= uint64(o.Disp)
+	base, index := o.Reg < 16, o.Index < 16
+	isKnown := func(n uint8) bool { return n != in.Dst.Reg && after.holds(n, 8) }
+	switch {
+	case base && o.Index == machine.Zero:
+		b.set(o.Reg, v, 8)
+	case base && index && isKnown(o.Index):
+		b.set(o.Reg, v-after.values[o.Index&15]<<(o.Scale&3), 8)
+	case base && index && isKnown(o.Reg) && o.Scale == 0:
+		b.set(o.Index, v-after.values[o.Reg&15], 8)
+	}
+}
+
+// inverse is what an odd number times it is 1.
+func inverse(of uint64) uint64 {
+	x := of // right in the lowest 3 bits, and in twice as many each round
+	for range 5 {
+		x *= 2 - of*x
+	}
+	return x
+}
+
 func (b *backwards) moveStack(after *backwards, by uint64) {
 	if after.holds(machine.RSP, 8) {
 		b.set(machine.RSP, after.values[machine.RSP]+by, 8)
@@ -338,6 +376,8 @@ func undone(in *machine.Insn, v uint64, after *backwards) (before uint64, ok boo
 		return ^v, true
 	case machine.Neg:
 		return -v, true
+	case machine.BSwap:
+		return bits.ReverseBytes64(v) >> (64 - 8*uint(in.Size)), in.Size >= 4
 	}
 	by := uint64(in.Imm)
 	if in.Src.Class != machine.Immediate {
@@ -371,6 +411,9 @@ func (b *backwards) undoMemory(in *machine.Insn, after *backwards, accesses []ma
 			return
 		case a.Write:
 			v, ok := b.word(a.Addr, a.Size)
+			if ok {
+				b.undoStore(in, v)
+			}
 			b.remove(a.Addr, uint64(a.Size))
 			before, can := undone(in, v, after)
 			if ok && can && in.Dst.Class == machine.Mem && known {
@@ -383,6 +426,23 @@ func (b *backwards) undoMemory(in *machine.Insn, after *backwards, accesses []ma
 		}
 	}
 	b.reads = append(b.reads, found...)
+}
+
+// undoStore finds what the register held that an instruction has stored.
+func (b *backwards) undoStore(in *machine.Insn, v uint64) {
+	size := in.Src.Size
+	switch in.Op {
+	case machine.Mov:
+	case machine.Push:
+		if in.Src.Reg == machine.RSP {
+			return
+		}
+	default:
+		return
+	}
+	if in.Src.Class == machine.General && size >= 4 {
+		b.set(in.Src.Reg, v, size)
+	}
 }
 
 // loaded is what an instruction has loaded, if that stands in a register.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
 )
 
 // A resumption is where code goes on behind other code, or begins, and what comes of it up to the
@@ -81,22 +82,51 @@ func beforeHits(all []resumption, routines int) map[spot][]place {
 }
 
 // A translator puts what is known in terms of one point into terms of a later one, by what the
-// registers hold there.
+// registers hold there, and memory where the way to there has stored what no register holds.
 type translator struct {
 	from, to *nodes
-	regs     map[int32]value // by nodes of from: what holds them
+	held     map[int32]value // by nodes of from: what holds them
 	done     map[int32]value
+	stored   []load // the places of memory among held
 }
 
-func newTranslator(from, to *nodes, regs *[16]value) *translator {
-	t := &translator{from: from, to: to, regs: map[int32]value{}, done: map[int32]value{
-		nothing: {}, unknown: {node: unknown}, biasNode: {node: biasNode}, fsNode: {node: fsNode}}}
-	for reg, v := range regs {
-		if v.isKnown() && !v.isConstant() {
-			t.regs[v.node] = held(reg).plus(-v.add)
+// newTranslator returns one for the end of a way, by what registers, or some of them, hold there.
+func newTranslator(from, to *nodes, w *way, by x86.Set) *translator {
+	t := &translator{from: from, to: to, held: map[int32]value{}}
+	t.reset()
+	for reg, v := range w.back {
+		if by.Has(int8(reg)) && v.isKnown() && !v.isConstant() {
+			t.held[v.node] = held(reg).plus(-v.add)
+		}
+	}
+	for i := len(w.stores) - 1; i >= 0; i-- {
+		if s := &w.stores[i]; by == allRegisters && !overlap(w.stores[i+1:], s.at, s.size) {
+			t.hold(s)
 		}
 	}
 	return t
+}
+
+// allRegisters are the general ones.
+const allRegisters = x86.Set(0xffff)
+
+func (t *translator) reset() {
+	t.done = map[int32]value{nothing: {}, unknown: {node: unknown}, biasNode: {node: biasNode},
+		fsNode: {node: fsNode}}
+}
+
+// hold has what a store has left in memory be known by that, if it is by nothing else.
+func (t *translator) hold(s *store) {
+	if !s.is.isKnown() || s.is.isConstant() || s.size < 4 || s.is.add != 0 && s.size != 8 ||
+		t.value(s.is).isKnown() {
+		return
+	}
+	l := load{at: t.value(s.at), size: s.size}
+	if v := t.to.of(node{op: Fetch, size: s.size, a: l.at}); v.isKnown() {
+		t.held[s.is.node] = v.plus(-s.is.add)
+		t.stored = append(t.stored, l)
+		t.reset()
+	}
 }
 
 func (t *translator) value(v value) value { return t.node(v.node).plus(v.add) }
@@ -105,7 +135,7 @@ func (t *translator) node(id int32) value {
 	if v, ok := t.done[id]; ok {
 		return v
 	}
-	v, ok := t.regs[id]
+	v, ok := t.held[id]
 	if !ok {
 		v = t.make(id)
 	}
@@ -113,7 +143,7 @@ func (t *translator) node(id int32) value {
 	return v
 }
 
-// make computes a node that no register holds.
+// make computes a node that nothing holds.
 func (t *translator) make(id int32) value {
 	if id < fixed {
 		return value{node: unknown}
@@ -151,14 +181,20 @@ func (m *maker) before(at spot, from []place) {
 			if w.ends != probed || w.probe != at {
 				return
 			}
-			t := newTranslator(&first.ns, &m.follow.ns, w.back)
-			for _, l := range loads {
-				if l.need != toRead || w.changes(&l) {
-					continue
-				}
-				if l.at, l.pc = t.value(l.at), 0; l.at.isKnown() && !slices.Contains(all.loads, l) {
+			t := newTranslator(&first.ns, &m.follow.ns, w, allRegisters)
+			add := func(l load) {
+				if l.pc = 0; l.at.isKnown() && !slices.Contains(all.loads, l) {
 					all.loads = append(all.loads, l)
 				}
+			}
+			for _, l := range loads {
+				if l.need == toRead && !w.changes(&l) {
+					l.at = t.value(l.at)
+					add(l)
+				}
+			}
+			for _, l := range t.stored {
+				add(l)
 			}
 		})
 	}
@@ -178,10 +214,20 @@ func (w *way) ahead(before []load, visit func(w *way, loads []load)) {
 	}
 }
 
-// changes reports whether the way has stored, at its end, where it has loaded.
+// changes reports whether the way has stored, at its end, where it has loaded, but for what the
+// instruction that loads has made of it.
 func (w *way) changes(l *load) bool {
 	return slices.ContainsFunc(w.stores, func(s store) bool {
-		d := l.at.add - s.at.add
-		return s.at.node == l.at.node && d < int64(s.size) && d+int64(l.size) > 0
+		return s.pc != l.pc && s.overlaps(l.at, l.size)
 	})
+}
+
+func overlap(list []store, at value, size uint8) bool {
+	return slices.ContainsFunc(list, func(s store) bool { return s.overlaps(at, size) })
+}
+
+// overlaps reports whether a place is surely one of those that are stored to.
+func (s *store) overlaps(at value, size uint8) bool {
+	d := at.add - s.at.add
+	return s.at.node == at.node && d < int64(s.size) && d+int64(size) > 0
 }

@@ -182,7 +182,7 @@ func (x execution) write(o *x86.Operand, v value) {
 
 func (x execution) store(at value, size uint8, v value) {
 	if at.isKnown() && size > 0 {
-		x.st.stores = append(x.st.stores, store{at, size, v})
+		x.st.stores = append(x.st.stores, store{at, size, v, x.q.Addr})
 	}
 }
 

@@ -175,7 +175,7 @@ func (m *maker) lost(from place, until *spot) (list []uint64) {
 		m.earlier.ns.reset()
 		var t *translator
 		if w.ends == probed {
-			t = newTranslator(&m.follow.ns, &m.earlier.ns, w.back)
+			t = newTranslator(&m.follow.ns, &m.earlier.ns, w, allRegisters)
 		}
 		for _, l := range loads {
 			if l.need == toRead && (t == nil || w.changes(&l) || !t.value(l.at).isKnown()) {

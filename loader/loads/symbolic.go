@@ -272,7 +272,8 @@ func (c *compared) decide(code uint8) (holding, known bool) {
 type store struct {
 	at   value
 	size uint8
-	is   value // its low bytes
+	is   value  // its low bytes
+	pc   uint64 // of the instruction; what it has changed follows from what is there behind it
 }
 
 // A state is what is known in terms of the hit, at one point behind it.
