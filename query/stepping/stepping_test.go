@@ -159,7 +159,8 @@ func TestFrames(t *testing.T) {
 		var b boundary
 		snapshot := &wpp.Snapshot{Routines: make([]wpp.Routine, 6)}
 		for i := range snapshot.Routines {
-			snapshot.Routines[i].Entry = uint64(1000 * i)
+			r := &snapshot.Routines[i]
+			r.Entry, r.Blocks = uint64(1000*i), make([]wpp.Block, 1)
 		}
 		type activation struct{ routine, at int }
 		stack := []activation{{0, 0}}
