@@ -31,7 +31,19 @@ type Block struct {
 	// Frame has the instructions whose memory operand is in the frame of a routine that takes no
 	// address there, ascending: nobody else knows of it.
 	Frame []int
-	Sites []Site // in the order of their instructions
+	Sites []Site   // in the order of their instructions
+	uses  []uint16 // by instruction, the general registers that it uses
+}
+
+// note notes what the instructions of a routine use.
+func (r *Routine) note() {
+	for i := range r.Blocks {
+		b := &r.Blocks[i]
+		b.uses = make([]uint16, len(b.Insns))
+		for j := range b.Insns {
+			b.uses[j] = uint16(b.Insns[j].Uses().General)
+		}
+	}
 }
 
 // A Site is an instruction that carries a probe. Its Number is not stored.
@@ -55,7 +67,9 @@ func (c *Code) Routine(number int) *Routine {
 	if n := number + 1 - len(c.routines); n > 0 {
 		c.routines = append(c.routines, make([]*Routine, n)...)
 	}
-	c.routines[number] = c.source(number)
+	if c.routines[number] = c.source(number); c.routines[number] != nil {
+		c.routines[number].note()
+	}
 	return c.routines[number]
 }
 
@@ -150,6 +164,7 @@ func readCode(s *wpp.Snapshot, data []byte) (*Code, error) {
 		if made.Image != s.Routines[number].Image {
 			return nil, fmt.Errorf("routine %d is of image %d", number, made.Image)
 		}
+		made.note()
 		c.routines[number] = made
 	}
 	return c, r.end()

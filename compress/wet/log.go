@@ -130,14 +130,17 @@ type Recovery struct {
 	Registers uint16 // those that Values has
 	Values    [16]uint64
 	Unsure    uint16 // of these, those that are unconfirmed
+	Pending   uint16 // those whose values are said where they are used first, if ever
 	Confirmed uint16 // those that were predicted rightly
 	Lost      bool   // nothing is known of the stretch that begins there
 }
 
-// recoveryLost stands above the registers that are confirmed, and those that are unsure above it.
+// recoveryLost stands above the registers that are confirmed, and those that are unsure above it;
+// those that are pending above those that have values.
 const (
-	recoveryLost = 1 << 16
-	unsureShift  = 17
+	recoveryLost    = 1 << 16
+	unsureShift     = 17
+	recoveryPending = 16
 )
 
 // Apply has a machine know what the recovery says.
@@ -156,10 +159,15 @@ func (v *Recovery) Apply(m *machine.Machine) {
 			m.SetGeneral(n, value, machine.Confirmed)
 		}
 	}
+	m.Pend(v.Pending)
+}
+
+func (v *Recovery) isEmpty() bool {
+	return v.Registers|v.Pending|v.Confirmed == 0 && !v.Lost
 }
 
 func (v *Recovery) say(s *sheet, at Place) {
-	s.say(cellOf(at, recoveryRegisters), uint64(v.Registers))
+	s.say(cellOf(at, recoveryRegisters), uint64(v.Registers)|uint64(v.Pending)<<recoveryPending)
 	confirmed := uint64(v.Confirmed) | uint64(v.Unsure)<<unsureShift
 	if v.Lost {
 		confirmed |= recoveryLost
@@ -169,7 +177,8 @@ func (v *Recovery) say(s *sheet, at Place) {
 }
 
 func (v *Recovery) read(x *reading, at Place) {
-	*v = Recovery{Registers: uint16(x.number(cellOf(at, recoveryRegisters)))}
+	registers := x.number(cellOf(at, recoveryRegisters))
+	*v = Recovery{Registers: uint16(registers), Pending: uint16(registers >> recoveryPending)}
 	confirmed := x.number(cellOf(at, recoveryConfirmed))
 	v.Confirmed, v.Lost = uint16(confirmed), confirmed&recoveryLost != 0
 	v.Unsure = uint16(confirmed >> unsureShift)
@@ -228,6 +237,7 @@ func (l *Log) Cut(w *Walker) (ended *Log) {
 	ended = &Log{}
 	*ended = *l
 	ended.symbols = math.MaxUint64
+	w.machine.Forget(machine.Set{General: w.machine.Pending()})
 	w.callers = w.callers[:0] // whoever replays the next one alone has none
 	*l = Log{symbols: w.at.Symbol, start: &start{w.at, w.external, w.machine.AppendState(nil)}}
 	return ended
@@ -281,7 +291,7 @@ func (l *Log) keep() {
 	switch {
 	case l.opener == nothing:
 		return
-	case l.opener == external && l.recovery.Registers|l.recovery.Confirmed == 0 && !l.recovery.Lost:
+	case l.opener == external && l.recovery.isEmpty():
 		l.open[recoveryRun]++
 	case l.opener == external:
 		l.say(recoveryRun)
@@ -300,6 +310,11 @@ func (l *Log) Lose() {
 	l.open = l.done
 	l.sheet.takeBack()
 	l.entry.Lost, l.recovery.Lost = true, true
+}
+
+// Used says what a pending register holds that an instruction uses.
+func (l *Log) Used(at Place, register int, value uint64) {
+	l.sheet.say(cellOf(at, usedValue+field(register)), value)
 }
 
 // Load says what a load has read, and how sure that is: of that, what was not predicted.
@@ -552,6 +567,14 @@ func (p *player) Result(at Place, _ uint16, m *machine.Machine) {
 	readRegisters(&p.sheet, at, resultValue, v.Registers, &v.Values)
 	v.Apply(m)
 	p.advance(resultRun)
+}
+
+// Used: see Oracle.
+func (p *player) Used(at Place, registers uint16, m *machine.Machine) {
+	for r := registers; r != 0; r &= r - 1 {
+		n := bits.TrailingZeros16(r)
+		m.SetGeneral(n, p.sheet.number(cellOf(at, usedValue+field(n))), machine.Confirmed)
+	}
 }
 
 // Doubt: see Oracle.

@@ -37,7 +37,8 @@ const (
 	recoveryValue field = 32 // and 15 more
 	loadWord      field = 48 // and 7 more, of 8 bytes each
 	resultValue   field = 56 // and 15 more
-	fields        field = 72
+	usedValue     field = 72 // and 15 more
+	fields        field = 88
 )
 
 // A cell is where numbers belong that are alike: an instruction, and what they say there.

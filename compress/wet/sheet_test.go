@@ -107,7 +107,7 @@ func TestSheetRefuses(t *testing.T) {
 		"no columns":  {set(one), "it has no columns"},
 		"a short column": {set(one, one, nil, one, one),
 			"it has columns of 0 numbers for 1 streams"},
-		"no such field":   {set(one, one, one, []uint64{uint64(fields)}, one), "field 72"},
+		"no such field":   {set(one, one, one, []uint64{uint64(fields)}, one), "field 88"},
 		"a cell twice":    {set(two, two, two, two, one, one), "or twice"},
 		"a damaged set":   {[]byte{1, 3, 4, 9, 1}, "set of streams"},
 		"too many values": {[]byte{1, 3, 4, 0xff, 0x7f}, "set of streams declares 4 streams and"},

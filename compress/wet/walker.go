@@ -242,6 +242,9 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 			w.privateLoad, w.privateStore = true, true
 			frame = frame[1:]
 		}
+		if used := w.machine.Pending() & b.uses[i]; used != 0 {
+			w.oracle.Used(w.at, used, w.machine)
+		}
 		next := addr + uint64(in.Len)
 		w.leads = w.machine.Step(in, next, w)
 		w.called = in.Op == machine.Call

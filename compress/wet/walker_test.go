@@ -199,6 +199,7 @@ func (o *whim) Load(l *Load) (k machine.Knowledge, isNew bool) {
 func (o *whim) Resync(at Place, m *machine.Machine) (begins, lost bool, err error) {
 	v := Recovery{Registers: rapid.Uint16().Draw(o.t, "known"), Confirmed: 0x18}
 	v.Unsure = v.Registers & rapid.Uint16().Draw(o.t, "unsure")
+	v.Pending = rapid.Uint16().Draw(o.t, "pending") &^ v.Registers
 	for r := v.Registers; r != 0; r &= r - 1 {
 		v.Values[bits.TrailingZeros16(r)] = o.value()
 	}
@@ -216,6 +217,14 @@ func (o *whim) Result(at Place, unknown uint16, m *machine.Machine) {
 	}
 	v.Apply(m)
 	o.log.Result(at, &v)
+}
+
+func (o *whim) Used(at Place, registers uint16, m *machine.Machine) {
+	for r := registers; r != 0; r &= r - 1 {
+		n, v := bits.TrailingZeros16(r), o.value()
+		o.log.Used(at, n, v)
+		m.SetGeneral(n, v, machine.Confirmed)
+	}
 }
 
 func (o *whim) Doubt()     {}

@@ -40,6 +40,9 @@ type Oracle interface {
 	// Result is called behind an instruction that has written registers and left them unknown: it
 	// may have the machine know them.
 	Result(at Place, unknown uint16, m *machine.Machine)
+	// Used is called before an instruction that uses pending registers, and sets these: see
+	// machine.Machine.Pend.
+	Used(at Place, registers uint16, m *machine.Machine)
 	// Doubt says that memory may have changed in any way: what hits have read is not to be used.
 	Doubt()
 	// Disagrees says that a jump leads elsewhere than the path.

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wet/memory"
@@ -35,6 +36,7 @@ type oracle struct {
 	between  []executed   // the same
 	replay   replay
 	judge    judge
+	kept     [16]uint64 // what pending registers hold
 }
 
 // Begin begins a stretch without a hit: see wet.Oracle.
@@ -54,6 +56,8 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 	c.Hits++
 	s := o.match(number)
 	e := wet.Entry{Forget: true, Unchecked: true}
+	pending := m.Pending()
+	o.lend(pending, m)
 	switch {
 	case s == nil:
 		c.Missing++
@@ -81,7 +85,9 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 			e.Unchecked = true
 		}
 	}
-	o.cut()
+	if o.cut() || e.Forget {
+		pending = 0
+	}
 	if s != nil && s.Interrupted {
 		e.Changed = true
 		o.memory.Lose()
@@ -93,6 +99,7 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 		o.read(s, m)
 	}
 	o.handled = o.comesHandler()
+	m.Pend(pending)
 	return false, nil
 }
 
@@ -109,15 +116,16 @@ func (o *oracle) comesHandler() bool {
 }
 
 // cut begins another segment, where the one that is there is long.
-func (o *oracle) cut() {
+func (o *oracle) cut() (isNew bool) {
 	steps := o.thread.walker.Steps()
 	if steps-o.cutAt < o.recorder.segment && !o.memory.IsFull() {
-		return
+		return false
 	}
 	o.cutAt = steps
 	o.ended = append(o.ended, o.recorder.encode(o.log.Cut(o.thread.walker)))
 	o.memory.Begin()
 	o.memory.BeginSegment()
+	return true
 }
 
 // bound has what was walked since the last hit be taken back where it accesses more memory than a
@@ -340,9 +348,16 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 	}
 	var v wet.Recovery
 	b := o.recover(at, false)
+	pending := uint16(leftByReturn)
+	if p := o.ahead[0].path; p != nil && p.Start == ops.StartEntry {
+		pending = leftByCall
+	}
 	for known := b.known; known != 0; known &= known - 1 {
 		n := bits.TrailingZeros16(known)
 		switch old, k := m.General(n); {
+		case k == machine.Unknown && pending>>n&1 != 0 && !b.unsure:
+			v.Pending |= 1 << n
+			o.kept[n] = b.values[n]
 		case k == machine.Unknown || old != b.values[n]:
 			v.Registers |= 1 << n
 			v.Values[n] = b.values[n]
@@ -378,6 +393,30 @@ func (o *oracle) Result(at wet.Place, unknown uint16, m *machine.Machine) {
 	}
 	v.Apply(m)
 	o.log.Result(at, &v)
+}
+
+// What external code leaves behind in these registers nobody may use, when it returns and when it
+// calls: nine of ten are overwritten. The file has what they hold only where that is used.
+const (
+	leftByReturn = 1<<machine.RCX | 1<<machine.RDX | 1<<machine.RSI | 1<<machine.RDI | 0xf<<8
+	leftByCall   = 1<<machine.RAX | 1<<10 | 1<<11
+)
+
+// Used sets pending registers that an instruction uses: see wet.Oracle.
+func (o *oracle) Used(at wet.Place, registers uint16, m *machine.Machine) {
+	for r := registers; r != 0; r &= r - 1 {
+		n := bits.TrailingZeros16(r)
+		o.log.Used(at, n, o.kept[n])
+	}
+	o.lend(registers, m)
+}
+
+// lend sets pending registers.
+func (o *oracle) lend(registers uint16, m *machine.Machine) {
+	for r := registers; r != 0; r &= r - 1 {
+		n := bits.TrailingZeros16(r)
+		m.SetGeneral(n, o.kept[n], machine.Confirmed)
+	}
 }
 
 // A replay is a process as a hit has seen it: see loads.Process.

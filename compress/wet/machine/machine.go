@@ -57,7 +57,19 @@ func (m *Machine) General(n int) (uint64, Knowledge) {
 // SetGeneral gives a general register, or FS, a value.
 func (m *Machine) SetGeneral(n int, v uint64, k Knowledge) {
 	m.general.value[n&31], m.general.known[n&31] = v, whole(k)
+	m.general.pending &^= 1 << (n & 31)
 }
+
+// Pend makes general registers unknown whose values are to be asked for before they are used.
+func (m *Machine) Pend(registers uint16) {
+	for r := registers; r != 0; r &= r - 1 {
+		m.general.known[bits.TrailingZeros16(r)] = 0
+	}
+	m.general.pending |= uint32(registers)
+}
+
+// Pending are the registers of Pend that have not been written, set or forgotten since.
+func (m *Machine) Pending() (registers uint16) { return uint16(m.general.pending) }
 
 // Flags returns the flags, and which of them are known, and which of these are confirmed.
 func (m *Machine) Flags() (value, known, confirmed uint8) {
@@ -120,6 +132,7 @@ func (m *Machine) Forget(s Set) {
 	for g := s.General; g != 0; g &= g - 1 {
 		m.general.known[bits.TrailingZeros16(g)] = 0
 	}
+	m.general.pending &^= uint32(s.General)
 	m.flags.set(0, s.Flags, 0, Unknown)
 	m.vectors.forget(s.Vectors)
 }

@@ -2,9 +2,16 @@ package machine
 
 // A file is the general registers, and what addresses are made of besides.
 type file struct {
-	value [32]uint64
-	known [32]parts
-	wrote uint32 // by the last step
+	value   [32]uint64
+	known   [32]parts
+	wrote   uint32 // by the last step
+	pending uint32 // see Machine.Pend
+}
+
+// write notes that a register is written.
+func (f *file) write(n uint8) {
+	f.wrote |= 1 << n
+	f.pending &^= 1 << n
 }
 
 // parts is what is known of a general register: of its lowest byte, of the one above, of the rest,
@@ -31,7 +38,7 @@ func (f *file) get(n, size uint8) (uint64, Knowledge) {
 // set gives the low bytes of a register a value. Above 4 bytes it is cleared, above fewer it stays.
 func (f *file) set(n uint8, v uint64, size uint8, k Knowledge) {
 	n &= 31
-	f.wrote |= 1 << n
+	f.write(n)
 	switch r := &f.value[n]; size {
 	case 8:
 		*r, f.known[n] = v, whole(k)
@@ -53,7 +60,7 @@ func (f *file) second(n uint8) (uint64, Knowledge) {
 
 func (f *file) setSecond(n uint8, v uint64, k Knowledge) {
 	n &= 3
-	f.wrote |= 1 << n
+	f.write(n)
 	f.value[n] = f.value[n]&^0xff00 | v&0xff<<8
 	f.known[n] = f.known[n]&^0x0c | parts(k)<<2
 }
@@ -61,7 +68,7 @@ func (f *file) setSecond(n uint8, v uint64, k Knowledge) {
 // add adds to a register what is known for sure.
 func (f *file) add(n uint8, v uint64) {
 	f.value[n&31] += v
-	f.wrote |= 1 << (n & 31)
+	f.write(n & 31)
 }
 
 // setPair sets RDX:RAX, of bytes AH:AL.
