@@ -31,7 +31,7 @@ func asking(c *cobra.Command, q question, args int, what string) *cobra.Command 
 		if err != nil {
 			return err
 		}
-		return q.Write(c.OutOrStdout(), s)
+		return valuing.InFile(given[args], q.Write(c.OutOrStdout(), s))
 	}
 	return c
 }

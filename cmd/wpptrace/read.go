@@ -17,6 +17,7 @@ import (
 	"wpptrace/compress/wpp/format"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/memory"
+	"wpptrace/internal/valuing"
 	"wpptrace/query"
 	"wpptrace/query/report"
 )
@@ -204,7 +205,7 @@ prints positions. --reverse prints the last first. What is not selected takes no
 			}
 			if err := report.Dump(c.OutOrStdout(), s, report.Form(form), part,
 				tids...); err != nil {
-				return err
+				return valuing.InFile(args[0], err)
 			}
 			printBehind(c, s, tids, part.From)
 			return nil

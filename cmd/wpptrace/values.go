@@ -77,5 +77,5 @@ func askValues(c *cobra.Command, args []string, q *valuing.Question, o *recordFl
 	if err != nil {
 		return err
 	}
-	return q.Answer(c.OutOrStdout(), s, o.json, o.tids)
+	return valuing.InFile(args[0], q.Answer(c.OutOrStdout(), s, o.json, o.tids))
 }

@@ -170,7 +170,7 @@ func TestDAP(t *testing.T) {
 		Source:      dap.Source{Path: "/home/me/src/clip.c"},
 		Breakpoints: []dap.SourceBreakpoint{{Line: 3}, {Line: 99}}}).Body.Breakpoints
 	if len(breaks) != 2 || !breaks[0].Verified || breaks[1].Verified ||
-		!strings.Contains(breaks[1].Message, "no code of that line ran") {
+		!strings.Contains(breaks[1].Message, "no routine that was traced and ran has code of that line") {
 		t.Errorf("breakpoints: %+v", breaks)
 	}
 	routines := must[*dap.SetFunctionBreakpointsResponse](c, "setFunctionBreakpoints",

@@ -24,10 +24,13 @@ that is not emulated. What is unknown is printed as -, never as a guess.
 Values cost more than paths: name the routines with -F. Of what these call and what is not traced,
 nothing is seen but what it leaves behind.
 
---at PLACE prints each execution of one instruction, ROUTINE+OFFSET, or of those of a source line,
-FILE:LINE: its number among those of the same instruction, its thread, the position in the thread's
-stream, and its values as dump --as values has them; --instance N that one alone, --tid those of a
-thread. OFFSET is in hex.
+--at PLACE prints each execution of a source line, FILE:LINE; of a routine's first instruction,
+ROUTINE, when the routine is called; or of one instruction, ROUTINE+OFFSET or its ADDRESS in the
+program file or in the process: the number of the execution, its thread, the position in the
+thread's stream, and each instruction's values as dump --as values has them. --instance N prints
+execution N alone, --tid those of a thread. A line is executed once as long as no other line comes
+between, but for those that it calls. OFFSET is in bytes, in decimal, or with 0x in hex; ADDRESS is
+in hex.
 
 --var NAME prints each value that a variable takes, local or global, with its routine as
 ROUTINE.NAME: a line when it has its first in an activation of its routine, and one each time that

@@ -1,6 +1,7 @@
 package valuing
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -12,10 +13,18 @@ import (
 	"wpptrace/query/values"
 )
 
+// InFile is an error of an answer: where the file has no values it names it.
+func InFile(file string, err error) error {
+	if errors.Is(err, values.ErrNone) {
+		return fmt.Errorf("%s: %w", file, values.ErrNone)
+	}
+	return err
+}
+
 // A Question is what is asked of a snapshot that has values: as flags do.
 type Question struct {
 	Stat      bool
-	At        string // the instructions, as values.Places takes them
+	At        string // the instructions, as values.Find takes them
 	Var       string // the variables, as values.VariablesNamed takes them
 	Instance  uint64
 	CSV       bool
@@ -26,11 +35,11 @@ type Question struct {
 func (q *Question) Add(f *pflag.FlagSet) {
 	f.BoolVar(&q.Stat, "stat", false, "print how much of the values of SNAPSHOT is known")
 	f.StringVar(&q.At, "at", "", "print what the instructions at `PLACE` computed, read and wrote: "+
-		"ROUTINE+OFFSET, or FILE:LINE")
+		"FILE:LINE, ROUTINE, ROUTINE+OFFSET or ADDRESS")
 	f.StringVar(&q.Var, "var", "", "print each value that the variable `NAME` took, or "+
 		"ROUTINE.NAME, or what is behind it, as in NAME->FIELD[3].X and *NAME")
-	f.Uint64Var(&q.Instance, "instance", 0, "with --at: of the `N`th execution of each alone, from "+
-		"1; with --var: of the Nth activation of its routine")
+	f.Uint64Var(&q.Instance, "instance", 0, "with --at: of the `N`th execution alone, from 1; "+
+		"with --var: of the Nth activation of its routine")
 	f.BoolVar(&q.CSV, "csv", false, "with --at and --var: print a row for each value; with --stat: sizes and "+
 		"speeds, as tables 1 to 3 and 6 to 9 and figure 9 of the paper")
 	f.BoolVar(&q.Histogram, "histogram", false, "with --at and --var: print how often each value "+
@@ -82,14 +91,14 @@ func (q *Question) Answer(w io.Writer, s *wpp.Snapshot, asJSON bool, tids []int)
 		}
 		return nil
 	}
-	at, err := values.Places(s, q.At)
+	where, err := values.Find(s, q.At)
 	if err != nil {
-		return fmt.Errorf("values: %w", err)
+		return err
 	}
-	asked := &values.Question{At: at, Threads: tids, Instance: q.Instance}
+	asked := &values.Question{Where: where, Threads: tids, Instance: q.Instance}
 	switch {
 	case asJSON:
-		return valuereport.WriteInstancesJSON(w, s, q.At, asked)
+		return valuereport.WriteInstancesJSON(w, s, asked)
 	case q.CSV:
 		return valuereport.WriteInstancesCSV(w, s, asked)
 	case q.Histogram:

@@ -3,7 +3,7 @@ package valuing
 // SliceExample is that of the help of wpptrace slice.
 const SliceExample = `  wpptrace slice --at parse+0x4f x.wpp        what made its value at last
   wpptrace slice --at parse+0x4f --instance 3 x.wpp
-  wpptrace slice --at parse.c:42 --instructions x.wpp
+  wpptrace slice --at parse.c:42 --instructions x.wpp    what made all that the line computed
   wpptrace slice --at parse+0x1a --forward x.wpp     what came of it`
 
 // SliceHelp is the long help of wpptrace slice.
@@ -23,8 +23,8 @@ Code that is not traced is one step: what a call of it left in registers depends
 that on the registers that pass arguments. What it wrote to memory comes from nowhere. So does what
 other threads wrote.
 
-PLACE is ROUTINE+OFFSET, the offset in bytes, in hex; or FILE:LINE: then --instance counts
-the executions of all instructions of the line.`
+PLACE and N are those of wpptrace values --at. Of a source line the slice is of all that the
+execution computed, but not of jumps and returns.`
 
 // WatchExample is that of the help of wpptrace watch.
 const WatchExample = `  wpptrace watch 55eea06792a8:4 x.wpp   who accessed these 4 bytes

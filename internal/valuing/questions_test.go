@@ -31,7 +31,7 @@ func ask(add func(*pflag.FlagSet), check func([]string) error,
 
 func TestSlice(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                                 "--at says of which instruction",
+		"":                                 "--at says of which code",
 		"--at f --data --control":          "--data leaves out what --control leaves: give one of them",
 		"--at f --instance 0":              "--instance counts from 1",
 		"--at f":                           "no routine f",
@@ -39,7 +39,7 @@ func TestSlice(t *testing.T) {
 		"--at clip+8 --control":            "what it depends on: 2 of 11 instructions",
 		"--at clip --forward":              "what depends on it: 4 of 11 instructions",
 		"--at clip --instance 1 --forward": "execution 1 of 2",
-		"--at clip --tid 1":                "no thread executed clip",
+		"--at clip --tid 1":                "select thread 1: the snapshot has threads 4711",
 		"--at clip+0xb":                    "AWAY   TIMES  LINE: VALUES",
 		"--at clip+0xb --instructions":     "TIMES  WHERE, LINE: VALUES",
 	} {

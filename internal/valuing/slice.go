@@ -21,10 +21,12 @@ type Slice struct {
 
 // Add adds the flags.
 func (q *Slice) Add(f *pflag.FlagSet) {
-	f.StringVar(&q.query.At, "at", "", "the instruction at `PLACE`: ROUTINE+OFFSET, or FILE:LINE")
-	f.IntVar(&q.query.Instance, "instance", 0, "its execution `N`, from 1 on (default the last)")
+	f.StringVar(&q.query.At, "at", "", "what `PLACE` computed: FILE:LINE, ROUTINE, ROUTINE+OFFSET or "+
+		"ADDRESS")
+	f.Uint64Var(&q.query.Instance, "instance", 0, "its execution `N`, from 1 on, as values --at numbers them "+
+		"(default the last)")
 	f.IntVar(&q.query.TID, "tid", 0,
-		"in thread `TID` (default the first that executed it so often)")
+		"in thread `TID` (default all, one after the other)")
 	f.BoolVar(&q.query.Forward, "forward", false, "print what came of it, not what made it")
 	f.BoolVar(&q.data, "data", false, "follow only registers, flags and memory")
 	f.BoolVar(&q.jumps, "control", false, "follow only jumps and calls that decided")
@@ -36,7 +38,7 @@ func (q *Slice) Add(f *pflag.FlagSet) {
 func (q *Slice) Check([]string) error {
 	switch {
 	case q.query.At == "":
-		return errors.New("--at says of which instruction: ROUTINE+OFFSET, or FILE:LINE")
+		return errors.New("--at says of which code: FILE:LINE, ROUTINE, ROUTINE+OFFSET or ADDRESS")
 	case q.data && q.jumps:
 		return errors.New("--data leaves out what --control leaves: give one of them")
 	case q.instance.Changed && q.query.Instance < 1:

@@ -63,16 +63,16 @@ func TestInstancesOfARecordedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := record(t, sample)
-	at, err := values.Places(s, "one_less")
-	if err != nil || len(at) != 1 {
-		t.Fatalf("one_less is at %v: %v", at, err)
+	where, err := values.Find(s, "one_less")
+	if err != nil || len(where.At) != 1 {
+		t.Fatalf("one_less is at %v: %v", where, err)
 	}
 	steps := slices.DeleteFunc(slices.Clone(sample.Trace.Threads[0].Values),
-		func(s truth.Step) bool { return s.PC != at[0].Addr })
+		func(s truth.Step) bool { return s.PC != where.At[0].Addr })
 	var got []uint64
-	question := &values.Question{At: at}
+	question := &values.Question{Where: where}
 	err = values.Each(s, question, func(n uint64, e *wet.Executed) error {
-		if got = append(got, n); e.Addr != at[0].Addr {
+		if got = append(got, n); e.Addr != where.At[0].Addr {
 			t.Errorf("instance %d is at %x", n, e.Addr)
 		}
 		for _, w := range steps[n-1].Written {
@@ -95,7 +95,7 @@ func TestInstancesOfARecordedRun(t *testing.T) {
 		{"\n3 1 ", func(w io.Writer) error { return valuereport.WriteInstances(w, s, question) }},
 		{"\n3,1,", func(w io.Writer) error { return valuereport.WriteInstancesCSV(w, s, question) }},
 		{`"instance":3,"thread":1,`, func(w io.Writer) error {
-			return valuereport.WriteInstancesJSON(w, s, "one_less", question)
+			return valuereport.WriteInstancesJSON(w, s, question)
 		}},
 		{" rdx: 1 times, 1 values\n", func(w io.Writer) error {
 			return valuereport.WriteHistogram(w, s, question)

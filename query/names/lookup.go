@@ -60,6 +60,27 @@ func (n *Names) Routines(name string) ([]int, error) {
 	return slices.Sorted(maps.Keys(routines)), nil
 }
 
+// Meant returns the routines of a name, as Routines does, or of what somebody means by it who names
+// a routine as its source or a debugger does: with its parameters, or without the suffix of the one
+// clone that a compiler has made of it. Of several clones the error lists them.
+func (n *Names) Meant(name string) ([]int, error) {
+	list, err := n.Routines(name)
+	if err == nil {
+		return list, nil
+	}
+	if plain := declared(name); plain != name && len(n.named(plain)) == 1 {
+		return n.Routines(plain)
+	}
+	switch made := n.clonesOf(declared(name)); len(made) {
+	case 0:
+		return nil, err
+	case 1:
+		return n.Routines(made[0])
+	default:
+		return nil, fmt.Errorf("%s may be one of %s: name that", Printable(name), List(made))
+	}
+}
+
 // mostPaths is how many whole paths the one of the routines has that has most of them.
 func (n *Names) mostPaths(routines map[int]bool) (most uint64) {
 	for r := range routines {

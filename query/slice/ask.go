@@ -1,21 +1,21 @@
 package slice
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
 	"wpptrace/query/names"
 	"wpptrace/query/values"
 )
 
-// A Query asks for the slice of one execution of an instruction.
+// A Query asks for the slice of one execution of an instruction, or of a source line.
 type Query struct {
-	At       string // as values.Places takes it
-	Instance int    // of the executions of any of these instructions, from 1 on; 0: the last one
-	TID      int    // of the thread; 0: of the first one that has executed it
+	At       string // as values.Find takes it
+	Instance uint64 // see values.Question; 0: the last one
+	TID      int    // of the thread; 0: of all
 	Forward  bool   // what depends on it; else what it depends on
 	By       Kinds  // of dependences
 }
@@ -23,12 +23,15 @@ type Query struct {
 // An Answer is a slice, by instruction.
 type Answer struct {
 	Query      Query
-	At         Place
-	TID        int
-	Instance   int // that was taken
-	Executions int // of the instructions, in the thread
-	Executed   int // instructions that the thread executed
-	In         int // of these, in the slice
+	Where      *values.Where
+	Instance   uint64 // that was taken
+	Executions uint64 // in the threads asked for
+	// what the slice begins at, in the order of execution: of a source line the instructions that
+	// computed a value, if one did
+	At       []Place
+	TID      int
+	Executed int // instructions that the thread executed
+	In       int // of these, in the slice
 	// the instructions of the slice: backward that whose last execution comes last is the first,
 	// forward that whose first one comes first
 	Parts          []Part
@@ -50,48 +53,92 @@ func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
 	if !values.Has(s) {
 		return nil, values.ErrNone
 	}
-	places, err := values.Places(s, q.At)
+	where, err := values.Find(s, q.At)
 	if err != nil {
 		return nil, err
 	}
-	var at []uint64
-	for _, p := range places {
-		at = append(at, p.Addr)
+	question := &values.Question{Where: where, Instance: q.Instance}
+	if q.TID != 0 {
+		question.Threads = []int{q.TID}
 	}
-	most := 0
-	for thread := range s.Threads {
-		if q.TID != 0 && s.Threads[thread].TID != q.TID {
-			continue
-		}
-		g, err := Of(s, thread)
-		if err != nil {
-			return nil, err
-		}
-		all := slices.Collect(g.Executions(at...))
-		most = max(most, len(all))
-		if len(all) == 0 || q.Instance > len(all) {
-			continue
-		}
-		n := cmp.Or(q.Instance, len(all))
-		a = &Answer{Query: q, At: g.Place(all[n-1]), TID: s.Threads[thread].TID, Instance: n,
-			Executions: len(all), Executed: g.Len(), Unsure: g.Unsure, Opaque: g.Opaque}
-		return a, a.fill(s, thread, g, all[n-1])
+	x, err := values.FindExecution(s, question)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("slice: no thread executed %s %d times: at most %d: wpptrace values "+
-		"--at prints what was executed", names.Printable(q.At), max(q.Instance, 1), most)
+	st := starts{execution: x, isLine: where.Kind == values.Line}
+	g, err := graphOf(s, x.Thread, st.executed)
+	if err != nil {
+		return nil, err
+	}
+	of := st.list()
+	if len(of) == 0 {
+		return nil, fmt.Errorf("slice: no values of %s were recorded there",
+			names.Printable(q.At))
+	}
+	a = &Answer{Query: q, Where: where, Instance: x.Instance, Executions: x.Of,
+		TID: s.Threads[x.Thread].TID, Executed: g.Len(), Unsure: g.Unsure, Opaque: g.Opaque}
+	for _, i := range of {
+		a.At = append(a.At, g.Place(i))
+	}
+	return a, a.fill(s, x.Thread, g, of)
 }
 
-// fill finds the slice and, by a second replay, the values in it.
-func (a *Answer) fill(s *wpp.Snapshot, thread int, g *Graph, at int) error {
+// starts finds the instances of an execution.
+type starts struct {
+	execution *values.Execution
+	isLine    bool
+	next      int   // in execution.Ran
+	all       []int // instances
+	computed  []int // those of them that computed a value
+}
+
+func (x *starts) executed(i int, e *wet.Executed) {
+	ran := x.execution.Ran
+	at := wet.Place{Symbol: e.Symbol, Step: e.Step, Insn: e.Insn}
+	for x.next < len(ran) && ran[x.next].At.Compare(at) < 0 {
+		x.next++
+	}
+	if x.next == len(ran) || ran[x.next].At != at {
+		return
+	}
+	x.all = append(x.all, i)
+	if computes(e) {
+		x.computed = append(x.computed, i)
+	}
+}
+
+// list is what a slice begins at.
+func (x *starts) list() []int {
+	if x.isLine && len(x.computed) > 0 {
+		return x.computed
+	}
+	return x.all
+}
+
+// computes reports whether an instruction computes a value: those that lead elsewhere do not.
+func computes(e *wet.Executed) bool {
+	switch e.Code.Op {
+	case machine.Call, machine.Return, machine.Jump, machine.JumpIf, machine.JumpCX, machine.Loop,
+		machine.LoopEqual, machine.LoopUneven:
+		return false
+	case machine.Opaque:
+		return true
+	}
+	return len(e.Written) > 0 || len(e.Accesses) > 0 || e.FlagsWritten != 0 ||
+		e.Code.WrittenVectors() != 0
+}
+
+// fill finds the slice of some instances and, by a second replay, the values in it.
+func (a *Answer) fill(s *wpp.Snapshot, thread int, g *Graph, at []int) error {
 	var in []int
 	if a.Query.Forward {
-		in = g.Forward(at, a.Query.By)
+		in = g.Forward(a.Query.By, at...)
 	} else {
-		in = g.Backward(at, a.Query.By)
+		in = g.Backward(a.Query.By, at...)
 		slices.Reverse(in)
 	}
 	a.In = len(in)
-	away := g.away(s, in, a.Query.By, a.Query.Forward)
+	away := g.away(s, at, in, a.Query.By, a.Query.Forward)
 	of := map[uint32]int{}   // index in Parts
 	nearest := map[int]int{} // instance -> index in Parts
 	for nth, i := range in {

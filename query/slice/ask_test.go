@@ -42,13 +42,13 @@ func TestAsk(t *testing.T) {
 	}{
 		{slice.Query{At: "clip+0xb", Instance: 1, By: slice.Data}, "b 8"},
 		{slice.Query{At: "clip+0xb", Instance: 2, By: slice.Data}, "b 0"},
-		{slice.Query{At: "clip+b", By: slice.Data}, "b 0"},
-		{slice.Query{At: "clip+8", By: slice.Control}, "8 6"},
-		{slice.Query{At: "clip+8", By: slice.Data | slice.Control}, "8 6 3 0"},
+		{slice.Query{At: "clip+11", By: slice.Data}, "b 0"},
+		{slice.Query{At: "clip+0x8", By: slice.Control}, "8 6"},
+		{slice.Query{At: "clip+0x8", By: slice.Data | slice.Control}, "8 6 3 0"},
 		{slice.Query{At: "clip", Instance: 1, By: slice.Data, Forward: true}, "0 3 6"},
 		{slice.Query{At: "clip", Instance: 1, By: slice.Data | slice.Control, Forward: true},
 			"0 3 6 8 b"},
-		{slice.Query{At: "clip.c:2", Instance: 4, By: slice.Data, Forward: true}, "0 3 6 b"},
+		{slice.Query{At: "clip.c:2", Instance: 2, By: slice.Data, Forward: true}, "0 3 6 b"},
 		{slice.Query{At: "clip+0", TID: 4711, By: slice.Data, Forward: true}, "0 3 6 b"},
 	} {
 		a, err := slice.Ask(querytest.Values(), c.query)
@@ -70,8 +70,7 @@ func TestAskFails(t *testing.T) {
 	for at, want := range map[string]string{
 		"clip+0x1": "find clip+0x1: no instruction that ran begins there",
 		"clap+0":   "find clap+0: no routine clap",
-		"clip+8": "slice: no thread executed clip+8 2 times: at most 1: wpptrace values --at prints " +
-			"what was executed",
+		"clip+8":   "find clip+8: there is no instance 2: it has 1 to 1",
 	} {
 		_, err := slice.Ask(querytest.Values(), slice.Query{At: at, Instance: 2, By: slice.Data})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -109,6 +108,37 @@ func TestLines(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%+v: %s, want %s", c.query, got, c.want)
+		}
+	}
+}
+
+// TestAskOfALine: of a source line, a slice is of all that an execution of it computed, and not of
+// the jump at its end; what leads to any of these is as near as to the nearest.
+func TestAskOfALine(t *testing.T) {
+	s := querytest.Values()
+	for _, c := range []struct {
+		query slice.Query
+		at    string // where it begins
+		want  string // addresses, and how far away
+	}{
+		{slice.Query{At: "clip.c:2", Instance: 1, By: slice.Data}, "0 3", "3:0 0:0"},
+		{slice.Query{At: "clip.c:2", By: slice.Data, Forward: true}, "0 3", "0:0 3:0 6:0 b:1"},
+		{slice.Query{At: "clip.c:3", By: slice.Data | slice.Control}, "8", "8:0 6:1 3:1 0:1"},
+	} {
+		a, err := slice.Ask(s, c.query)
+		if err != nil {
+			t.Errorf("%+v: %v", c.query, err)
+			continue
+		}
+		var at, got []string
+		for _, p := range a.At {
+			at = append(at, fmt.Sprintf("%x", p.Addr-0x401000))
+		}
+		for _, p := range a.Parts {
+			got = append(got, fmt.Sprintf("%x:%d", p.Addr-0x401000, p.Away))
+		}
+		if strings.Join(at, " ") != c.at || strings.Join(got, " ") != c.want {
+			t.Errorf("%+v: from %s %s, want %s %s", c.query, at, got, c.at, c.want)
 		}
 	}
 }

@@ -63,6 +63,11 @@ const (
 // Of returns the graph of a thread, by its index in s.Threads, of a snapshot that has values. It
 // takes some 250 ns an instruction that the thread executed.
 func Of(s *wpp.Snapshot, thread int) (g *Graph, err error) {
+	return graphOf(s, thread, func(int, *wet.Executed) {})
+}
+
+// graphOf is Of that tells of each instance.
+func graphOf(s *wpp.Snapshot, thread int, tell func(int, *wet.Executed)) (g *Graph, err error) {
 	defer wpp.Recover(&err)
 	code, err := wet.CodeOf(s)
 	if err != nil {
@@ -71,6 +76,7 @@ func Of(s *wpp.Snapshot, thread int) (g *Graph, err error) {
 	b := NewBuilder(Flows(s, code))
 	for e, err := range values.Instructions(s, thread) {
 		if err == nil {
+			tell(b.graph.Len(), e)
 			err = b.Executed(e)
 		}
 		if err != nil {
@@ -85,22 +91,6 @@ func (g *Graph) Len() int { return len(g.insns) }
 
 // Place is the instruction of an instance.
 func (g *Graph) Place(instance int) Place { return g.places[g.insns[instance]] }
-
-// Executions yields the instances of some instructions, by their addresses, in their order. It
-// takes time linear in the instances.
-func (g *Graph) Executions(of ...uint64) iter.Seq[int] {
-	is := make([]bool, len(g.places))
-	for i := range g.places {
-		is[i] = slices.Contains(of, g.places[i].Addr)
-	}
-	return func(yield func(int) bool) {
-		for i, insn := range g.insns {
-			if is[insn] && !yield(i) {
-				return
-			}
-		}
-	}
-}
 
 // DependsOn yields what an instance depends on, and how.
 func (g *Graph) DependsOn(instance int) iter.Seq2[int, Kinds] {
@@ -121,14 +111,14 @@ func (g *Graph) of(instance int) []edge {
 	return g.edges[g.starts[instance]:end]
 }
 
-// Backward returns all that an instance depends on by some kinds of dependences, directly or not,
-// and itself, in the order of execution: its backward slice. It takes time linear in the instances
-// before it.
-func (g *Graph) Backward(instance int, by Kinds) []int {
-	in := make(set, instance/64+1)
-	in.add(instance)
-	count := 1
-	for i := instance; i >= 0; i-- {
+// Backward returns all that some instances depend on by some kinds of dependences, directly or not,
+// and them, in the order of execution: their backward slice. There is at least one. It takes time
+// linear in the instances before the last of them.
+func (g *Graph) Backward(by Kinds, of ...int) []int {
+	last := slices.Max(of)
+	in := make(set, last/64+1)
+	count := in.addAll(of)
+	for i := last; i >= 0; i-- {
 		if !in.has(i) {
 			continue
 		}
@@ -142,21 +132,24 @@ func (g *Graph) Backward(instance int, by Kinds) []int {
 	return in.list(0, count)
 }
 
-// Forward returns all that depends on an instance, as Backward does what it depends on.
-func (g *Graph) Forward(instance int, by Kinds) []int {
+// Forward returns all that depends on some instances, as Backward does what they depend on.
+func (g *Graph) Forward(by Kinds, of ...int) []int {
+	first := slices.Min(of)
 	in := make(set, g.Len()/64+1)
-	in.add(instance)
-	count := 1
-	for i := instance + 1; i < g.Len(); i++ {
+	count := in.addAll(of)
+	for i := first + 1; i < g.Len(); i++ {
+		if in.has(i) {
+			continue
+		}
 		for _, e := range g.of(i) {
-			if on := e.instance(); on >= instance && by&e.kind() != 0 && in.has(on) {
+			if on := e.instance(); on >= first && by&e.kind() != 0 && in.has(on) {
 				in.add(i)
 				count++
 				break
 			}
 		}
 	}
-	return in.list(instance/64, count)
+	return in.list(first/64, count)
 }
 
 // A set is a set of instances.
@@ -164,6 +157,17 @@ type set []uint64
 
 func (s set) add(i int)      { s[i>>6] |= 1 << (i & 63) }
 func (s set) has(i int) bool { return s[i>>6]>>(i&63)&1 == 1 }
+
+// addAll adds instances, and returns how many it has then, where it had none.
+func (s set) addAll(list []int) (count int) {
+	for _, i := range list {
+		if !s.has(i) {
+			s.add(i)
+			count++
+		}
+	}
+	return count
+}
 
 // list returns the instances from a word of the set on.
 func (s set) list(from, count int) []int {

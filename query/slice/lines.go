@@ -54,9 +54,9 @@ func keyOf(p Place, span wpp.Span) lineKey {
 }
 
 // away returns of each instance of a slice how many of the dependences that lead to it at least are
-// between source lines. in is the slice, from what was asked for on: as each instance depends on
-// earlier ones alone, one pass is enough.
-func (g *Graph) away(s *wpp.Snapshot, in []int, by Kinds, forward bool) []uint32 {
+// between source lines; of is what was asked for. in is the slice, from the last of these on, or
+// forward from the first: as each instance depends on earlier ones alone, one pass is enough.
+func (g *Graph) away(s *wpp.Snapshot, of, in []int, by Kinds, forward bool) []uint32 {
 	ids := map[lineKey]uint32{}
 	lines := make([]uint32, len(g.places))
 	for i, p := range g.places {
@@ -72,7 +72,9 @@ func (g *Graph) away(s *wpp.Snapshot, in []int, by Kinds, forward bool) []uint32
 	for i := range least {
 		least[i] = unreached
 	}
-	least[in[0]-lo] = 0
+	for _, i := range of {
+		least[i-lo] = 0
+	}
 	list := make([]uint32, len(in))
 	for n, i := range in {
 		for _, e := range g.of(i) {

@@ -1,7 +1,6 @@
 package slice
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -182,11 +181,11 @@ func TestSliceIsBruteForce(t *testing.T) {
 			}
 		}
 		from := rapid.IntRange(0, len(trace)-1).Draw(t, "from")
-		if got, want := g.Backward(from, Data), reach(len(trace), from,
+		if got, want := g.Backward(Data, from), reach(len(trace), from,
 			func(i int) []int { return want[i] }); !slices.Equal(got, want) {
 			t.Fatalf("backward from %d: %d, want %d", from, got, want)
 		}
-		if got, want := g.Forward(from, Data), reach(len(trace), from,
+		if got, want := g.Forward(Data, from), reach(len(trace), from,
 			func(i int) []int { return users[i] }); !slices.Equal(got, want) {
 			t.Fatalf("forward from %d: %d, want %d", from, got, want)
 		}
@@ -360,7 +359,7 @@ func TestThroughExternalCode(t *testing.T) {
 			t.Errorf("%d depends on %d, want %d", i, got, want)
 		}
 	}
-	if got := g.Backward(4, Data); !slices.Equal(got, []int{0, 3, 4}) {
+	if got := g.Backward(Data, 4); !slices.Equal(got, []int{0, 3, 4}) {
 		t.Errorf("backward from the use of its result: %d", got)
 	}
 }
@@ -388,23 +387,6 @@ func TestUnsure(t *testing.T) {
 		Accesses: []machine.Access{{Write: true}}}
 	if g := build(t, noFlow, []wet.Executed{e}); g.Unsure != 1 || g.Opaque != 1 {
 		t.Errorf("%d unsure, %d opaque", g.Unsure, g.Opaque)
-	}
-}
-
-func TestExecutions(t *testing.T) {
-	var trace []wet.Executed
-	for _, addr := range []uint64{5, 6, 5, 7, 5} {
-		trace = append(trace, wet.Executed{Place: wet.Place{Insn: int(addr)}, Addr: addr,
-			Code: &move})
-	}
-	g := build(t, noFlow, trace)
-	for want, of := range map[string][]uint64{"[0 2 4]": {5}, "[0 1 2 4]": {5, 6}, "[]": {9}} {
-		if got := fmt.Sprint(slices.Collect(g.Executions(of...))); got != want {
-			t.Errorf("%d: %s, want %s", of, got, want)
-		}
-	}
-	if p := g.Place(3); p.Addr != 7 {
-		t.Errorf("%+v", p)
 	}
 }
 
@@ -440,7 +422,7 @@ func BenchmarkSlice(b *testing.B) {
 			}
 		}
 		g := bd.Graph()
-		b.ReportMetric(float64(len(g.Backward(instances-1, Data|Control))), "instances")
+		b.ReportMetric(float64(len(g.Backward(Data|Control, instances-1))), "instances")
 		b.ReportMetric(float64(4*len(g.edges)+8*g.Len())/instances, "bytes/instance")
 	}
 }

@@ -210,19 +210,19 @@ func (x *State) Run(way Way) (End, error) {
 
 // A Stop is a place where moves end: an instruction, or where a source line begins.
 type Stop struct {
-	Text   string // as values.Places takes it
+	Text   string // as values.Find takes it
 	at     map[values.Instruction]bool
 	isLine bool
 }
 
-// StopAt is the stop that a text stands for: see values.Places.
+// StopAt is the stop that a text stands for: see values.Find.
 func StopAt(s *wpp.Snapshot, text string) (Stop, error) {
-	list, err := values.Places(s, text)
+	w, err := values.Find(s, text)
 	if err != nil {
 		return Stop{}, err
 	}
-	p := Stop{Text: text, at: map[values.Instruction]bool{}, isLine: values.IsLine(text)}
-	for _, i := range list {
+	p := Stop{Text: text, at: map[values.Instruction]bool{}, isLine: w.Kind == values.Line}
+	for _, i := range w.At {
 		p.at[i] = true
 	}
 	return p, nil

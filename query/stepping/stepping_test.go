@@ -72,7 +72,7 @@ func stops(t *testing.T, x *State, way Way, move func(*State, Way) (End, error))
 
 func TestRun(t *testing.T) {
 	s := querytest.Values()
-	for text, want := range map[string][]int{"clip": {6}, "clip+b": {4, 9}, "clip.c:3": {3},
+	for text, want := range map[string][]int{"clip": {6}, "clip+0xb": {4, 9}, "clip.c:3": {3},
 		"clip.c:2": {6}} {
 		x := newState(t)
 		stop, err := StopAt(s, text)

@@ -159,7 +159,7 @@ func (n *counted) slice(g *slice.Graph) {
 	n.slicesOf = min(mostSlices, g.Len())
 	begin := time.Now()
 	for k := range n.slicesOf {
-		g.Backward((k+1)*g.Len()/n.slicesOf-1, slice.Data|slice.Control)
+		g.Backward(slice.Data|slice.Control, (k+1)*g.Len()/n.slicesOf-1)
 	}
 	n.slicing = time.Since(begin)
 }

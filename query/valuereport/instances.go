@@ -20,13 +20,16 @@ import (
 	"wpptrace/query/values"
 )
 
-// WriteInstances writes a line for each execution that is asked for: its number, the thread, the
-// position in the thread's stream, the instruction, and what it wrote and accessed, as a dump of
-// values has it.
+// WriteInstances writes a line for each instruction of the executions that are asked for: the
+// number of the execution, the thread, the position in the stream, the instruction, and what it
+// wrote and accessed, as a dump of values has it. Where there are none it writes nothing, and fails,
+// as all of these do.
 func WriteInstances(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintln(out, "INSTANCE THREAD POSITION INSTRUCTION VALUES")
+	head := "INSTANCE THREAD POSITION INSTRUCTION VALUES\n"
 	err := values.Each(s, q, func(n uint64, e *wet.Executed) error {
+		out.WriteString(head)
+		head = ""
 		line := fmt.Appendf(nil, "%d %d %d %s", n, e.TID, e.Symbol, placeOf(s, e))
 		_, err := out.Write(append(executed.Append(line, e), '\n'))
 		return err
@@ -40,10 +43,10 @@ func placeOf(s *wpp.Snapshot, e *wet.Executed) string {
 }
 
 func flushed(out *bufio.Writer, err error) error {
-	if err = errors.Join(err, out.Flush()); err != nil {
-		return fmt.Errorf("write values: %w", err)
+	if wrong := out.Flush(); wrong != nil {
+		return errors.Join(err, fmt.Errorf("write values: %w", wrong))
 	}
-	return nil
+	return err
 }
 
 // ValuesJSON is what values --at --json prints: executions of some instructions.
@@ -54,9 +57,9 @@ type ValuesJSON struct {
 	Instances []InstanceJSON `json:"instances"`
 }
 
-// An InstanceJSON is one execution of an instruction.
+// An InstanceJSON is an instruction of an execution.
 type InstanceJSON struct {
-	Instance uint64 `json:"instance"` // its number among those of the instruction, from 1
+	Instance uint64 `json:"instance"` // the number of the execution that it is part of, from 1
 	Thread   int    `json:"thread"`   // id
 	// in the thread's stream of paths and marks
 	Position uint64         `json:"position"`
@@ -83,14 +86,13 @@ type AccessJSON struct {
 }
 
 // WriteInstancesJSON writes the executions as a ValuesJSON, on a line. It keeps none of them.
-func WriteInstancesJSON(w io.Writer, s *wpp.Snapshot, at string, q *values.Question) error {
-	name, err := report.Marshal(at)
+func WriteInstancesJSON(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
+	name, err := report.Marshal(q.Where.Text)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, `{"schema_version":%d,"at":%s,"instances":[`, report.SchemaVersion, name)
-	separator := ""
+	separator := fmt.Sprintf(`{"schema_version":%d,"at":%s,"instances":[`, report.SchemaVersion, name)
 	err = values.Each(s, q, func(n uint64, e *wet.Executed) error {
 		text, err := report.Marshal(instance(s, n, e))
 		if err == nil {
@@ -99,7 +101,9 @@ func WriteInstancesJSON(w io.Writer, s *wpp.Snapshot, at string, q *values.Quest
 		separator = ","
 		return err
 	})
-	out.WriteString("]}\n")
+	if err == nil {
+		out.WriteString("]}\n")
+	}
 	return flushed(out, err)
 }
 
@@ -155,7 +159,10 @@ func WriteInstancesCSV(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
 		rows = rows[:0]
 		return err
 	})
-	if err = errors.Join(err, out.WriteAll(rows)); err != nil {
+	if err != nil {
+		return err
+	}
+	if err := out.WriteAll(rows); err != nil {
 		return fmt.Errorf("write values: %w", err)
 	}
 	return nil

@@ -86,8 +86,13 @@ func writeSliceHead(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, a *slice
 	if a.Query.Forward {
 		what = "what depends on it"
 	}
+	first := a.At[0]
+	at := wherePlace(s, n, first)
+	if a.Where.Kind == values.Line {
+		at = whereLine(s, n, &slice.Line{Routine: first.Routine, Span: spanOf(s, first)})
+	}
 	fmt.Fprintf(out, "%s, execution %d of %d in thread %d: %s: %d of %s executed\n",
-		wherePlace(s, n, a.At), a.Instance, a.Executions, a.TID, what, a.In,
+		at, a.Instance, a.Executions, a.TID, what, a.In,
 		text.Count(a.Executed, "instruction"))
 	if a.Unsure > 0 {
 		fmt.Fprintf(out, "%s of which it is not known where: what is written there is missing\n",
@@ -107,6 +112,9 @@ func flushSlice(out *bufio.Writer) error {
 }
 
 func wherePlace(s *wpp.Snapshot, n *names.Names, p slice.Place) string {
-	return report.Where(s, n, values.Instruction{Routine: p.Routine, Addr: p.Addr},
-		values.SpanOf(&s.Routines[p.Routine].Blocks[p.Block], p.Insn))
+	return report.Where(s, n, values.Instruction{Routine: p.Routine, Addr: p.Addr}, spanOf(s, p))
+}
+
+func spanOf(s *wpp.Snapshot, p slice.Place) wpp.Span {
+	return values.SpanOf(&s.Routines[p.Routine].Blocks[p.Block], p.Insn)
 }

@@ -36,7 +36,7 @@ clip+0xb, execution 2 of 2 in thread 4711: what depends on it: 1 of 11 instructi
 			t.Errorf("got %s%v, want %s", text.String(), err, want)
 		}
 	}
-	a := &slice.Answer{Unsure: 2, Opaque: 1}
+	a := &slice.Answer{Where: &values.Where{}, At: make([]slice.Place, 1), Unsure: 2, Opaque: 1}
 	var text strings.Builder
 	if err := valuereport.WriteSlice(&text, s, a); err != nil {
 		t.Fatal(err)

@@ -28,11 +28,11 @@ func TestValuesOfUnreadableSegments(t *testing.T) {
 	s := querytest.Values()
 	s.Threads[0].Grammar = wpp.Join([]*wpp.Segment{
 		wpp.StoredSegment(wpp.Size{Rules: 1, Symbols: 2, Length: 2}, gone{})})
-	places, err := values.Places(s, "clip")
+	where, err := values.Find(s, "clip")
 	if err != nil {
 		t.Fatal(err)
 	}
-	question := &values.Question{At: places}
+	question := &values.Question{Where: where}
 	for name, ask := range map[string]func() error{
 		"count": func() error { _, err := values.Count(s); return err },
 		"references": func() error {

@@ -11,7 +11,8 @@ import (
 )
 
 // ErrNone is the error of a snapshot that has paths alone.
-var ErrNone = errors.New("it has no values: wpptrace values records them")
+var ErrNone = errors.New("it has no values: wpptrace values -F ROUTINES -- COMMAND, or -p PID, " +
+	"records them")
 
 // Known counts executed instructions by the least sure of what they wrote and accessed.
 type Known struct {
