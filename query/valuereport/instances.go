@@ -21,9 +21,9 @@ import (
 )
 
 // WriteInstances writes a line for each instruction of the executions that are asked for: the
-// number of the execution, the thread, the position in the stream, the instruction, and what it
-// wrote and accessed, as a dump of values has it. Where there are none it writes nothing, and fails,
-// as all of these do.
+// number of the execution, the thread, the position in the stream, the instruction, and what
+// it wrote and accessed, as a dump of values has it. Where there are none it writes nothing,
+// and fails, as all of these do.
 func WriteInstances(w io.Writer, s *wpp.Snapshot, q *values.Question) error {
 	out := bufio.NewWriter(w)
 	head := "INSTANCE THREAD POSITION INSTRUCTION VALUES\n"
