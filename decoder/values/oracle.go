@@ -132,6 +132,16 @@ func (o *oracle) cut() (isNew bool) {
 // replay may.
 func (o *oracle) bound() { o.wrong = o.wrong || o.memory.IsTooLarge() }
 
+// soFar copies the log, without what the next hit is to be compared with first, or has been found
+// wrong.
+func (o *oracle) soFar() *wet.Log {
+	log := o.log.Copy()
+	if o.wrong || o.judge.relied || o.memory != nil && o.memory.IsTooLarge() {
+		log.Lose()
+	}
+	return log
+}
+
 // lose takes back what was walked since the last hit.
 func (o *oracle) lose() {
 	o.log.Lose()

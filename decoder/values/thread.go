@@ -99,11 +99,11 @@ func (t *Thread) add(s step) {
 	t.walk(false)
 }
 
-// walk walks along the symbols, but for those behind which there is no site yet; all: also along
-// these.
+// walk walks along the symbols, but for the last one with a site, and for those behind it: what the
+// next hit shows is not there yet; all: also along these.
 func (t *Thread) walk(all bool) {
 	done := 0
-	for ; done < len(t.queue) && t.failed == nil && (t.sited > 0 || all); done++ {
+	for ; done < len(t.queue) && t.failed == nil && (t.sited > 1 || all); done++ {
 		s := &t.queue[done]
 		t.oracle.ahead = t.queue[done:]
 		for ; s.times > 0 && t.failed == nil; s.times-- {
@@ -151,7 +151,7 @@ var errEnded = errors.New("the thread has ended")
 // index, which is quick. It leaves the rest to complete, which may run while the recording goes on:
 // to encode them takes some microseconds for each number that was not as predicted.
 func (t *Thread) Sections(thread int) (complete func() []*wpp.Section) {
-	all, log := slices.Clone(t.oracle.ended), t.oracle.log.Copy()
+	all, log := slices.Clone(t.oracle.ended), t.oracle.soFar()
 	for i := range t.queue {
 		t.queue[i].leftOut(log)
 	}

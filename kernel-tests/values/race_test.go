@@ -8,9 +8,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/zoo"
+	"wpptrace/query"
 )
 
 // TestRacesAreNeverSilent: what others write while it is read, threads, another process, or by way
@@ -27,7 +30,7 @@ func TestRacesAreNeverSilent(t *testing.T) {
 		confirmed float64 // of the instructions, at least
 		mistaken  int     // values that are not confirmed, and are others: at least
 	}{{"process", 0.05, 1000}, {"file", 0.05, 1000}, {"thread", 0.05, 1000}, {"2", 0.4, 0},
-		{"4", 0.4, 0}} {
+		{"4", 0.4, 0}, {"slots", 0.3, 0}} {
 		t.Run(c.how, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "race.wpp")
 			target := exact.Target{Path: program, Args: []string{c.how}, Env: zoo.Env()}
@@ -49,6 +52,9 @@ func TestRacesAreNeverSilent(t *testing.T) {
 				race.compare(s)
 			}
 			race.log()
+			if c.how == "slots" {
+				isWithoutStates(t, file, r.Streams)
+			}
 			if share := float64(race.by[truth.Confirmed]) / float64(race.steps); share <
 				c.confirmed {
 				t.Errorf("%.1f %% of the instructions are confirmed, and %.0f %% are asked for",
@@ -59,6 +65,30 @@ func TestRacesAreNeverSilent(t *testing.T) {
 					"write in time", race.compared, race.mistaken)
 			}
 		})
+	}
+}
+
+// isWithoutStates fails the test unless the second thread's hits are counted as unseen, and what it
+// has loaded is not known.
+func isWithoutStates(t *testing.T, file string, streams []*truth.ValueStream) {
+	t.Helper()
+	s, err := store.ReadFile(file, query.Sections()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := wet.CountsOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(streams) != 2 || c.Missing < c.Hits/3 || c.Wrong > 0 {
+		t.Fatalf("%d threads, %+v", len(streams), *c)
+	}
+	for _, x := range streams[1].Steps {
+		for _, a := range x.Accesses {
+			if !a.Write && a.Sureness != truth.Unknown {
+				t.Fatalf("at %x, it is known what a thread loads without states: %+v", x.PC, a)
+			}
+		}
 	}
 }
 

@@ -106,6 +106,22 @@ static void threads(int n)
 		pthread_join(all[i], 0);
 }
 
+// Of threads whose numbers are alike in their last ten bits, one has the kernel's memory for values.
+static void *alike(void *p)
+{
+	return (gettid() - getpid()) % 1024 ? p : thread(p);
+}
+
+static void slots(void)
+{
+	pthread_t t;
+	thread(saw[0]);
+	for (int i = 0; i < 1100; i++) {
+		pthread_create(&t, 0, alike, saw[1]);
+		pthread_join(t, 0);
+	}
+}
+
 // What a writer needs: it writes, and then has the gate be there.
 static int gates;
 static uint8_t *gate;
@@ -183,6 +199,8 @@ int main(int argc, char **argv)
 	int n = atoi(what), failed = 0;
 	if (n)
 		threads(n);
+	else if (!strcmp(what, "slots"))
+		slots();
 	else
 		failed = written_between(what);
 	if (failed)
