@@ -57,8 +57,8 @@ type TracerCell uint32
 const (
 	TracerCellCELL_BIAS    TracerCell = 16
 	TracerCellCELL_FS_BASE TracerCell = 17
-	TracerCellNO_CELL      TracerCell = 63
-	TracerCellCELLS        TracerCell = 64
+	TracerCellNO_CELL      TracerCell = 127
+	TracerCellCELLS        TracerCell = 128
 )
 
 type TracerEndingFlag uint32
@@ -160,7 +160,7 @@ type TracerLooking struct {
 	Fetches     uint64
 	Failed      uint64
 	Places      [16]uint64
-	Cells       [64]uint64
+	Cells       [128]uint64
 	Count       uint64
 	Words       uint64
 	States      TracerStates

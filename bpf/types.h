@@ -244,7 +244,7 @@ struct load_step {
 enum cell {
 	CELL_BIAS = 16, /* of the image that the probe is in */
 	CELL_FS_BASE = 17,
-	NO_CELL = 63, /* holds 0 */
+	NO_CELL = 127, /* holds 0 */
 	CELLS
 };
 enum load_limit {

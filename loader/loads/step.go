@@ -39,8 +39,8 @@ const (
 	ImageBias   = 16 // of the site's image: its addresses less those of the plan
 	FSBase      = 17
 	FirstResult = 18
-	NoCell      = 63 // holds 0
-	Cells       = 64
+	NoCell      = 127 // holds 0
+	Cells       = 128
 )
 
 // What a hit may do at most.
