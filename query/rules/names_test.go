@@ -73,8 +73,8 @@ func TestNamesRefused(t *testing.T) {
 		"'f'#-1": `find 'f'#-1: 'f'#-1: "-1" is no number of a path`,
 		"h()#1": "find h()#1: no routine h(): name one as dump prints it, in quotes if there " +
 			"are spaces or signs in it",
-		"f(int)": "find f(int): it has no values: wpptrace values records them; names with " +
-			"parentheses are put in quotes",
+		"f(int)": "find f(int): it has no values: wpptrace values -F ROUTINES -- COMMAND, or -p " +
+			"PID, records them; names with parentheses are put in quotes",
 		"f(int*)": `find f(int*): "(" is neither a name, nor *, nor **: put names that hold it ` +
 			"in quotes",
 		"'f(int)'": "find 'f(int)': no routine f(int), but f",
