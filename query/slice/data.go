@@ -19,13 +19,12 @@ func (b *Builder) external(e *wet.Executed) {
 	made, by := uint32(general), def(0)
 	if last := &b.frames.last; last.op == machine.Call && last.next == e.Addr {
 		made &^= machine.CalleeSaved
-		by = def(len(b.graph.insns))
-		b.found = append(b.found[:0], b.graph.of(int(by)-1)...)
-		b.graph.edges = b.graph.edges[:b.graph.starts[by-1]]
+		by = def(b.graph.Len())
+		b.found = b.graph.edges.take(b.found[:0])
 		for r := uint32(arguments); r != 0; r &= r - 1 {
 			b.depend(b.general[bits.TrailingZeros32(r)])
 		}
-		b.graph.edges = append(b.graph.edges, b.found...)
+		b.graph.edges.add(b.found)
 	}
 	for r := made; r != 0; r &= r - 1 {
 		b.general[bits.TrailingZeros32(r)] = by

@@ -3,11 +3,11 @@ package slice
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
-	"wpptrace/query/values"
 )
 
 // Kinds are kinds of dependences.
@@ -24,9 +24,9 @@ const (
 // is made.
 type Graph struct {
 	places []Place
-	insns  []uint32 // of each instance: index in places
-	starts []uint32 // of each instance: its first edge
-	edges  []edge
+	insns  list // of each instance: index in places
+	edges  edges
+	firsts []int // of each segment of the thread's values: its first instance
 
 	// Unsure is how many stores there were of which it is not known where: what they wrote is
 	// missing among dependences. Opaque is how many instructions it is not known of what they use.
@@ -53,15 +53,11 @@ func (e edge) kind() Kinds {
 	return Data
 }
 
-// How many instances and edges a graph has at most, before the last instance: a string instruction
-// accesses fewer than 1<<24 bytes, see package machine.
-const (
-	most      = 1 << 31
-	mostEdges = 1<<32 - 1<<24
-)
+// most is how many instances a graph has at most.
+const most = 1 << 31
 
 // Of returns the graph of a thread, by its index in s.Threads, of a snapshot that has values. It
-// takes some 250 ns an instruction that the thread executed.
+// takes some 100 ns an instruction that the thread executed.
 func Of(s *wpp.Snapshot, thread int) (g *Graph, err error) {
 	return graphOf(s, thread, func(int, *wet.Executed) {})
 }
@@ -74,23 +70,34 @@ func graphOf(s *wpp.Snapshot, thread int, tell func(int, *wet.Executed)) (g *Gra
 		return nil, err
 	}
 	b := NewBuilder(Flows(s, code))
-	for e, err := range values.Instructions(s, thread) {
-		if err == nil {
-			tell(b.graph.Len(), e)
-			err = b.Executed(e)
-		}
-		if err != nil {
-			return nil, err
-		}
+	segments, err := wet.Segments(s, thread)
+	for i := 0; i < len(segments) && err == nil; i++ {
+		b.graph.firsts = append(b.graph.firsts, b.graph.Len())
+		err = segments[i].Replay(0, math.MaxUint64, teller{b, tell})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("replay thread %d: %w", s.Threads[thread].TID, err)
 	}
 	return b.Graph(), nil
 }
 
+// A teller builds a graph, and tells of each instance before it is there.
+type teller struct {
+	*Builder
+	tell func(int, *wet.Executed)
+}
+
+// Executed is for who replays: see wet.Observer.
+func (t teller) Executed(e *wet.Executed) error {
+	t.tell(t.graph.Len(), e)
+	return t.Builder.Executed(e)
+}
+
 // Len is how many instances there are.
-func (g *Graph) Len() int { return len(g.insns) }
+func (g *Graph) Len() int { return g.insns.n }
 
 // Place is the instruction of an instance.
-func (g *Graph) Place(instance int) Place { return g.places[g.insns[instance]] }
+func (g *Graph) Place(instance int) Place { return g.places[g.insns.at(instance)] }
 
 // DependsOn yields what an instance depends on, and how.
 func (g *Graph) DependsOn(instance int) iter.Seq2[int, Kinds] {
@@ -103,13 +110,7 @@ func (g *Graph) DependsOn(instance int) iter.Seq2[int, Kinds] {
 	}
 }
 
-func (g *Graph) of(instance int) []edge {
-	end := len(g.edges)
-	if instance+1 < len(g.starts) {
-		end = int(g.starts[instance+1])
-	}
-	return g.edges[g.starts[instance]:end]
-}
+func (g *Graph) of(instance int) []edge { return g.edges.of(instance) }
 
 // Backward returns all that some instances depend on by some kinds of dependences, directly or not,
 // and them, in the order of execution: their backward slice. There is at least one. It takes time
@@ -214,8 +215,8 @@ func (b *Builder) Graph() *Graph { return &b.graph }
 // Executed is for who replays: see wet.Observer. It fails where there are too many.
 func (b *Builder) Executed(e *wet.Executed) error {
 	g := &b.graph
-	i := len(g.insns)
-	if i >= most || len(g.edges) >= mostEdges {
+	i := g.Len()
+	if i >= most || g.edges.isFull() {
 		return fmt.Errorf("thread %d executed more instructions than the %d that a slice may have",
 			e.TID, i)
 	}
@@ -228,9 +229,8 @@ func (b *Builder) Executed(e *wet.Executed) error {
 	}
 	b.control(e, i)
 	b.uses(e)
-	g.insns = append(g.insns, b.place(e))
-	g.starts = append(g.starts, uint32(len(g.edges)))
-	g.edges = append(g.edges, b.found...)
+	g.insns.append(b.place(e))
+	g.edges.add(b.found)
 	b.defines(e, def(i+1))
 	return nil
 }

@@ -90,7 +90,7 @@ func (g *Graph) away(s *wpp.Snapshot, of, in []int, by Kinds, forward bool) []ui
 				continue
 			}
 			between := uint32(0)
-			if lines[g.insns[i]] != lines[g.insns[on]] {
+			if lines[g.insns.at(i)] != lines[g.insns.at(on)] {
 				between = 1
 			}
 			*to = min(*to, *from+between)

@@ -423,7 +423,7 @@ func BenchmarkSlice(b *testing.B) {
 		}
 		g := bd.Graph()
 		b.ReportMetric(float64(len(g.Backward(Data|Control, instances-1))), "instances")
-		b.ReportMetric(float64(4*len(g.edges)+8*g.Len())/instances, "bytes/instance")
+		b.ReportMetric(float64(g.edges.bytes()+4*g.Len())/instances, "bytes/instance")
 	}
 }
 
