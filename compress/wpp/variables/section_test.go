@@ -26,9 +26,11 @@ func some() *variables.Table {
 		Variables: []variables.Variable{
 			{Name: "count", Routine: variables.Global, Places: []variables.Place{
 				{0, ^uint64(0), []byte{3, 0x10, 0x40, 0, 0, 0, 0, 0, 0}}}},
-			{Name: "x", Line: 7, Inlined: "f", Image: 1, Routine: 1, Type: 2, Places: []variables.Place{
-				{0x1000, 0x1010, []byte{0x50}}, {0x1010, 0x1020, []byte{0x91, 0x10}},
-				{0x1020, 0x1030, nil}, {0x1030, 0x1040, []byte{0x50}}}},
+			{Name: "x", Line: 7, Inlined: "f", Image: 1, Routine: 1, Type: 2,
+				Places: []variables.Place{
+					{0x1000, 0x1010, []byte{0x50}},
+					{0x1010, 0x1020, []byte{0x91, 0x10}},
+					{0x1020, 0x1030, nil}, {0x1030, 0x1040, []byte{0x50}}}},
 			{Name: "none"},
 		},
 	}
