@@ -156,6 +156,7 @@ func dumpCommand() *cobra.Command {
 	form := string(report.Paths)
 	part := report.Whole()
 	var tids []int
+	all := false
 	c := &cobra.Command{
 		Use:   "dump [--as FORM] [--tid TID] [--from N] [--to N] [--reverse] SNAPSHOT",
 		Short: "Print a snapshot in full: every path, block or instruction that ran, in order",
@@ -193,6 +194,11 @@ prints positions. --reverse prints the last first. What is not selected takes no
 					part.To)
 			}
 			selects := part != report.Whole()
+			if all && form != string(report.Values) {
+				return usagef("--all goes with --as values")
+			} else if all {
+				form = string(report.AllValues)
+			}
 			if selects && !report.Form(form).HasParts() {
 				return usagef("--from, --to and --reverse do not go with --as %s", form)
 			}
@@ -212,6 +218,7 @@ prints positions. --reverse prints the last first. What is not selected takes no
 		},
 	}
 	c.Flags().StringVar(&form, "as", form, "`FORM`: "+formNames(", "))
+	c.Flags().BoolVar(&all, "all", false, "with --as values: also flags that were used, and vectors")
 	c.Flags().IntSliceVar(&tids, "tid", nil, "only thread `TID` (repeatable)")
 	c.Flags().Uint64Var(&part.From, "from", 0, "only from position `N` on")
 	c.Flags().Uint64Var(&part.To, "to", math.MaxUint64, "only before position `N`")

@@ -246,6 +246,10 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 			w.oracle.Used(w.at, used, w.machine)
 		}
 		next := addr + uint64(in.Len)
+		if w.observer != nil {
+			f := &w.done.FlagsBefore
+			f.Value, f.Known, f.Confirmed = w.machine.Flags()
+		}
 		w.leads = w.machine.Step(in, next, w)
 		w.called = in.Op == machine.Call
 		w.jumped = in.Op == machine.Jump || in.Op == machine.JumpIf
@@ -442,6 +446,7 @@ func (w *Walker) tell(in *machine.Insn, addr uint64) error {
 		v, k := m.General(n)
 		x.Written = append(x.Written, Register{Number: uint8(n), Value: v, Known: k})
 	}
+	x.walker = w
 	x.FlagsUsed, x.FlagsWritten = m.FlagsUsed(), m.FlagsWritten()
 	return w.observer.Executed(x)
 }

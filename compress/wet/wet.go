@@ -77,6 +77,18 @@ type Executed struct {
 	Accesses []machine.Access
 	// flags that were used, and those that were written or left undefined
 	FlagsUsed, FlagsWritten uint8
+	FlagsBefore             Flags
+	walker                  *Walker
+}
+
+// Flags are the flags, which of them are known, and which of these are confirmed: see
+// machine.Flags.
+type Flags struct{ Value, Known, Confirmed uint8 }
+
+// Vector returns the 32 bytes that a vector register holds behind the instruction, and what is
+// known of each.
+func (e *Executed) Vector(n int) (*[32]byte, *[32]machine.Knowledge) {
+	return e.walker.machine.Vector(n)
 }
 
 // An Observer is told each executed instruction, in their order.

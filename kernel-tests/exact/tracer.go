@@ -132,7 +132,7 @@ func (w *Tracer) ValuesTo(ctx context.Context, file string, t Target,
 
 // ReadValues reads the values of a snapshot: no more than most instructions; 0: all.
 func (w *Tracer) ReadValues(ctx context.Context, file string, most int) (*ValueRecord, error) {
-	text, err := w.head(ctx, most, "dump", "--as", "values", file)
+	text, err := w.head(ctx, most, "dump", "--as", "values", "--all", file)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,9 @@ type ValueReport struct {
 	Steps, Confirmed, Unconfirmed, Unknown int
 	// Unlike are registers, and the accesses of instructions, that are not alike in two runs.
 	Unlike int
+	// Flags are instructions that use some, KnownFlags those of which all that they use are known;
+	// Vectors are vector registers that were written, KnownVectors those that are known.
+	Flags, KnownFlags, Vectors, KnownVectors int
 	// ByPlace has the instructions of which something is unknown.
 	ByPlace map[uint64]int
 }
@@ -84,8 +87,9 @@ func (c *comparison) run() error {
 				c.routines.place(want.PC))
 		}
 		got := &c.got.Steps[at]
+		err := c.flags(got, want)
 		c.replay.After(want)
-		if err := c.step(got, want); err != nil {
+		if err = cmp.Or(err, c.step(got, want), c.vectors(got, want)); err != nil {
 			c.note(fmt.Errorf("%w%s", err, c.neighbourhood(at, i)), want.PC)
 		}
 		c.count(got)
@@ -169,6 +173,55 @@ func (c *comparison) step(got *ReportedStep, want *Step) error {
 		return err
 	}
 	return c.accesses(got, want.Writes, true)
+}
+
+// flags compares the flags that an instruction uses, before which the replay stands.
+func (c *comparison) flags(got *ReportedStep, want *Step) error {
+	f := &got.Flags
+	if want.FlagsUsed != 0 && f.Used != want.FlagsUsed&^alwaysSet {
+		return fmt.Errorf("flags %x are used, and %x in the truth", f.Used,
+			want.FlagsUsed&^alwaysSet)
+	}
+	if f.Used == 0 {
+		return nil
+	}
+	c.report.Flags++
+	if f.Sureness == Unknown {
+		return nil
+	}
+	c.report.KnownFlags++
+	is := uint32(c.replay.Registers[Flags]) & f.Used
+	switch {
+	case f.Value == is:
+	case want.UnlikeFlags&f.Used != 0:
+		c.report.Unlike++
+	default:
+		return fmt.Errorf("of flags %x there are %x%s, and were %x in the truth", f.Used, f.Value,
+			f.suffix(), is)
+	}
+	return nil
+}
+
+// vectors compares the vector registers that an instruction has written and names.
+func (c *comparison) vectors(got *ReportedStep, want *Step) error {
+	for _, v := range got.Vectors {
+		c.report.Vectors++
+		if v.Sureness == Unknown {
+			continue
+		}
+		c.report.KnownVectors++
+		for _, is := range want.Vectors {
+			switch {
+			case is.Register != v.Number || is.Bytes == v.Bytes:
+			case want.UnlikeVector:
+				c.report.Unlike++
+			default:
+				return fmt.Errorf("xmm%d is %x%s, and was %x in the truth", v.Number, v.Bytes,
+					v.suffix(), is.Bytes)
+			}
+		}
+	}
+	return nil
 }
 
 func (s Sureness) suffix() string {

@@ -88,6 +88,38 @@ func TestCompareValuesFindsEachDifference(t *testing.T) {
 	}
 }
 
+// TestCompareFlagsAndVectors: what flags were before an instruction that uses them, which these
+// are, and what vectors hold behind it.
+func TestCompareFlagsAndVectors(t *testing.T) {
+	want := &truth.Trace{Threads: []*truth.Thread{{Insns: []uint64{0x10, 0x13},
+		Values: []truth.Step{
+			{PC: 0x10, Flags: 0x246, FlagsUsed: 2},
+			{PC: 0x13, Flags: 0x246, FlagsUsed: 0x43,
+				Vectors: []truth.VectorValue{{Register: 3, Bytes: [16]byte{7, 1}}}},
+		}}}}
+	routines := truth.Routines{{Start: 0x10, End: 0x20, Traced: true, Name: "f"}}
+	for line, isRight := range map[string]bool{
+		"f[41]=40 xmm3=107":   true,
+		"f[41]=40? xmm3=-":    true,
+		"f[41]=- xmm4=1":      true, // the instruction does not name xmm4
+		"f[40]=40":            false,
+		"f[45]=44":            false,
+		"":                    false,
+		"f[41]=0":             false,
+		"f[41]=41?":           false,
+		"f[41]=40 xmm3=108":   false,
+		"f[41]=40 xmm3=1000?": false,
+	} {
+		got, err := truth.ParseValues(strings.NewReader("1 image 10\n1 image 13 "+line+"\n"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := truth.CompareValues(got, want, routines); (err == nil) != isRight {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
 func TestCompareValuesCountsWhatIsNotKnown(t *testing.T) {
 	text := `1 image 10 rax=- r[-:8]=-
 1 image 13 rcx=5? w[100:4]=1?
@@ -119,6 +151,7 @@ func TestCompareValuesCountsWhatIsNotKnown(t *testing.T) {
 
 func FuzzParseValues(f *testing.F) {
 	f.Add("1 image 10 rax=- r[-:8]=-\n#gap 3\n1 image 13 rcx=5? w[100:4]=1?\n")
+	f.Add("1 image 10 f[41]=40? xmm3=107\n")
 	f.Fuzz(func(_ *testing.T, text string) {
 		_, _ = truth.ParseValues(strings.NewReader(text), "")
 	})

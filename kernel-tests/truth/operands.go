@@ -36,10 +36,17 @@ var prefixes = map[string]bool{
 	"notrack": true, "xacquire": true, "xrelease": true,
 }
 
-// parseOperands reads what `objdump -d -w -M intel --no-show-raw-insn` prints, and returns the
-// accesses of each instruction that has one, by link-time address.
-func parseOperands(r io.Reader) (map[uint64][]operand, error) {
-	found := map[uint64][]operand{}
+// A disassembled instruction is what its text says that it accesses and uses.
+type disassembled struct {
+	operands []operand
+	flags    uint32  // that decide what it does, as RFLAGS has them
+	vectors  []uint8 // vector registers that it names
+}
+
+// disassemble reads what `objdump -d -w -M intel --no-show-raw-insn` prints, and returns the
+// instructions by link-time address.
+func disassemble(r io.Reader) (map[uint64]disassembled, error) {
+	found := map[uint64]disassembled{}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
@@ -55,14 +62,75 @@ func parseOperands(r io.Reader) (map[uint64][]operand, error) {
 		if err != nil {
 			return nil, fmt.Errorf("operands of %q at %x: %w", text, pc, err)
 		}
-		if len(list) > 0 {
-			found[pc] = list
-		}
+		found[pc] = disassembled{list, flagsOf(mnemonicOf(text)), vectorsOf(text)}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read disassembly: %w", err)
 	}
 	return found, nil
+}
+
+// mnemonicOf is an instruction's without its prefixes.
+func mnemonicOf(text string) string {
+	for _, word := range strings.Fields(text) {
+		if !prefixes[word] && !strings.HasPrefix(word, "rex") {
+			return word
+		}
+	}
+	return ""
+}
+
+// The flags as RFLAGS has them.
+const carry, parity, adjust, zero, sign, direct, overflow = 1, 4, 0x10, 0x40, 0x80, 0x400, 0x800
+
+// ofCondition are the flags that conditions ask for, by the ends of mnemonics.
+var ofCondition = map[string]uint32{
+	"o": overflow, "no": overflow, "b": carry, "c": carry, "nae": carry, "ae": carry, "nb": carry,
+	"nc": carry, "e": zero, "z": zero, "ne": zero, "nz": zero, "be": carry | zero,
+	"na": carry | zero, "a": carry | zero, "nbe": carry | zero, "s": sign, "ns": sign, "p": parity,
+	"pe": parity, "np": parity, "po": parity, "l": sign | overflow, "nge": sign | overflow,
+	"ge": sign | overflow, "nl": sign | overflow, "le": zero | sign | overflow,
+	"ng": zero | sign | overflow, "g": zero | sign | overflow, "nle": zero | sign | overflow,
+}
+
+// flagsOf are the flags that an instruction uses, as the processor's manual has it.
+func flagsOf(mnemonic string) uint32 {
+	for _, prefix := range []string{"j", "set", "cmov"} {
+		if end, ok := strings.CutPrefix(mnemonic, prefix); ok && ofCondition[end] != 0 {
+			return ofCondition[end]
+		}
+	}
+	if isString(mnemonic) {
+		return direct
+	}
+	switch mnemonic {
+	case "adc", "sbb", "rcl", "rcr", "cmc", "adcx":
+		return carry
+	case "adox":
+		return overflow
+	case "loope", "loopne":
+		return zero
+	case "lahf":
+		return carry | parity | adjust | zero | sign
+	case "pushf":
+		return carry | parity | adjust | zero | sign | direct | overflow
+	}
+	return 0
+}
+
+// vectorsOf are the numbers of the vector registers that an instruction names.
+func vectorsOf(text string) (list []uint8) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	}) {
+		for _, prefix := range []string{"xmm", "ymm"} {
+			digits, ok := strings.CutPrefix(word, prefix)
+			if n, err := strconv.ParseUint(digits, 10, 4); ok && err == nil {
+				list = append(list, uint8(n))
+			}
+		}
+	}
+	return list
 }
 
 // accesses are those of one instruction. An error: objdump has written what is not understood.

@@ -71,10 +71,26 @@ func TestOperands(t *testing.T) {
 	}
 }
 
+// TestFlagsOf: what instructions use of the flags, as the processor's manual has it.
+func TestFlagsOf(t *testing.T) {
+	for text, want := range map[string]uint32{
+		"jle    1190 <main+0x20>": 0x8c0, "bnd jmp QWORD PTR [rip+0x2f]": 0, "ja     10": 0x41,
+		"setb   al": 1, "cmovs  eax,edx": 0x80, "jrcxz  10": 0, "lock adc QWORD PTR [rax],rdx": 1,
+		"rep stos QWORD PTR es:[rdi],rax": 0x400, "add    eax,edx": 0, "setnp  al": 4, "": 0,
+	} {
+		if got := flagsOf(mnemonicOf(text)); got != want {
+			t.Errorf("%s: %x, want %x", text, got, want)
+		}
+	}
+	if got := fmt.Sprint(vectorsOf("vaddpd ymm1,ymm12,YMMWORD PTR [rax+xmm16]")); got != "[1 12]" {
+		t.Errorf("vectors %s", got)
+	}
+}
+
 func FuzzOperands(f *testing.F) {
 	f.Add("  1129:\tmov    rax,QWORD PTR [rdi+rcx*8-0x10]\n")
 	f.Add("  1129:\tadd    DWORD PTR [rip+0x2edc],eax        # 4010 <g>\n")
 	f.Fuzz(func(_ *testing.T, text string) {
-		_, _ = parseOperands(strings.NewReader(text))
+		_, _ = disassemble(strings.NewReader(text))
 	})
 }

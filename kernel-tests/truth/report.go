@@ -2,7 +2,9 @@ package truth
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -39,9 +41,25 @@ type ReportedStep struct {
 	PC        uint64 // link-time
 	Registers []ReportedRegister
 	Accesses  []ReportedAccess
+	Flags     ReportedFlags
+	Vectors   []ReportedVector
 }
 
-// Sure is how sure the least sure value of the instruction is: Confirmed if it has none.
+// ReportedFlags are the flags that an instruction has used, as RFLAGS has them, and what they were.
+type ReportedFlags struct {
+	Used, Value uint32
+	Sureness
+}
+
+// A ReportedVector is a vector register that an instruction has written.
+type ReportedVector struct {
+	Number uint8
+	Bytes  [16]byte
+	Sureness
+}
+
+// Sure is how sure the least sure value of the instruction is, flags and vectors left out:
+// Confirmed if it has none.
 func (s *ReportedStep) Sure() Sureness {
 	least := Confirmed
 	for _, r := range s.Registers {
@@ -138,6 +156,12 @@ func parseStep(items []string) (s ReportedStep, err error) {
 		if value == "-" {
 			value, sure = "", Unknown
 		}
+		switch other, err := s.parseOther(name, value, sure); {
+		case err != nil:
+			return s, fmt.Errorf("%q: %w", item, err)
+		case other:
+			continue
+		}
 		if place, ok := strings.CutSuffix(name, "]"); ok {
 			a, err := parseAccess(place, value, sure)
 			if err != nil {
@@ -159,6 +183,36 @@ func parseStep(items []string) (s ReportedStep, err error) {
 		s.Registers = append(s.Registers, r)
 	}
 	return s, nil
+}
+
+// parseOther reads what is neither a general register nor an access; false: it is one of these.
+func (s *ReportedStep) parseOther(name, value string, sure Sureness) (other bool, err error) {
+	if mask, ok := strings.CutPrefix(name, "f["); ok {
+		used, err := strconv.ParseUint(strings.TrimSuffix(mask, "]"), 16, 16)
+		if err != nil {
+			return true, err
+		}
+		number, err := strconv.ParseUint(cmp.Or(value, "0"), 16, 16)
+		s.Flags = ReportedFlags{uint32(used), uint32(number), sure}
+		return true, err
+	}
+	digits, ok := strings.CutPrefix(name, "xmm")
+	if !ok {
+		return false, nil
+	}
+	n, err := strconv.ParseUint(digits, 10, 4)
+	if err != nil {
+		return true, err
+	}
+	v := ReportedVector{Number: uint8(n), Sureness: sure}
+	b, err := hex.DecodeString(strings.Repeat("0", max(0, 32-len(value))) + value)
+	if err != nil || len(b) != len(v.Bytes) {
+		return true, errors.New("it is no number of 16 bytes")
+	}
+	slices.Reverse(b)
+	v.Bytes = [16]byte(b)
+	s.Vectors = append(s.Vectors, v)
+	return true, nil
 }
 
 // generalNames are those of the general registers by their hardware numbers.

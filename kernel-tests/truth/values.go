@@ -37,6 +37,11 @@ type Step struct {
 	// what was there is not among them.
 	Written []RegisterValue
 	Flags   uint32 // RFLAGS behind it
+	// FlagsUsed are those of RFLAGS that decide what it does, and bit 1, which is always set; 0:
+	// that was not recorded.
+	FlagsUsed uint32
+	// Vectors are what the vector registers hold behind it that it names.
+	Vectors []VectorValue
 	// Reads and Writes are its accesses, implicit ones (push, call, strings) included; the
 	// iterations of a string instruction as one access where they touch. Those of instructions
 	// that gather, and of the kernel, are missing.
@@ -45,6 +50,16 @@ type Step struct {
 	// another run, and UnlikeMemory says that of the accesses: see MarkUnlike.
 	Unlike       uint16
 	UnlikeMemory bool
+	UnlikeFlags  uint32 // before it
+	UnlikeVector bool   // one of Vectors
+}
+
+const alwaysSet = 2 // of RFLAGS
+
+// A VectorValue is what the lower 16 bytes of a vector register hold.
+type VectorValue struct {
+	Register uint8
+	Bytes    [16]byte
 }
 
 // MarkUnlike marks what another run of the same program has otherwise: the number of the process,
@@ -65,6 +80,8 @@ func MarkUnlike(t, again *Trace) error {
 			s, o := &th.Values[k], &other.Values[k]
 			a.Before(s)
 			b.Before(o)
+			s.UnlikeFlags = uint32(a.Registers[Flags] ^ b.Registers[Flags])
+			s.UnlikeVector = !slices.Equal(s.Vectors, o.Vectors)
 			a.After(s)
 			b.After(o)
 			for n := range FSBase {

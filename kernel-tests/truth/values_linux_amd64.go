@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // A valuer has registers and memory operands recorded at each step. A nil one does nothing.
 type valuer struct {
-	within   Routines
-	pid      int
-	img      *image
-	operands map[uint64][]operand // by link-time address
+	within Routines
+	pid    int
+	img    *image
+	code   map[uint64]disassembled // by link-time address
 }
 
 // values are what is known of a thread's registers and of the instruction that it runs next.
@@ -48,7 +49,7 @@ func (v *valuer) open(pid int, img *image) error {
 	if err != nil {
 		return fmt.Errorf("disassemble executable: %w", err)
 	}
-	v.operands, err = parseOperands(bytes.NewReader(out))
+	v.code, err = disassemble(bytes.NewReader(out))
 	return err
 }
 
@@ -71,13 +72,13 @@ func (v *valuer) before(t *tracee) {
 			}
 		}
 		w.places = w.places[:0]
-		for range v.operands[place] {
+		for range v.code[place].operands {
 			w.places = append(w.places, accessed{read: none, write: none})
 		}
 	}
 	now := generals(&w.now)
 	w.count = w.now.Rcx
-	for i, o := range v.operands[place] {
+	for i, o := range v.code[place].operands {
 		at := &w.places[i]
 		at.addr = o.address(&now, w.now.Gs_base, v.img.bias)
 		if o.read && !(o.repeats && w.count == 0) {
@@ -123,7 +124,7 @@ func (v *valuer) iterated(t *tracee) {
 // writes reads what the instruction, or this iteration of it, has written.
 func (v *valuer) writes(t *tracee) {
 	w := &t.values
-	for i, o := range v.operands[w.pending.PC] {
+	for i, o := range v.code[w.pending.PC].operands {
 		if at := &w.places[i]; o.write && !(o.repeats && w.count == 0) {
 			v.access(&w.pending.Writes, &at.write, at.addr, o.size)
 		}
@@ -137,7 +138,12 @@ func (v *valuer) executed(t *tracee) {
 	}
 	v.writes(t)
 	w := &t.values
-	s := w.pending
+	s, code := w.pending, v.code[w.pending.PC]
+	for _, o := range code.operands {
+		if o.repeats && !w.repeats && w.count == 0 {
+			code.flags = 0 // it does nothing
+		}
+	}
 	w.pending, w.repeats = nil, false
 	w.last = generals(&w.now)
 	for i := range FSBase {
@@ -146,10 +152,29 @@ func (v *valuer) executed(t *tracee) {
 		}
 	}
 	s.Index, s.Flags = len(t.Insns), uint32(w.last[Flags])
+	s.FlagsUsed = code.flags | alwaysSet
+	if len(code.vectors) > 0 {
+		s.Vectors = vectors(t.TID, code.vectors)
+	}
 	t.Values = append(t.Values, *s)
 }
 
 func generals(r *unix.PtraceRegs) [18]uint64 {
 	return [18]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rsp, r.Rbp, r.Rsi, r.Rdi, r.R8, r.R9, r.R10,
 		r.R11, r.R12, r.R13, r.R14, r.R15, r.Fs_base, r.Eflags}
+}
+
+// vectors reads some vector registers of a thread that has stopped; nil: it has gone.
+func vectors(tid int, numbers []uint8) (list []VectorValue) {
+	const getFPRegs, size, first = 14, 512, 160 // of the area that FXSAVE writes
+	var area [size]byte
+	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, getFPRegs, uintptr(tid), 0,
+		uintptr(unsafe.Pointer(&area[0])), 0, 0)
+	if errno != 0 {
+		return nil
+	}
+	for _, n := range numbers {
+		list = append(list, VectorValue{n, [16]byte(area[first+16*int(n):])})
+	}
+	return list
 }

@@ -43,7 +43,7 @@ func TestValuesOfRecordedRuns(t *testing.T) {
 			}
 			snapshot, routines := record(t, s)
 			var text bytes.Buffer
-			if err := report.Dump(&text, snapshot, report.Values, report.Whole()); err != nil {
+			if err := report.Dump(&text, snapshot, report.AllValues, report.Whole()); err != nil {
 				t.Fatal(err)
 			}
 			got, err := truth.ParseValues(&text, "")

@@ -114,9 +114,11 @@ func compare(t *testing.T, got []*truth.ValueStream, want *truth.Trace,
 	routines truth.Routines) truth.ValueReport {
 	t.Helper()
 	report, err := truth.CompareValues(got, want, routines)
-	t.Logf("%d instructions: %.2f %% confirmed, %.2f %% unconfirmed, %.2f %% unknown%s",
+	t.Logf("%d instructions: %.2f %% confirmed, %.2f %% unconfirmed, %.2f %% unknown; %d use "+
+		"flags, of which %d are known; %d of %d vectors are%s",
 		report.Steps, share(report.Confirmed, report), share(report.Unconfirmed, report),
-		share(report.Unknown, report), places(report, routines))
+		share(report.Unknown, report), report.Flags, report.KnownFlags, report.KnownVectors,
+		report.Vectors, places(report, routines))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package executed
 
 import (
+	"math/bits"
 	"strconv"
 
 	"wpptrace/compress/wet"
@@ -30,6 +31,44 @@ func Append(line []byte, e *wet.Executed) []byte {
 	}
 	for i := range e.Accesses {
 		line = AppendAccess(line, &e.Accesses[i])
+	}
+	return line
+}
+
+// AppendAll writes what Append does, then f[FLAGS]=HEX, the flags that were used and what they
+// were, both as the processor has them, and xmmN=HEX, the lower 16 bytes of each vector register
+// that was written.
+func AppendAll(line []byte, e *wet.Executed) []byte {
+	line = Append(line, e)
+	if used := e.FlagsUsed; used != 0 {
+		line = append(line, " f["...)
+		line = strconv.AppendUint(line, uint64(machine.Architectural(used)), 16)
+		line = append(line, "]="...)
+		switch f := e.FlagsBefore; {
+		case f.Known&used != used:
+			line = append(line, '-')
+		default:
+			k := machine.Confirmed
+			if f.Confirmed&used != used {
+				k = machine.Unconfirmed
+			}
+			value := uint64(machine.Architectural(f.Value & used))
+			line = appendSure(strconv.AppendUint(line, value, 16), k)
+		}
+	}
+	for written := e.Code.WrittenVectors(); written != 0; written &= written - 1 {
+		n := bits.TrailingZeros16(written)
+		line = append(strconv.AppendInt(append(line, " xmm"...), int64(n), 10), '=')
+		data, sure := e.Vector(n)
+		k := machine.Confirmed
+		for _, s := range sure[:16] {
+			k &= s
+		}
+		if k == machine.Unknown {
+			line = append(line, '-')
+			continue
+		}
+		line = appendSure(AppendNumber(line, data[:16]), k)
 	}
 	return line
 }

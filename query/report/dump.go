@@ -14,6 +14,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
+	"wpptrace/query/executed"
 	"wpptrace/query/internal/stream"
 	"wpptrace/query/names"
 )
@@ -39,6 +40,10 @@ const (
 	// memory and w[ADDR:SIZE]=HEX for what it wrote there. Behind a value: ?: it is not confirmed.
 	// -: it is not known.
 	Values Form = "values"
+	// Values, and behind these f[FLAGS]=HEX: the flags that it used, and what they were, both as
+	// the processor has them; and xmmN=HEX for the lower 16 bytes of each vector register that it
+	// wrote
+	AllValues Form = "values --all"
 	// of a snapshot of bare symbols, one thread: these, as little-endian numbers of 32 bits; not
 	// text
 	Symbols Form = "symbols"
@@ -75,7 +80,7 @@ func Whole() Part { return Part{To: math.MaxUint64} }
 // or when the snapshot has no such thread.
 func Dump(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) (err error) {
 	defer wpp.Recover(&err)
-	if !slices.Contains(Forms(), form) {
+	if !slices.Contains(Forms(), form) && form != AllValues {
 		return fmt.Errorf("dump as %q: no such form: use one of %v", form, Forms())
 	}
 	if part != Whole() && !form.HasParts() {
@@ -123,7 +128,9 @@ func dumpThread(out *bufio.Writer, labels *Labels, t *wpp.Thread, form Form, par
 		return writeStream(out, s, t, part,
 			func(line []byte, sym uint32) []byte { return appendPath(line, labels, tid, sym) })
 	case Values:
-		return writeValues(out, s, t)
+		return writeValues(out, s, t, executed.Append)
+	case AllValues:
+		return writeValues(out, s, t, executed.AppendAll)
 	case Ops:
 		return writeOperations(out, labels, t)
 	case Grammar:

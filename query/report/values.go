@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strconv"
 
+	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
-	"wpptrace/query/executed"
 	"wpptrace/query/internal/stream"
 	"wpptrace/query/values"
 )
 
 // writeValues writes a line for each instruction that a thread executed, and its marks.
-func writeValues(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread) error {
+func writeValues(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread,
+	appendTo func([]byte, *wet.Executed) []byte) error {
 	thread := slices.IndexFunc(s.Threads, func(o wpp.Thread) bool { return o.Grammar == t.Grammar })
 	tid := strconv.Itoa(t.TID)
 	marks := stream.New(t.Grammar)
@@ -26,7 +27,7 @@ func writeValues(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread) error {
 		line = append(append(line[:0], tid...), ' ')
 		line = append(line, Field(s.Images[s.Routines[e.Routine].Image].Base())...)
 		line = strconv.AppendUint(append(line, ' '), e.Addr, 16)
-		line = append(executed.Append(line, e), '\n')
+		line = append(appendTo(line, e), '\n')
 		if _, err := out.Write(line); err != nil {
 			return err
 		}

@@ -370,7 +370,10 @@ func (s *step) frameOrFlags() {
 // architecturalBits are the flags' places in the processor's register.
 var architecturalBits = [7]uint8{0, 2, 4, 6, 7, 11, 10}
 
-// architectural returns flags as the processor has them: bit 1 is always set.
+// Architectural returns flags as the processor has them, and no others.
+func Architectural(own uint8) uint16 { return architectural(own) &^ 2 }
+
+// architectural is Architectural with bit 1, which is always set.
 func architectural(own uint8) uint16 {
 	f := uint16(2)
 	for i, at := range architecturalBits {
