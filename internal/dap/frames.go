@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/google/go-dap"
 
@@ -14,10 +15,11 @@ import (
 )
 
 // A handle is what a number stands for that the client has been given since something moved: an
-// activation, or a scope of it.
+// activation, a scope of it, or a variable that has parts.
 type handle struct {
 	thread, frame int
 	scope         scope
+	whole         *values.Asked // of parts
 }
 
 // A scope is some of what an activation has.
@@ -28,6 +30,7 @@ const (
 	locals
 	globals
 	registers
+	parts
 )
 
 // handleOf gives out a number.
@@ -98,7 +101,7 @@ func (x *session) scopes(frame int) ([]dap.Scope, error) {
 		return nil, err
 	}
 	h := x.handles[frame-1]
-	of := func(s scope) int { return x.handleOf(handle{h.thread, h.frame, s}) }
+	of := func(s scope) int { return x.handleOf(handle{thread: h.thread, frame: h.frame, scope: s}) }
 	return []dap.Scope{
 		{Name: "Locals", PresentationHint: "locals", VariablesReference: of(locals)},
 		{Name: "Globals", VariablesReference: of(globals), Expensive: true},
@@ -111,13 +114,16 @@ func (x *session) variables(a *dap.VariablesArguments) ([]dap.Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []dap.Variable{}
 	switch h.scope {
 	case locals:
-		list = appendVariables(list, m, m.Locals())
+		return x.shownOf(m, h, m.Locals()), nil
 	case globals:
-		list = appendVariables(list, m, m.Globals())
-	case registers:
+		return x.shownOf(m, h, m.Globals()), nil
+	case parts:
+		return x.shownOf(m, h, h.whole.Parts(mostParts)), nil
+	}
+	list := []dap.Variable{}
+	if h.scope == registers {
 		for n := range valuereport.Registers {
 			name, text := valuereport.RegisterAt(m, n)
 			list = append(list, dap.Variable{Name: name, Value: shown(text),
@@ -127,12 +133,29 @@ func (x *session) variables(a *dap.VariablesArguments) ([]dap.Variable, error) {
 	return list, nil
 }
 
-func appendVariables(to []dap.Variable, m *stepping.Moment, list []*values.Asked) []dap.Variable {
+// mostParts is how many elements of an array are sent.
+const mostParts = 1000
+
+// shownOf are variables as the client shows them.
+func (x *session) shownOf(m *stepping.Moment, h handle, list []*values.Asked) []dap.Variable {
+	to := []dap.Variable{}
 	for _, v := range list {
-		to = append(to, dap.Variable{Name: names.Printable(v.String()), EvaluateName: v.String(),
-			Value: shown(valuereport.TextAt(m, v))})
+		name := v.String()
+		if h.whole != nil {
+			name = strings.TrimLeft(strings.TrimPrefix(name, h.whole.String()), ".->")
+		}
+		to = append(to, dap.Variable{Name: names.Printable(name), EvaluateName: v.String(),
+			Value: shown(valuereport.TextAt(m, v)), VariablesReference: x.partsOf(h, v)})
 	}
 	return to
+}
+
+// partsOf is a number that stands for the parts of a variable; 0: it has none.
+func (x *session) partsOf(h handle, v *values.Asked) int {
+	if len(v.Parts(1)) == 0 {
+		return 0
+	}
+	return x.handleOf(handle{thread: h.thread, frame: h.frame, scope: parts, whole: v})
 }
 
 // shown is a text of a value as an editor shows it.
@@ -143,26 +166,22 @@ func shown(text string) string {
 	return text
 }
 
-func (x *session) evaluate(a *dap.EvaluateArguments) (string, error) {
+func (x *session) evaluate(a *dap.EvaluateArguments) (body dap.EvaluateResponseBody, err error) {
 	if a.Expression == "" {
-		return "", errors.New("give VARIABLE, $REGISTER or x/ADDRESS:SIZE")
+		return body, errors.New("give VARIABLE, $REGISTER or x/ADDRESS:SIZE")
 	}
-	if a.FrameId == 0 {
-		state, err := x.thread(x.current + 1)
-		if err != nil {
-			return "", err
-		}
-		m, err := state.In(0)
-		return evaluated(m, a.Expression, err)
+	frame := a.FrameId
+	if frame == 0 {
+		frame = x.handleOf(handle{thread: x.current + 1})
 	}
-	m, _, err := x.momentOf(a.FrameId, true)
-	return evaluated(m, a.Expression, err)
-}
-
-func evaluated(m *stepping.Moment, text string, err error) (string, error) {
+	m, h, err := x.momentOf(frame, true)
 	if err != nil {
-		return "", err
+		return body, err
 	}
-	text, err = valuereport.Evaluate(m, text)
-	return shown(text), err
+	if v, err := m.Variable(a.Expression); err == nil {
+		body.VariablesReference = x.partsOf(h, v)
+	}
+	text, err := valuereport.Evaluate(m, a.Expression)
+	body.Result = shown(text)
+	return body, err
 }

@@ -108,8 +108,8 @@ func (x *session) answer(q dap.RequestMessage) (r dap.ResponseMessage, then func
 		list, err := x.variables(&q.Arguments)
 		return &dap.VariablesResponse{Body: dap.VariablesResponseBody{Variables: list}}, nil, err
 	case *dap.EvaluateRequest:
-		text, err := x.evaluate(&q.Arguments)
-		return &dap.EvaluateResponse{Body: dap.EvaluateResponseBody{Result: text}}, nil, err
+		body, err := x.evaluate(&q.Arguments)
+		return &dap.EvaluateResponse{Body: body}, nil, err
 	}
 	return nil, nil, fmt.Errorf("command %q is not supported", q.GetRequest().Command)
 }

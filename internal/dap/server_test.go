@@ -214,6 +214,14 @@ Registers: rax=unknown rcx=unknown rdx=0x7000 rbx=unknown rsp=unknown rbp=unknow
 	if got := c.scopes(frame.Id); !strings.HasPrefix(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
+	for whole, want := range map[string]string{"pair": "count=-1 flag=5 next=unknown",
+		"lost": "count=unknown flag=unknown next=unknown", "x": ""} {
+		got := must[*dap.EvaluateResponse](c, "evaluate",
+			dap.EvaluateArguments{Expression: whole, FrameId: frame.Id}).Body.VariablesReference
+		if parts := c.variables(got); parts != want {
+			t.Errorf("%s has %s, want %s", whole, parts, want)
+		}
+	}
 	for expression, want := range map[string]string{"x": "3", "five": "5", "$rsi": "0x5",
 		"$rax": "unknown", "x/7000:2": "7000: - -\n", "lost": "unknown"} {
 		got := must[*dap.EvaluateResponse](c, "evaluate",
@@ -252,14 +260,23 @@ func (c *client) scopes(frame int) string {
 	var lines []string
 	for _, s := range must[*dap.ScopesResponse](c, "scopes",
 		dap.ScopesArguments{FrameId: frame}).Body.Scopes {
-		line := s.Name + ":"
-		for _, v := range must[*dap.VariablesResponse](c, "variables", dap.VariablesArguments{
-			VariablesReference: s.VariablesReference}).Body.Variables {
-			line += " " + v.Name + "=" + v.Value
-		}
-		lines = append(lines, line)
+		lines = append(lines, s.Name+": "+c.variables(s.VariablesReference))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// variables are what a number stands for; 0: nothing.
+func (c *client) variables(number int) string {
+	c.t.Helper()
+	if number == 0 {
+		return ""
+	}
+	var list []string
+	for _, v := range must[*dap.VariablesResponse](c, "variables",
+		dap.VariablesArguments{VariablesReference: number}).Body.Variables {
+		list = append(list, v.Name+"="+v.Value)
+	}
+	return strings.Join(list, " ")
 }
 
 // TestRefusals: what is wrong is answered with why, and what comes next is answered as ever.
