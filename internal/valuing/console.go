@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/text"
 	"wpptrace/query/names"
 	"wpptrace/query/stepping"
 	"wpptrace/query/valuereport"
@@ -27,7 +28,16 @@ type console struct {
 	frame    int // of state.Frames: what print and others are about
 	stops    []stepping.Stop
 	numbers  []int // of stops
-	made     int   // stops
+	watches  []watch
+	made     int // stops and watches
+}
+
+// A watch is bytes that are watched.
+type watch struct {
+	stepping.Watch
+	number int
+	text   string
+	asked  *values.Asked // what they are, where that is a number; nil: bytes
 }
 
 // A command is what one of some words does.
@@ -85,7 +95,9 @@ func commands() []command {
 		{[]string{"reverse-continue", "rc"}, "back to a place of break, or the start",
 			moves(stepping.Back, (*stepping.State).Run)},
 		{[]string{"break", "b"}, "stop at FILE:LINE, ROUTINE or ROUTINE+OFFSET", (*console).stopAt},
-		{[]string{"delete", "d"}, "stop there no more: break N, or all", (*console).deleteStop},
+		{[]string{"watch"}, "stop where VARIABLE or ADDRESS:SIZE is written", (*console).watch},
+		{[]string{"delete", "d"}, "stop there no more: break or watch N, or all",
+			(*console).deleteStop},
 		{[]string{"where", "bt", "backtrace"}, "the calls that led here", (*console).where},
 		{[]string{"up"}, "to the activation that called: of it are print and info",
 			func(c *console, _ string) error { return c.toFrame(c.frame + 1) }},
@@ -114,8 +126,9 @@ func (c *console) thread(tid int) error {
 			if err != nil {
 				return err
 			}
-			state.Stops = c.stops
 			c.state = state
+			c.setStops(c.stops, c.numbers)
+			c.setWatches(c.watches)
 			return nil
 		}
 	}
@@ -187,10 +200,18 @@ func (c *console) arrive(end stepping.End) error {
 		for _, n := range at {
 			fmt.Fprintf(c.out, "Break %d at %s\n", c.numbers[n], names.Printable(c.stops[n].Text))
 		}
+	case stepping.Written:
+		if err := c.showWrites(); err != nil {
+			return err
+		}
 	case stepping.Start:
 		fmt.Fprintln(c.out, "The start of what was recorded of the thread.")
 	case stepping.Last:
 		fmt.Fprintln(c.out, "The end of what was recorded of the thread.")
+	}
+	if n := c.state.Unsure(); n > 0 && end != stepping.Arrived {
+		fmt.Fprintf(c.out, "%s passed of which it is not known where they write.\n",
+			text.Count(n, "instruction"))
 	}
 	p, err := c.state.Place()
 	if err != nil {
@@ -250,9 +271,14 @@ func (c *console) stopAt(args string) error {
 func (c *console) deleteStop(args string) error {
 	if args == "" {
 		c.setStops(nil, nil)
+		c.setWatches(nil)
 		return nil
 	}
 	n, err := strconv.Atoi(args)
+	if i := slices.IndexFunc(c.watches, func(w watch) bool { return w.number == n }); i >= 0 {
+		c.setWatches(slices.Delete(c.watches, i, i+1))
+		return nil
+	}
 	if n = slices.Index(c.numbers, n); err != nil || n < 0 {
 		return fmt.Errorf("there is no break %s: info break lists those", names.Printable(args))
 	}
@@ -306,6 +332,9 @@ func (c *console) info(args string) error {
 	case "break", "breakpoints", "b":
 		for i := range c.stops {
 			fmt.Fprintf(c.out, "%d  %s\n", c.numbers[i], names.Printable(c.stops[i].Text))
+		}
+		for _, w := range c.watches {
+			fmt.Fprintf(c.out, "%d  watch %s\n", w.number, names.Printable(w.text))
 		}
 		return nil
 	}

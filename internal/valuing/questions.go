@@ -62,6 +62,10 @@ print $REGISTER what one of them has, x/ADDRESS:SIZE what memory holds. - is wha
 read and written since its values were last recorded whole, which is every million instructions or
 so. list prints the source around, if the file is there.
 
+watch VARIABLE, or watch ADDRESS:SIZE, has each move stop at an instruction that writes there, and at
+one that finds there what code that is not traced, or another thread, has written. So rc goes back
+to who wrote what is there.
+
 --dap serves an editor instead, which then debugs backwards, too: VS Code, Neovim, Emacs or another
 that speaks the Debug Adapter Protocol. SNAPSHOT may be left out: program of what the editor
 launches is then the snapshot. With a port it waits for one editor there.

@@ -128,6 +128,42 @@ fly: no such command: help lists all
 	}
 }
 
+// TestStepWatch: who writes some bytes is found, and what they were and are.
+func TestStepWatch(t *testing.T) {
+	q := &valuing.Step{Input: strings.NewReader(`watch 7000:4
+watch x
+watch
+info break
+c
+c
+rc
+delete 1
+info break
+rc
+`)}
+	var text strings.Builder
+	if err := q.Write(&text, querytest.Variables()); err != nil {
+		t.Fatal(err)
+	}
+	const want = `clip+0x0, clip.c:2
+Watch 1 at 7000:4: 7000:4
+watch: x is nowhere in memory here, or it is not known where
+watch: give VARIABLE or ADDRESS:SIZE
+1  watch 7000:4
+Watch 1 at 7000:4 is written: - -> 0x5?
+clip+0xb
+Watch 1 at 7000:4 is written: - -> 0x3?
+clip+0xb
+Watch 1 at 7000:4 is written: - -> 0x5?
+clip+0xb
+The start of what was recorded of the thread.
+clip+0x0, clip.c:2
+`
+	if text.String() != want {
+		t.Errorf("%s\nwant\n%s", text.String(), want)
+	}
+}
+
 // TestStepList: the source is written where its file is there, without what a terminal obeys.
 func TestStepList(t *testing.T) {
 	s := querytest.Values()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/truth/states"
 	"wpptrace/query/stepping"
 	"wpptrace/query/values"
@@ -102,7 +103,76 @@ func TestSteppingAcrossSegments(t *testing.T) {
 			if compared == 0 {
 				t.Error("no run to a routine was compared")
 			}
+			watches(t, sample, many)
 		})
+	}
+}
+
+// watches fails the test unless runs, both ways, come to the instructions that wrote, by the truth,
+// what was written most often, but for those of which it is not known where they write.
+func watches(t *testing.T, sample *states.Sample, x *stepping.State) {
+	t.Helper()
+	times, most := map[uint64]int{}, uint64(0)
+	steps := sample.Trace.Threads[0].Values
+	for i := range steps {
+		for _, w := range steps[i].Writes {
+			if times[w.Addr]++; times[w.Addr] > times[most] {
+				most = w.Addr
+			}
+		}
+	}
+	var want []uint64
+	for i := range steps {
+		if slices.ContainsFunc(steps[i].Writes, func(w truth.MemoryValue) bool {
+			return w.Addr <= most && most-w.Addr < uint64(len(w.Bytes))
+		}) {
+			want = append(want, steps[i].PC)
+		}
+	}
+	x.Stops = nil
+	x.SetWatches([]stepping.Watch{{Addr: most, Size: 1}})
+	for _, way := range []stepping.Way{stepping.Back, stepping.Forward} {
+		for {
+			end, err := x.Instruction(way)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end == stepping.Start || end == stepping.Last {
+				break
+			}
+		}
+		var got []uint64
+		unsure := 0
+		back := !way
+		for {
+			end, err := x.Run(back)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unsure += x.Unsure()
+			if end != stepping.Written {
+				break
+			}
+			here, err := x.WritesHere()
+			if err != nil || len(here) != 1 {
+				t.Fatalf("%v, %v", here, err)
+			}
+			p, err := x.Place()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !here[0].Found {
+				got = append(got, p.Addr)
+			}
+		}
+		if back {
+			slices.Reverse(got)
+		}
+		if len(got) < 3 || len(got) > len(want) || len(got)+unsure < len(want)-1 ||
+			unsure == 0 && !slices.Equal(got, want[len(want)-len(got):]) {
+			t.Errorf("%x is written %d times, back %v, want %d; %d unsure", most, len(got), back,
+				len(want), unsure)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ type End int
 const (
 	Arrived End = iota // where it was to go
 	Reached            // a place of Stops, on the way
+	Written            // at a write of what is watched
 	Paused             // where it was when Pause said so
 	Start              // of what was recorded of the thread: it stands before its first instruction
 	Last               // it stands before the last instruction that was recorded of the thread
@@ -42,6 +43,10 @@ type State struct {
 	at       Position
 	known    moments
 	list     *variables.Table
+	watches  []Watch
+	written  [2]*writes // the one that was used last is the first
+	unsure   int
+	skips    *skipper // of the run that goes on; nil: nothing is skipped
 }
 
 // New returns a state at the first instruction of a thread, by its index in s.Threads. It fails
@@ -137,6 +142,7 @@ func (x *State) Line(way Way) (end End, err error) {
 // lineBack goes back to where the line of a step began, or the one before it.
 func (x *State) lineBack(of spot) (End, error) {
 	from, was, to, end := x.at, x.at, x.at, Start
+	x.unsure = 0
 	for at, ok, err := x.back(x.at); ok || err != nil; at, ok, err = x.back(at) {
 		if err != nil {
 			return Arrived, err
@@ -154,9 +160,13 @@ func (x *State) lineBack(of spot) (End, error) {
 			}
 			to, end = at, Arrived
 		}
-		if end := x.stopped(was, at, s); end != Arrived {
+		stop, err := x.stopped(was, at, s)
+		if err != nil {
+			return Arrived, err
+		}
+		if stop != Arrived {
 			x.at = at
-			return end, nil
+			return stop, nil
 		}
 		was = at
 	}
@@ -205,6 +215,8 @@ func (x *State) Out(way Way) (end End, err error) {
 
 // Run goes on, or back, to the nearest of Stops.
 func (x *State) Run(way Way) (End, error) {
+	x.skips = newSkipper(x)
+	defer func() { x.skips = nil }()
 	return x.move(way, func(spot) bool { return false })
 }
 
@@ -250,16 +262,20 @@ func (x *State) StopsHere() (list []int, err error) {
 
 // stopped is why a move ends that has come from a position to another, before it is where it was to
 // go; Arrived: it does not.
-func (x *State) stopped(from, to Position, s spot) End {
+func (x *State) stopped(from, to Position, s spot) (End, error) {
+	written, err := x.isWritten(to)
+	if written || err != nil {
+		return Written, err
+	}
 	for i := range x.Stops {
 		if x.Stops[i].isAt(s) {
-			return Reached
+			return Reached, nil
 		}
 	}
 	if from.Segment != to.Segment && x.Pause != nil && x.Pause() {
-		return Paused
+		return Paused, nil
 	}
-	return Arrived
+	return Arrived, nil
 }
 
 // move goes to the nearest step for which stops is true, or else as far as it can.
@@ -270,6 +286,7 @@ func (x *State) move(way Way, stops func(spot) bool) (end End, err error) {
 		one, end = x.back, Start
 	}
 	at := x.at
+	x.unsure = 0
 	for {
 		next, ok, err := one(at)
 		if err != nil {
@@ -283,9 +300,13 @@ func (x *State) move(way Way, stops func(spot) bool) (end End, err error) {
 		if err != nil {
 			return Arrived, err
 		}
-		if end := x.stopped(at, next, s); end != Arrived || stops(s) {
+		stop, err := x.stopped(at, next, s)
+		if err != nil {
+			return Arrived, err
+		}
+		if stop != Arrived || stops(s) {
 			x.at = next
-			return end, nil
+			return stop, nil
 		}
 		at = next
 	}
@@ -311,6 +332,9 @@ func (x *State) next(at Position) (next Position, ok bool, err error) {
 		return Position{at.Segment, at.Insn + 1}, true, nil
 	}
 	for n := at.Segment + 1; n < len(x.segments.list); n++ {
+		if !x.skips.may(n) {
+			continue
+		}
 		if g, err = x.segments.load(n); err != nil {
 			return at, false, err
 		}
@@ -327,6 +351,9 @@ func (x *State) back(at Position) (back Position, ok bool, err error) {
 		return Position{at.Segment, at.Insn - 1}, true, nil
 	}
 	for n := at.Segment - 1; n >= 0; n-- {
+		if !x.skips.may(n) {
+			continue
+		}
 		g, err := x.segments.load(n)
 		if err != nil {
 			return at, false, err

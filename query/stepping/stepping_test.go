@@ -112,6 +112,64 @@ func now(t *testing.T, x *State) *Moment {
 	return b
 }
 
+// TestWatches: moves end at each write of what is watched, both ways, and at loads of what others
+// have written.
+func TestWatches(t *testing.T) {
+	x := newState(t)
+	x.SetWatches([]Watch{{0x7004, 1}, {0x6fff, 1}, {0x7008, 1}})
+	for _, move := range []struct {
+		way  Way
+		end  End
+		insn int
+	}{{Forward, Written, 4}, {Forward, Written, 9}, {Forward, Last, 10}, {Back, Written, 9},
+		{Back, Written, 4}, {Back, Start, 0}} {
+		end, err := x.Run(move.way)
+		if err != nil || end != move.end || x.Position().Insn != move.insn || x.Unsure() != 0 {
+			t.Fatalf("it ends with %d at %d, %d unsure, want %v: %v", end, x.Position().Insn,
+				x.Unsure(), move, err)
+		}
+		here, err := x.WritesHere()
+		if err != nil || (len(here) == 1) != (end == Written) || len(here) == 1 && here[0].Found {
+			t.Errorf("at %d there are %v, %v", move.insn, here, err)
+		}
+	}
+	for range 4 {
+		if _, err := x.Instruction(Forward); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := x.Behind()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b [1]byte
+	if k := m.Read(0x7000, b[:]); k != machine.Unconfirmed || b[0] != 5 {
+		t.Errorf("behind the store there is %v, %d", b, k)
+	}
+	w := &watching{watches: []Watch{{0x7000, 4}}, held: [][]byte{make([]byte, 4)},
+		known: [][]bool{make([]bool, 4)}}
+	for i, c := range []struct {
+		access machine.Access
+		found  int // entries
+	}{
+		{machine.Access{Addr: 0x7001, Size: 2, Bytes: [64]byte{1, 2}, Known: machine.Confirmed}, 0},
+		{machine.Access{Addr: 0x7002, Size: 2, Bytes: [64]byte{2, 9}, Known: machine.Confirmed}, 0},
+		{machine.Access{Addr: 0x7002, Size: 8, Bytes: [64]byte{3, 9}, Known: machine.Unconfirmed}, 1},
+		{machine.Access{Addr: 0x7002, Size: 1, Bytes: [64]byte{3}, Write: true}, 2},
+		{machine.Access{Addr: 0x7002, Size: 1, Bytes: [64]byte{4}, Known: machine.Confirmed}, 2},
+		{machine.Access{Addr: 0x7004, Size: 8, Write: true, Known: machine.Confirmed}, 2},
+		{machine.Access{Addr: 0x6ffc, Size: 4, Write: true, Known: machine.Confirmed}, 2},
+	} {
+		w.access(0, &c.access)
+		if len(w.into.list) != c.found {
+			t.Errorf("access %d: %v", i, w.into.list)
+		}
+	}
+	if !w.into.list[0].Found || w.into.list[1].Found {
+		t.Errorf("found: %v", w.into.list)
+	}
+}
+
 // TestState: before an instruction, registers and memory hold what was before it.
 func TestState(t *testing.T) {
 	x := newState(t)

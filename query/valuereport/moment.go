@@ -1,6 +1,7 @@
 package valuereport
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -98,6 +99,18 @@ func flagsAt(m *stepping.Moment) string {
 		list = append(list, name+"="+sure(strconv.Itoa(int(value>>i&1)), k))
 	}
 	return strings.Join(list, " ")
+}
+
+// NumberAt is what some bytes of memory hold as a number, of a variable or part that has them there;
+// nil: in hex. More than eight are their first.
+func NumberAt(m *stepping.Moment, addr uint64, size int, a *values.Asked) string {
+	var bytes [8]byte
+	k := m.Read(addr, bytes[:min(size, len(bytes))])
+	value := binary.LittleEndian.Uint64(bytes[:])
+	if a != nil {
+		return ValueText(a, value, k)
+	}
+	return sure(fmt.Sprintf("%#x", value), k)
 }
 
 // BytesAt is what memory holds, a row for each 16 bytes: two digits a byte, and what is known of it
