@@ -69,7 +69,7 @@ overlap: wpptrace
 # As root. Some five minutes on two cores, or ten where the machine does something else, too.
 test:
 	@.ci/need-go
-	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils dwz cpio \
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 lua5.1 xz:xz-utils dwz cpio \
 		lcov
 	go vet ./...
 	go vet -tags docs ./cmd/wpptrace
@@ -91,7 +91,7 @@ kernel-tests:
 # Every program in every flavour of compiler and flags, against single-stepping: some three hours.
 matrix:
 	@.ci/need-go
-	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang lua5.1
 	WPPTRACE_MATRIX=1 go test -timeout 0 -v ./kernel-tests
 
 # What wpptrace -p does to real servers at work, and what it sees of them: a table, and a JSON
@@ -111,7 +111,7 @@ production:
 # disk, on a machine that does nothing else.
 soak:
 	@.ci/need-go
-	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang lua5.1
 	WPPTRACE_SOAK=1 go test -timeout 0 -v ./cmd/wpptrace
 	WPPTRACE_SOAK=1 go test -timeout 0 -v ./kernel-tests/...
 

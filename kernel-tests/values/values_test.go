@@ -183,12 +183,13 @@ func reals(t *testing.T) map[string]real {
 		"bash": {least: 0.92, flags: []string{"--no-func",
 			"^(main|fmtumax|make_variable_value|seedrand|set_ppid|set_job_control)$"}},
 		"gzip":    {least: 0.99},
+		"lua":     {least: 0.95},
 		"sed":     {least: 0.9},
 		"sort":    {least: 0.95},
 		"sqlite3": {least: 0.88},
 		"python3": {least: 0.8, flags: []string{"-F", "^_PyEval_EvalFrameDefault$"}},
 	}
-	for _, r := range zoo.Reals() {
+	for _, r := range append(zoo.Reals(), zoo.Lua()) {
 		x := list[r.Name]
 		path, err := r.Path()
 		if err != nil {

@@ -45,6 +45,25 @@ def f(n): return n if n < 2 else f(n - 1) + f(n - 2)
 print(f(7), sorted([3, 1, 2]))
 `
 
+const lua = `
+local list, names = {}, {}
+for i = 1, 60 do
+	list[i] = {key = i * 37 % 61, name = ("n%d"):format(i % 7)}
+	names[list[i].name] = (names[list[i].name] or 0) + i
+end
+table.sort(list, function(a, b) return a.key < b.key end)
+local function fold(f, x, n)
+	for i = 1, n do x = f(x, list[i].key / 4) end
+	return x
+end
+print(fold(function(x, y) return x + y end, 0, 60), names.n3, list[9].name)
+`
+
+// Lua is one whose tables do not depend on the time: later versions of it mix that into hashes.
+func Lua() Real {
+	return Real{Name: "lua", Command: "lua5.1", Package: "lua5.1", Args: []string{"-e", lua}}
+}
+
 // Reals lists the real programs.
 func Reals() []Real {
 	var numbers strings.Builder
