@@ -72,9 +72,7 @@ func (e *Entry) Apply(m *machine.Machine) {
 			m.SetGeneral(n, v, machine.Confirmed)
 		}
 	}
-	if v, known, confirmed := m.Flags(); known == machine.AllFlags && confirmed != known {
-		m.SetFlags(v, machine.Confirmed)
-	}
+	m.ConfirmFlags()
 }
 
 func (e *Entry) say(s *sheet, at Place) {

@@ -198,7 +198,8 @@ func (o *oracle) whole(s *wire.State, m *machine.Machine) (e wet.Entry) {
 	if fs, k := m.General(machine.FS); k == machine.Unknown || fs != s.Registers[16] {
 		e.HasFS, e.FS = true, s.Registers[16]
 	}
-	if known := o.compareFlags(s, m); known != machine.AllFlags {
+	// AF is left undefined by most, and used by next to nothing
+	if known := o.compareFlags(s, m) | machine.AF; known != machine.AllFlags {
 		e.HasFlags, e.Flags = true, s.Flags
 	}
 	return e

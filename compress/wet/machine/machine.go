@@ -81,6 +81,9 @@ func (m *Machine) SetFlags(value uint8, k Knowledge) {
 	m.flags.set(AllFlags, 0, value, k)
 }
 
+// ConfirmFlags has the flags that are known be confirmed.
+func (m *Machine) ConfirmFlags() { m.flags.confirmed = m.flags.known }
+
 // FlagsUsed are the flags that the last step has used, and FlagsWritten those that it has changed,
 // or left undefined.
 func (m *Machine) FlagsUsed() uint8 { return m.flags.read }
