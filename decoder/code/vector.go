@@ -83,6 +83,9 @@ func vectorOpMap() map[string]vectorOp {
 	floats(machine.VBlend, -1, "blend", "ps pd")
 	set(machine.VBlend, 2, -1, "pblendw")
 	set(machine.VShuffleBytes, 1, 0, "pshufb")
+	set(machine.VBlendBy, 1, -1, "pblendvb")
+	floats(machine.VBlendBy, -1, "blendv", "ps pd")
+	set(machine.VInsertFloat, 4, -1, "insertps")
 	for i, pair := range []string{"bw", "bd", "bq", "wd", "wq", "dq"} {
 		from, to := []int64{1, 1, 1, 2, 2, 4}[i], []uint8{2, 4, 8, 4, 8, 8}[i]
 		set(machine.VExtendZ, to, from, "pmovzx"+pair)
@@ -154,6 +157,14 @@ func vectorOpMap() map[string]vectorOp {
 	set(machine.FToIntRound, 8, 0, "cvtsd2si")
 	set(machine.FToFloat, 8, 4, "cvtps2pd", "cvtss2sd")
 	set(machine.FToFloat, 4, 8, "cvtpd2ps", "cvtsd2ss")
+	for kind, signs := range map[string]int64{"madd": 0, "msub": machine.NegatesAddend,
+		"nmadd": machine.NegatesProduct, "nmsub": machine.NegatesProduct | machine.NegatesAddend,
+		"maddsub": machine.Alternates, "msubadd": machine.Alternates | machine.NegatesAddend} {
+		for order, places := range map[string]int64{"132": machine.DstTimesSrc,
+			"213": machine.ThirdTimesDst, "231": machine.ThirdTimesSrc} {
+			floats(machine.FMulAdd, places|signs, "vf"+kind+order, "ps pd ss sd")
+		}
+	}
 	set(machine.VFromInt, 4, 4, "cvtdq2ps")
 	set(machine.VFromInt, 8, 4, "cvtdq2pd")
 	set(machine.VToInt, 4, 4, "cvttps2dq")
@@ -178,6 +189,9 @@ func (t *translator) vector() (machine.Insn, machine.Cause) {
 		Third: t.vectorOperand(&v.Third)}
 	if op.imm < 0 {
 		o.Imm = int64(v.Imm)
+	}
+	if op.op == machine.VBlendBy { // without VEX it is the first register, and there is no immediate
+		o.Imm >>= 4
 	}
 	if op.op == machine.FCmp && !v.Clears { // VEX has more predicates
 		o.Imm &= 7

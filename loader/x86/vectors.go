@@ -32,6 +32,7 @@ type vectorForm struct {
 	read  uint8 // of Src; 0: as Size; or a share of it
 	width uint8 // the only VEX.L that it has, plus one; 0: any
 	vex   bool  // it exists with VEX alone
+	old   bool  // it exists without VEX alone
 	wide  bool  // operands E and G have 8 bytes under W; the name gets a q
 }
 
@@ -136,6 +137,10 @@ func vectorFormMap() vectorMap {
 		t[vectorKey{2, 1, op}] = vectorForm{name: "pmovsx" + name, at: "R-M", read: read}
 		t[vectorKey{2, 1, op + 0x10}] = vectorForm{name: "pmovzx" + name, at: "R-M", read: read}
 	}
+	for op, name := range map[uint8]string{0x10: "pblendvb", 0x14: "blendvps", 0x15: "blendvpd"} {
+		t[vectorKey{2, 1, op}] = vectorForm{name: name, at: "RVM", old: true}
+	}
+	t[vectorKey{3, 1, 0x21}] = vectorForm{name: "insertps", at: "RVM", size: 16, width: 1}
 	t[vectorKey{3, 1, 0x0a}] = vectorForm{name: "roundss", at: "RVM", size: 4}
 	t[vectorKey{3, 1, 0x0b}] = vectorForm{name: "roundsd", at: "RVM", size: 8}
 	t.setAVX()
@@ -218,6 +223,9 @@ func (t vectorMap) setAVX() {
 	set(3, 0x38, vectorForm{name: "vinsert", at: "RVM", read: 16, width: 2})
 	set(3, 0x19, vectorForm{name: "vextract", at: "M-R", size: 16, read: 32, width: 2})
 	set(3, 0x39, vectorForm{name: "vextract", at: "M-R", size: 16, read: 32, width: 2})
+	for i, name := range []string{"blendvps", "blendvpd", "pblendvb"} { // the mask is in the immediate
+		set(3, 0x4a+uint8(i), vectorForm{name: name, at: "RVM"})
+	}
 	for i, name := range []string{"vpsrlv", "vpsrav", "vpsllv"} {
 		set(2, 0x45+uint8(i), vectorForm{name: name, at: "RVM", wide: true})
 	}
@@ -260,10 +268,41 @@ func (e *Effects) Vectors() (v VectorEffects, ok bool) {
 		space == 1 {
 		f, ok = vectorForm{name: name, at: "VM-"}, in.ModRM>>6 == 3
 	}
-	if !ok || f.vex && !vex || vex && f.width > 0 && (f.width == 2) != wide {
+	if fused := e.fusedForm(space, key.prefix); fused.name != "" {
+		f, ok = fused, true
+	}
+	if !ok || f.vex && !vex || f.old && vex || vex && f.width > 0 && (f.width == 2) != wide {
 		return v, false
 	}
 	return e.vectorOf(f, v, wide)
+}
+
+// fusedKinds are the fused multiplications and additions, by the low bits of the opcode from 6 on.
+var fusedKinds = []string{"maddsub", "msubadd", "madd", "madd", "msub", "msub", "nmadd", "nmadd",
+	"nmsub", "nmsub"}
+
+// fusedForm is the form of a fused multiplication and addition, whose Dst is the third operand that
+// it has; its name is empty for others.
+func (e *Effects) fusedForm(space, prefix uint8) (f vectorForm) {
+	in := &e.in
+	order := map[uint8]string{0x90: "132", 0xa0: "213", 0xb0: "231"}[in.Op&0xf0]
+	kind := int(in.Op&15) - 6
+	if in.Map != 0x12 || space != 2 || prefix != 1 || order == "" || kind < 0 {
+		return f
+	}
+	double := in.Rex&8 != 0
+	suffix := map[bool]string{false: "s", true: "d"}[double]
+	f = vectorForm{at: "RVM", vex: true}
+	if kind >= 2 && kind&1 == 1 {
+		suffix = "s" + suffix
+		if f.size = 4; double {
+			f.size = 8
+		}
+	} else {
+		suffix = "p" + suffix
+	}
+	f.name = "vf" + fusedKinds[kind] + order + suffix
+	return f
 }
 
 // vectorOf fills in the operands that a form names.
@@ -374,6 +413,8 @@ func (e *Effects) registerForms(f vectorForm, v VectorEffects) VectorEffects {
 		v.Name = "movout"
 	case f.name == "movddup" && v.Size == 16:
 		v.Src.Size = 8
+	case f.name == "insertps" && !register:
+		v.Src.Size = 4
 	}
 	return v
 }

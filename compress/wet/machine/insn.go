@@ -197,6 +197,9 @@ const (
 	VToIntRound   //
 	LoadMXCSR     // of Src
 	StoreMXCSR    // of which exceptions there were is not known
+	VBlendBy      // by the signs of the elements of register Imm
+	VInsertFloat  // element Imm>>4&3 = element Imm>>6 of Src; zeroes by the bits of Imm
+	FMulAdd       // by Imm, of Dst, Third and Src, rounded once
 
 	ops
 

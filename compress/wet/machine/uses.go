@@ -31,6 +31,14 @@ func (in *Insn) Uses() Used {
 	case IMul, AndN, BExtr, Bzhi, PDep, PExt, Rorx, Sarx, Shlx, Shrx:
 		u.value(&in.Src)
 		u.value(&in.Third)
+	case FMulAdd:
+		u.value(&in.Src)
+		u.value(&in.Third)
+		u.value(&in.Dst)
+	case VBlendBy:
+		u.value(&in.Src)
+		u.value(&in.Third)
+		u.Vectors |= 1 << (in.Imm & 15)
 	case VXor, VSub: // all of a register are zeroes that has them with itself
 		if in.Src != in.Third {
 			u.value(&in.Src)

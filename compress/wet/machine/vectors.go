@@ -140,7 +140,10 @@ func (s *step) vector() {
 		s.fetch(&s.in.Dst, a)
 		s.compareVectors(a, b)
 		return
-	case s.in.Op < VExtendS:
+	case s.in.Op == FMulAdd:
+		s.fetch(&s.in.Dst, r)
+		s.m.vectors.mulAdd(s.in, a, b, r)
+	case s.in.Op < VExtendS || s.in.Op == VBlendBy || s.in.Op == VInsertFloat:
 		s.m.vectors.choose(s.in, a, b, r)
 	case s.in.Op >= FAdd:
 		s.m.vectors.floating(s.in, a, b, r)
@@ -194,7 +197,11 @@ func (v *vectors) choose(in *Insn, a, b, r *vector) {
 	for i := range s {
 		s[i] = uint8(i)
 	}
-	if in.Op <= VMovHighOut || in.Op == VExtract || in.Op == VInsert {
+	if in.Op == VBlendBy {
+		v.blend(in, s)
+	} else if in.Op == VInsertFloat {
+		insertFloat(in, s)
+	} else if in.Op <= VMovHighOut || in.Op == VExtract || in.Op == VInsert {
 		selectPart(in, s)
 	} else if in.Op <= VPerm2 {
 		selectElements(in, s, a)
@@ -218,11 +225,47 @@ func (v *vectors) choose(in *Insn, a, b, r *vector) {
 			r.known[i] &= b.known[i]
 		}
 	}
+	if in.Op == VBlendBy {
+		mask, lane := &v.registers[in.Imm&15], int(in.Lane)
+		for i := range r.known {
+			r.known[i] &= mask.known[i|(lane-1)]
+		}
+	}
 	if in.Op == VPermD {
 		for i := range 8 {
 			_, k := a.lane(i, 4)
 			for n := i * 4; n < i*4+4; n++ {
 				r.known[n] &= k
+			}
+		}
+	}
+}
+
+// blend is for what takes elements of Src where a register's are negative.
+func (v *vectors) blend(in *Insn, s *[32]uint8) {
+	mask, lane := &v.registers[in.Imm&15], int(in.Lane)
+	for i := range s {
+		sign := i | (lane - 1)
+		switch {
+		case mask.known[sign] == Unknown:
+			s[i] = ofNever
+		case mask.bytes[sign] > 127:
+			s[i] = uint8(ofSrc + i)
+		}
+	}
+}
+
+// insertFloat is insertps. In memory there is one element.
+func insertFloat(in *Insn, s *[32]uint8) {
+	from := int(in.Imm) >> 6 & 3
+	if in.Src.Class == Mem {
+		from = 0
+	}
+	fill(s, int(in.Imm)>>4&3*4, 4, uint8(ofSrc+from*4))
+	for i := range 4 {
+		if in.Imm>>i&1 != 0 {
+			for n := range 4 {
+				s[i*4+n] = ofZero
 			}
 		}
 	}
