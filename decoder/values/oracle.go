@@ -195,8 +195,9 @@ func (o *oracle) whole(s *wire.State, m *machine.Machine) (e wet.Entry) {
 			o.wrong = true
 		}
 	}
-	if fs, k := m.General(machine.FS); k == machine.Unknown || fs != s.Registers[16] {
+	if fs, k := m.General(machine.FS); k != machine.Confirmed || fs != s.Registers[16] {
 		e.HasFS, e.FS = true, s.Registers[16]
+		o.wrong = o.wrong || k != machine.Unknown && fs != s.Registers[16]
 	}
 	// AF is left undefined by most, and used by next to nothing
 	if known := o.compareFlags(s, m) | machine.AF; known != machine.AllFlags {

@@ -90,9 +90,9 @@ func take(record []byte, process int, each func(mapping)) bool {
 			code:   word(64)&unix.PROT_EXEC != 0,
 			shared: word(68)&unix.MAP_SHARED != 0}
 		if inode := long(48); inode != 0 {
-			x.file = [3]uint64{uint64(word(40)), uint64(word(44)), inode}
+			x.file = file{uint64(word(40)), uint64(word(44)), inode}
 		}
-		if x.shared || x.file != nil {
+		if x.shared || x.file.inode != 0 {
 			each(x)
 		}
 		return true

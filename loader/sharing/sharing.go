@@ -27,10 +27,13 @@ type Memory struct {
 // A mapping is one of a file, or a shared one.
 type mapping struct {
 	place
-	file   any // comparable; nil: it is of none
+	file   file
 	code   bool
 	shared bool
 }
+
+// A file is one by its device and inode; the zero value is none.
+type file struct{ major, minor, inode uint64 }
 
 // A place is some addresses.
 type place struct{ lo, hi uint64 }
@@ -99,9 +102,7 @@ func (m *Memory) look() error {
 	}
 	for _, x := range all {
 		n := mapping{place: place{x.Lo, x.Hi}, code: x.Exec, shared: x.Shared}
-		if x.File != (target.FileID{}) {
-			n.file = x.File
-		}
+		n.file.major, n.file.minor, n.file.inode = x.File.Numbers()
 		m.noted[n] = true
 	}
 	m.arrange()
@@ -111,15 +112,15 @@ func (m *Memory) look() error {
 // arrange makes the places of what is mapped. Of a program's and its libraries' files none are:
 // whoever rewrites these changes what runs, too.
 func (m *Memory) arrange() {
-	code := map[any]bool{}
+	code := map[file]bool{}
 	for x := range m.noted {
-		if x.code && x.file != nil {
+		if x.code {
 			code[x.file] = true
 		}
 	}
 	m.places = m.places[:0]
 	for x := range m.noted {
-		if x.shared || x.file != nil && !code[x.file] {
+		if x.shared || x.file.inode != 0 && !code[x.file] {
 			m.places = append(m.places, x.place)
 		}
 	}

@@ -201,6 +201,14 @@ type FileID struct {
 	inode  uint64
 }
 
+// Numbers are the file's device, of which major and minor are numbers, and its inode.
+func (f FileID) Numbers() (major, minor, inode uint64) {
+	high, low, _ := strings.Cut(f.device, ":")
+	major, _ = strconv.ParseUint(high, 16, 32)
+	minor, _ = strconv.ParseUint(low, 16, 32)
+	return major, minor, f.inode
+}
+
 // IDOf finds out what a file is called in /proc/PID/maps: it is mapped here, and looked up among
 // our own mappings.
 func IDOf(f *os.File) (FileID, error) {

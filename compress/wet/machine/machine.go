@@ -140,10 +140,10 @@ func (m *Machine) Forget(s Set) {
 	m.vectors.forget(s.Vectors)
 }
 
-// Doubt makes unconfirmed what is confirmed.
+// Doubt makes unconfirmed what is confirmed, but for FS, which threads hardly ever change.
 func (m *Machine) Doubt() {
 	for i := range m.general.known[:registers] {
-		if i != Next && i != Zero {
+		if i != Next && i != Zero && i != FS {
 			m.general.known[i] &= whole(Unconfirmed)
 		}
 	}

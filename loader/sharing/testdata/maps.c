@@ -8,6 +8,8 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+static const char constant[] = "of the program's own file";
+
 static void *rest(void *p)
 {
 	pause();
@@ -36,6 +38,11 @@ int main(int argc, char **argv)
 		if (!strcmp(what, "gone")) {
 			p = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0);
 			munmap(p, 4096);
+		}
+		if (!strcmp(what, "protect")) {
+			p = (void *)((unsigned long)constant & ~4095ul);
+			mprotect(p, 4096, PROT_READ | PROT_WRITE);
+			mprotect(p, 4096, PROT_READ);
 		}
 		if (!strcmp(what, "thread")) {
 			pthread_t t;
