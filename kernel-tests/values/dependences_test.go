@@ -68,6 +68,7 @@ func data(g *slice.Graph, instance int) (list []int) {
 // writers are who wrote last: instances, or those of code that is not traced.
 type writers struct {
 	registers [20]int
+	values    [32]wet.Register // as the snapshot has what traced code has written to them
 	flags     [8]int
 	memory    map[uint64]written
 	called    uint64  // where the call that was the last instance returns to; 0: it was none
@@ -80,6 +81,33 @@ type writers struct {
 type call struct {
 	returns uint64
 	pointer int // who wrote the stack pointer before it
+	kept    [6]holding
+}
+
+// holding is who wrote a register, and what, as the snapshot has it.
+type holding struct {
+	by    int
+	value wet.Register
+}
+
+// calleeSaved are the registers that a call leaves as they are, but for the stack pointer.
+var calleeSaved = []int{machine.RBX, machine.RBP, 12, 13, 14, 15}
+
+func (w *writers) kept() (k [6]holding) {
+	for i, r := range calleeSaved {
+		k[i] = holding{w.registers[r], w.values[r]}
+	}
+	return k
+}
+
+// restore has registers that hold what they did before a call be written by who wrote them then.
+func (w *writers) restore(kept [6]holding) {
+	for i, r := range calleeSaved {
+		was, is := kept[i].value, w.values[r]
+		if was.Known != machine.Unknown && is.Known != machine.Unknown && was.Value == is.Value {
+			w.registers[r] = kept[i].by
+		}
+	}
 }
 
 type written struct {
@@ -129,6 +157,7 @@ func (w *writers) step(step *truth.Step, e *wet.Executed) {
 	for i := len(w.calls) - 1; i >= 0 && (e.External || w.returned); i-- {
 		if w.calls[i].returns == e.Addr { // the stack pointer is the one of before the call
 			w.registers[machine.RSP] = w.calls[i].pointer
+			w.restore(w.calls[i].kept)
 			w.calls = w.calls[:i]
 			break
 		}
@@ -150,9 +179,19 @@ func (w *writers) step(step *truth.Step, e *wet.Executed) {
 		depend(w.flags[bits.TrailingZeros8(f)])
 	}
 	for _, m := range step.Reads {
+		words := map[uint64][]int{} // who wrote the bytes of each aligned word
 		for i, b := range m.Bytes {
-			if x, ok := w.memory[m.Addr+uint64(i)]; ok && x.value == b {
-				depend(x.by)
+			addr := m.Addr + uint64(i)
+			if x, ok := w.memory[addr]; ok && x.value == b {
+				words[addr/8] = append(words[addr/8], x.by)
+			}
+		}
+		for _, by := range words {
+			for _, on := range by {
+				depend(on)
+			}
+			if slices.Contains(by, others) && slices.Max(by) >= 0 {
+				sure = false // others may have written all of it, as far as a snapshot shows
 			}
 		}
 	}
@@ -162,7 +201,7 @@ func (w *writers) step(step *truth.Step, e *wet.Executed) {
 	w.called, w.returned = 0, e.Code.Op == machine.Return
 	if e.Code.Op == machine.Call {
 		w.called = e.Addr + uint64(e.Code.Len)
-		w.calls = append(w.calls, call{w.called, w.registers[machine.RSP]})
+		w.calls = append(w.calls, call{w.called, w.registers[machine.RSP], w.kept()})
 	}
 	w.writes(step, e, instance)
 }
@@ -192,10 +231,12 @@ func (w *writers) external(e *wet.Executed) {
 		w.want[by] = slices.Compact(w.want[by])
 		for _, r := range changed {
 			w.registers[r] = by
+			w.values[r].Known = machine.Unknown
 		}
 	} else {
 		for r := range 16 {
 			w.registers[r] = others
+			w.values[r].Known = machine.Unknown
 		}
 	}
 	for i := range w.flags {
@@ -214,6 +255,7 @@ func (w *writers) writes(step *truth.Step, e *wet.Executed, by int) {
 		}
 		for _, r := range e.Written {
 			w.registers[r.Number] = by
+			w.values[r.Number] = r
 		}
 		for f := e.FlagsWritten; f != 0; f &= f - 1 {
 			w.flags[bits.TrailingZeros8(f)] = by

@@ -28,6 +28,7 @@ func (b *Builder) external(e *wet.Executed) {
 	}
 	for r := made; r != 0; r &= r - 1 {
 		b.general[bits.TrailingZeros32(r)] = by
+		b.values[bits.TrailingZeros32(r)].Known = machine.Unknown
 	}
 	for i := range b.vectors {
 		b.vectors[i] = by
@@ -83,19 +84,37 @@ func (b *Builder) uses(e *wet.Executed) {
 	}
 }
 
-// reads finds who wrote the bytes of an access. One whose value is another than was written there
-// has been changed by others.
+// reads finds who wrote the bytes of an access. Where one of them has another value than is known to
+// have been there, others have written the aligned word that it is in: who wrote its bytes before
+// is none of it, whatever they are.
 func (b *Builder) reads(a *machine.Access) {
 	data := a.Data()
-	for i := range a.Size {
-		p, at := b.memory.at(a.Addr + uint64(i))
-		if i < len(data) && a.Known != machine.Unknown {
+	if a.Known == machine.Unknown {
+		data = nil
+	}
+	for from := 0; from < a.Size; {
+		to := min(from+int(8-(a.Addr+uint64(from))%8), a.Size)
+		isOthers, since := false, def(0)
+		for i := from; i < min(to, len(data)); i++ {
+			p, at := b.memory.at(a.Addr + uint64(i))
 			if p.known[at] && p.value[at] != data[i] {
+				isOthers, since = true, max(since, p.by[at])
+			}
+		}
+		for i := from; i < to; i++ {
+			p, at := b.memory.at(a.Addr + uint64(i))
+			if isOthers {
 				p.by[at] = 0
 			}
-			p.known[at], p.value[at] = true, data[i]
+			if i < len(data) {
+				p.known[at], p.value[at] = true, data[i]
+			}
+			b.depend(p.by[at])
 		}
-		b.depend(p.by[at])
+		if isOthers {
+			b.graph.foreign = append(b.graph.foreign, foreign{b.graph.Len(), since})
+		}
+		from = to
 	}
 }
 
@@ -104,6 +123,7 @@ func (b *Builder) defines(e *wet.Executed, by def) {
 	b.beforeCall = b.general[machine.RSP]
 	for _, r := range e.Written {
 		b.general[r.Number&31] = by
+		b.values[r.Number&31] = r
 	}
 	for f := e.FlagsWritten; f != 0; f &= f - 1 {
 		b.flags[bits.TrailingZeros8(f)] = by

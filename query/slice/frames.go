@@ -16,9 +16,8 @@ type frames struct {
 	last  step
 	begun bool
 
-	// the stack pointer before the call from which control has just come back, if it has
-	stackPointer def
-	cameBack     bool
+	back *frame // of the call from which control has just come back; nil: it has not
+	done frame  // that is back
 }
 
 // A step is what is kept of an instance.
@@ -39,7 +38,36 @@ type frame struct {
 	returns uint64 // where its call goes on; 0: it has none
 	call    def
 	pointer def      // the stack pointer before the call
+	kept    kept     // and the registers that it is to leave as they are
 	open    []branch // the last one is what the next instruction depends on
+}
+
+// kept has who made the registers that calls leave as they are, and what they held.
+type kept [len(calleeSaved)]struct {
+	by    def
+	value wet.Register
+}
+
+// calleeSaved are the registers that calls leave as they are, but for the stack pointer.
+var calleeSaved = [...]int{machine.RBX, machine.RBP, 12, 13, 14, 15}
+
+func (b *Builder) kept() (k kept) {
+	for i, r := range calleeSaved {
+		k[i].by, k[i].value = b.general[r], b.values[r]
+	}
+	return k
+}
+
+// restore has registers be those of before a call that has returned, which it has only kept
+// elsewhere meanwhile: the stack pointer, and those that hold again what they did.
+func (b *Builder) restore(f *frame) {
+	b.general[machine.RSP] = f.pointer
+	for i, r := range calleeSaved {
+		is, was := b.values[r], f.kept[i].value
+		if is.Known != machine.Unknown && was.Known != machine.Unknown && is.Value == was.Value {
+			b.general[r] = f.kept[i].by
+		}
+	}
 }
 
 // A branch is a jump whose ways have not met.
@@ -70,10 +98,10 @@ func (f *frames) routine(number int) *routine {
 // control finds what an instance depends on by control.
 func (b *Builder) control(e *wet.Executed, instance int) {
 	f := b.frames
-	f.cameBack = false
-	arrives := f.arrive(e, def(instance), b.beforeCall)
-	if f.cameBack {
-		b.general[machine.RSP] = f.stackPointer
+	f.back = nil
+	arrives := f.arrive(e, def(instance), b)
+	if f.back != nil {
+		b.restore(f.back)
 	}
 	top := &f.stack[len(f.stack)-1]
 	for n := len(top.open); arrives && n > 0 && top.open[n-1].until == e.Block; n-- {
@@ -90,10 +118,9 @@ func (b *Builder) control(e *wet.Executed, instance int) {
 	f.begun = true
 }
 
-// arrive brings the frames to an instance, before which there were so many; pointer is the stack
-// pointer before the last of them, if that was a call. It reports whether the instance begins a
-// block.
-func (f *frames) arrive(e *wet.Executed, before, pointer def) (begins bool) {
+// arrive brings the frames to an instance, before which there were so many; b has who made the
+// registers. It reports whether the instance begins a block.
+func (f *frames) arrive(e *wet.Executed, before def, b *Builder) (begins bool) {
 	if !f.begun {
 		f.enter(e, frame{})
 		return true
@@ -102,12 +129,13 @@ func (f *frames) arrive(e *wet.Executed, before, pointer def) (begins bool) {
 	returned := last.op == machine.Call && last.next == e.Addr
 	switch {
 	case e.External && returned:
-		f.cameBack, f.stackPointer = true, pointer
+		f.done = frame{pointer: b.beforeCall}
+		f.back = &f.done
 		return e.Insn == 0
 	case last.op == machine.Call:
-		f.enter(e, frame{call: before, returns: last.next, pointer: pointer})
+		f.enter(e, frame{call: before, returns: last.next, pointer: b.beforeCall, kept: b.kept()})
 		return true
-	case (e.External || last.op == machine.Return) && f.back(e):
+	case (e.External || last.op == machine.Return) && f.goBack(e):
 		return e.Insn == 0
 	case last.op == machine.Return, e.External && last.next != e.Addr:
 		f.enter(e, frame{})
@@ -128,11 +156,12 @@ func (f *frames) enter(e *wet.Executed, x frame) {
 	f.stack = append(f.stack, x)
 }
 
-// back goes back to the frame whose call returns to an instance, if there is one.
-func (f *frames) back(e *wet.Executed) bool {
+// goBack goes back to the frame whose call returns to an instance, if there is one.
+func (f *frames) goBack(e *wet.Executed) bool {
 	for i := len(f.stack) - 1; i > 0; i-- {
 		if f.stack[i].returns == e.Addr && f.stack[i-1].routine == e.Routine {
-			f.cameBack, f.stackPointer = true, f.stack[i].pointer
+			f.done = f.stack[i]
+			f.back = &f.done
 			f.stack = f.stack[:i]
 			return true
 		}

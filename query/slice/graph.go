@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -27,10 +28,19 @@ type Graph struct {
 	insns  list // of each instance: index in places
 	edges  edges
 	firsts []int // of each segment of the thread's values: its first instance
+	// reads of what others wrote, in order
+	foreign []foreign
 
 	// Unsure is how many stores there were of which it is not known where: what they wrote is
 	// missing among dependences. Opaque is how many instructions it is not known of what they use.
 	Unsure, Opaque int
+}
+
+// A foreign read is one of memory that code which is not traced, or another thread, wrote after the
+// thread itself had.
+type foreign struct {
+	instance int
+	since    def // that wrote there last, of the thread; 0: it has only read there
 }
 
 // A Place is an instruction of the program.
@@ -112,6 +122,18 @@ func (g *Graph) DependsOn(instance int) iter.Seq2[int, Kinds] {
 
 func (g *Graph) of(instance int) []edge { return g.edges.of(instance) }
 
+// Others reports whether an instance reads what code that is not traced wrote, or another thread,
+// where the thread had known what was there; and which instance of the thread wrote there last
+// before that, -1 if none is known.
+func (g *Graph) Others(instance int) (wrote int, is bool) {
+	i, is := slices.BinarySearchFunc(g.foreign, instance,
+		func(f foreign, instance int) int { return cmp.Compare(f.instance, instance) })
+	if !is {
+		return -1, false
+	}
+	return int(g.foreign[i].since) - 1, true
+}
+
 // Backward returns all that some instances depend on by some kinds of dependences, directly or not,
 // and them, in the order of execution: their backward slice. There is at least one. It takes time
 // linear in the instances before the last of them.
@@ -190,6 +212,7 @@ type Builder struct {
 	frames *frames
 
 	general [32]def
+	values  [32]wet.Register // what general registers were written with last
 	vectors [32]def
 	flags   [8]def
 	memory  memory
