@@ -20,8 +20,9 @@ for: as wpptrace dump --as values prints it.
 those that ran nearest to the one asked for first.
 
 Code that is not traced is one step: what a call of it left in registers depends on the call, and
-that on the registers that pass arguments. What it wrote to memory comes from nowhere. So does what
-other threads wrote.
+that on the registers that pass arguments. What it wrote to memory comes from nowhere, and so does
+what other threads wrote: the slice ends where it reads that, and says so, and where the thread
+itself had written there before, and which store of another thread it is likely to be.
 
 PLACE and N are those of wpptrace values --at. Of a source line the slice is of all that the
 execution computed, but not of jumps and returns.`

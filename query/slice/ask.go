@@ -40,6 +40,7 @@ type Answer struct {
 	// forward that whose first one comes first
 	Parts          []Part
 	Unsure, Opaque int // see Graph
+	Others         int // reads in the slice of what others wrote: see Foreign
 }
 
 // A Part is an instruction of a slice.
@@ -48,6 +49,9 @@ type Part struct {
 	Times int           // that it is in the slice
 	Away  int           // how many dependences between source lines lead to it, at least
 	Last  *wet.Executed // the nearest to the one that was asked for
+	// how often it read what others wrote, and the nearest time; nil: never
+	Others  int
+	Foreign *Foreign
 }
 
 // Ask replays a thread, and of it once more what has the values that are printed: it takes some 150
@@ -156,12 +160,22 @@ func (a *Answer) fill(s *wpp.Snapshot, thread int, g *Graph, at []int) error {
 		p := &a.Parts[*n-1]
 		p.Away = min(p.Away, int(away[nth]))
 		p.Times++
+		if wrote, is := g.Others(i); is {
+			a.Others++
+			if p.Others++; p.Others == 1 {
+				p.Foreign = g.foreignAfter(wrote)
+				nearest = append(nearest, seen{i, *n - 1, p.Foreign})
+			}
+		}
 	}
-	return a.see(s, thread, g, nearest)
+	return cmp.Or(a.see(s, thread, g, nearest), a.findWriters(s, thread))
 }
 
-// A seen instance is one whose values a part has.
-type seen struct{ instance, part int }
+// A seen instance is one whose values a part has, or what it has of a read of what others wrote.
+type seen struct {
+	instance, part int
+	foreign        *Foreign
+}
 
 // see finds what instances computed, by a replay of the segments that they are in.
 func (a *Answer) see(s *wpp.Snapshot, thread int, g *Graph, list []seen) error {
@@ -215,8 +229,14 @@ func (x *seer) Executed(e *wet.Executed) error {
 	for j := range e.Accesses {
 		last.Accesses = append(last.Accesses, e.Accesses[j].Clone())
 	}
-	x.parts[x.list[0].part].Last = &last
-	if x.list = x.list[1:]; len(x.list) == 0 {
+	for ; len(x.list) > 0 && x.list[0].instance == x.at-1; x.list = x.list[1:] {
+		if f := x.list[0].foreign; f != nil {
+			f.Read = &last
+		} else {
+			x.parts[x.list[0].part].Last = &last
+		}
+	}
+	if len(x.list) == 0 {
 		return errSeen
 	}
 	return nil

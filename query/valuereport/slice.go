@@ -28,6 +28,7 @@ func WriteSlice(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 		if p.Last != nil {
 			line += ":" + string(executed.Append(nil, p.Last))
 		}
+		line += foreignText(s, n, p)
 		fmt.Fprintf(out, "%10d  %s\n", p.Times, line)
 	}
 	return flushSlice(out)
@@ -43,8 +44,12 @@ func WriteSliceLines(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 	fmt.Fprintf(out, "\n%6s %7s  LINE: VALUES\n", "AWAY", "TIMES")
 	for _, l := range a.Lines(s) {
 		var accesses, registers []byte
+		foreign := ""
 		for _, i := range l.Parts {
 			last := a.Parts[i].Last
+			if foreign == "" {
+				foreign = foreignText(s, n, &a.Parts[i])
+			}
 			if last == nil {
 				continue
 			}
@@ -58,7 +63,8 @@ func WriteSliceLines(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 		if len(accesses) == 0 {
 			accesses = registers
 		}
-		fmt.Fprintf(out, "%6d %7d  %s:%s\n", l.Away, l.Times, whereLine(s, n, &l), accesses)
+		fmt.Fprintf(out, "%6d %7d  %s:%s%s\n", l.Away, l.Times, whereLine(s, n, &l), accesses,
+			foreign)
 	}
 	return flushSlice(out)
 }
@@ -98,10 +104,38 @@ func writeSliceHead(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, a *slice
 		fmt.Fprintf(out, "%s of which it is not known where: what is written there is missing\n",
 			text.Count(a.Unsure, "store"))
 	}
+	if a.Others > 0 {
+		fmt.Fprintf(out, "%s of what code that is not traced wrote, or another thread: it ends "+
+			"there\n", text.Count(a.Others, "read"))
+	}
 	if a.Opaque > 0 {
 		fmt.Fprintf(out, "%s executed and not emulated: what is used there is missing\n",
 			text.Count(a.Opaque, "instruction"))
 	}
+}
+
+// foreignText says that others wrote what was read, and who that may have been.
+func foreignText(s *wpp.Snapshot, n *names.Names, p *slice.Part) string {
+	f := p.Foreign
+	if f == nil || f.Read == nil {
+		return ""
+	}
+	var text []byte
+	if f.Read != p.Last {
+		for i := range f.Read.Accesses {
+			if !f.Read.Accesses[i].Write {
+				text = executed.AppendAccess(text, &f.Read.Accesses[i])
+			}
+		}
+	}
+	text = append(text, ", which others wrote"...)
+	if f.Since != nil {
+		text = fmt.Appendf(text, " after %s", wherePlace(s, n, *f.Since))
+	}
+	for _, w := range f.Likely {
+		text = fmt.Appendf(text, ", likely thread %d at %s", w.TID, wherePlace(s, n, w.Place))
+	}
+	return string(text)
 }
 
 func flushSlice(out *bufio.Writer) error {
