@@ -84,9 +84,9 @@ func (b *Builder) uses(e *wet.Executed) {
 	}
 }
 
-// reads finds who wrote the bytes of an access. Where one of them has another value than is known to
-// have been there, others have written the aligned word that it is in: who wrote its bytes before
-// is none of it, whatever they are.
+// reads finds who wrote the bytes of an access. Where one of them has another value than is known
+// to have been there, others have written the aligned word that it is in: who wrote its bytes
+// before is none of it, whatever they are.
 func (b *Builder) reads(a *machine.Access) {
 	data := a.Data()
 	if a.Known == machine.Unknown {

@@ -8,6 +8,6 @@
 // that is not known, it says so. Code that is not traced is one step: what its call left in
 // registers depends on the call, and that on the registers that pass arguments. Behind a call that
 // has returned, the stack pointer and the registers that it has left as they were are those of
-// before it, whoever moved them meanwhile. Where what is read is not what the thread has left there,
-// others have written it, and a slice ends. It builds on any system.
+// before it, whoever moved them meanwhile. Where what is read is not what the thread has left
+// there, others have written it, and a slice ends. It builds on any system.
 package slice
