@@ -190,7 +190,7 @@ func (t *translator) vector() (machine.Insn, machine.Cause) {
 	if op.imm < 0 {
 		o.Imm = int64(v.Imm)
 	}
-	if op.op == machine.VBlendBy { // without VEX it is the first register, and there is no immediate
+	if op.op == machine.VBlendBy { // without VEX it is register 0, and there is no immediate
 		o.Imm >>= 4
 	}
 	if op.op == machine.FCmp && !v.Clears { // VEX has more predicates

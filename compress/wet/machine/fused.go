@@ -59,8 +59,8 @@ func fused(x, y, z uint64, lane uint8, negateProduct, negateAddend bool) uint64 
 	return math.Float64bits(r)
 }
 
-// fused32 rounds once to 4 bytes: the product has no more bits than fit 8, and the sum of 8 bytes is
-// rounded to odd, which leaves what the second rounding depends on.
+// fused32 rounds once to 4 bytes: the product has no more bits than fit 8, and the sum of 8 bytes
+// is rounded to odd, which leaves what the second rounding depends on.
 func fused32(a, b, c float64) uint64 {
 	product := a * b
 	sum := product + c
