@@ -114,15 +114,12 @@ func (x *session) variables(a *dap.VariablesArguments) ([]dap.Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch h.scope {
-	case locals:
-		return x.shownOf(m, h, m.Locals()), nil
-	case globals:
-		return x.shownOf(m, h, m.Globals()), nil
-	case parts:
-		return x.shownOf(m, h, h.whole.Parts(mostParts)), nil
-	}
 	list := []dap.Variable{}
+	for _, v := range x.listOf(m, h) {
+		list = append(list, dap.Variable{Name: names.Printable(nameIn(h, v)),
+			EvaluateName: v.String(), Value: shown(valuereport.TextAt(m, v)),
+			VariablesReference: x.partsOf(h, v)})
+	}
 	if h.scope == registers {
 		for n := range valuereport.Registers {
 			name, text := valuereport.RegisterAt(m, n)
@@ -136,18 +133,25 @@ func (x *session) variables(a *dap.VariablesArguments) ([]dap.Variable, error) {
 // mostParts is how many elements of an array are sent.
 const mostParts = 1000
 
-// shownOf are variables as the client shows them.
-func (x *session) shownOf(m *stepping.Moment, h handle, list []*values.Asked) []dap.Variable {
-	to := []dap.Variable{}
-	for _, v := range list {
-		name := v.String()
-		if h.whole != nil {
-			name = strings.TrimLeft(strings.TrimPrefix(name, h.whole.String()), ".->")
-		}
-		to = append(to, dap.Variable{Name: names.Printable(name), EvaluateName: v.String(),
-			Value: shown(valuereport.TextAt(m, v)), VariablesReference: x.partsOf(h, v)})
+// listOf are the variables that a number stands for.
+func (x *session) listOf(m *stepping.Moment, h handle) []*values.Asked {
+	switch h.scope {
+	case locals:
+		return m.Locals()
+	case globals:
+		return m.Globals()
+	case parts:
+		return h.whole.Parts(mostParts)
 	}
-	return to
+	return nil
+}
+
+// nameIn is the name of a variable, or that of a part in what it is of.
+func nameIn(h handle, v *values.Asked) string {
+	if h.whole == nil {
+		return v.String()
+	}
+	return strings.TrimLeft(strings.TrimPrefix(v.String(), h.whole.String()), ".->")
 }
 
 // partsOf is a number that stands for the parts of a variable; 0: it has none.

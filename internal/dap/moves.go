@@ -14,6 +14,8 @@ import (
 	"wpptrace/query/names"
 	"wpptrace/query/profile"
 	"wpptrace/query/stepping"
+	"wpptrace/query/valuereport"
+	"wpptrace/query/values"
 )
 
 // launched is what is debugged.
@@ -36,6 +38,7 @@ var capabilities = dap.Capabilities{
 	SupportsEvaluateForHovers:        true,
 	SupportsStepBack:                 true,
 	SupportsSteppingGranularity:      true,
+	SupportsDataBreakpoints:          true,
 }
 
 // answer is the answer to a request, and what comes behind it; nil: nothing.
@@ -72,6 +75,13 @@ func (x *session) answer(q dap.RequestMessage) (r dap.ResponseMessage, then func
 		list := x.setFunctionBreakpoints(&q.Arguments)
 		return &dap.SetFunctionBreakpointsResponse{
 			Body: dap.SetFunctionBreakpointsResponseBody{Breakpoints: list}}, nil, nil
+	case *dap.DataBreakpointInfoRequest:
+		body, err := x.watchOf(&q.Arguments)
+		return &dap.DataBreakpointInfoResponse{Body: body}, nil, err
+	case *dap.SetDataBreakpointsRequest:
+		list := x.setWatches(&q.Arguments)
+		return &dap.SetDataBreakpointsResponse{
+			Body: dap.SetDataBreakpointsResponseBody{Breakpoints: list}}, nil, nil
 	case *dap.ConfigurationDoneRequest:
 		return &dap.ConfigurationDoneResponse{}, x.begin, nil
 	case *dap.ThreadsRequest:
@@ -151,6 +161,7 @@ func (x *session) launch(arguments json.RawMessage) error {
 	}
 	x.launched, x.names = l, names.Of(s)
 	x.threads, x.stops, x.handles = map[int]*stepping.State{}, nil, nil
+	x.watches, x.watchIDs = nil, nil
 	x.current = l.threads[0]
 	for _, i := range l.threads {
 		if s.Threads[i].TID == x.server.TID {
@@ -222,6 +233,7 @@ func (x *session) move(id int, by dap.SteppingGranularity, way stepping.Way,
 		for i := range x.stops {
 			state.Stops[i] = x.stops[i].Stop
 		}
+		state.SetWatches(x.watches)
 		end, err := move(state, way)
 		if err != nil {
 			return x.stopped(dap.StoppedEventBody{Reason: "exception", Description: "error",
@@ -244,6 +256,19 @@ func (x *session) why(state *stepping.State, end stepping.End) dap.StoppedEventB
 			why.HitBreakpointIds = append(why.HitBreakpointIds, x.stops[i].id)
 			if x.stops[i].source != "" {
 				why.Reason = "breakpoint"
+			}
+		}
+		return why
+	case stepping.Written:
+		why := dap.StoppedEventBody{Reason: "data breakpoint"}
+		list, err := state.WritesHere()
+		if err != nil {
+			why.Text = err.Error()
+		}
+		for _, w := range list {
+			why.HitBreakpointIds = append(why.HitBreakpointIds, x.watchIDs[w.Watch])
+			if w.Found {
+				why.Text = "written by code that is not traced, or another thread"
 			}
 		}
 		return why
@@ -281,6 +306,63 @@ func (x *session) setFunctionBreakpoints(a *dap.SetFunctionBreakpointsArguments)
 	list := make([]dap.Breakpoint, 0, len(a.Breakpoints))
 	for _, b := range a.Breakpoints {
 		list = append(list, x.set(b.Name, ""))
+	}
+	return list
+}
+
+// watchOf is what data breakpoints know a variable by.
+func (x *session) watchOf(a *dap.DataBreakpointInfoArguments) (
+	body dap.DataBreakpointInfoResponseBody, err error) {
+	text := a.Name
+	var m *stepping.Moment
+	switch {
+	case a.VariablesReference > 0:
+		var h handle
+		if m, h, err = x.momentOf(a.VariablesReference, false); err != nil {
+			return body, err
+		}
+		for _, v := range x.listOf(m, h) {
+			if nameIn(h, v) == a.Name {
+				text = v.String()
+			}
+		}
+	case a.FrameId > 0:
+		m, _, err = x.momentOf(a.FrameId, true)
+	default:
+		m, _, err = x.momentOf(x.handleOf(handle{thread: x.current + 1}), true)
+	}
+	if err != nil {
+		return body, err
+	}
+	w, _, err := valuereport.WatchAt(m, text)
+	if err != nil { // the client shows why, and sets none
+		body.Description = err.Error()
+		return body, nil
+	}
+	body.DataId = fmt.Sprintf("%x:%d", w.Addr, w.Size)
+	body.Description = fmt.Sprintf("%s, %d bytes at %#x", text, w.Size, w.Addr)
+	body.AccessTypes = []dap.DataBreakpointAccessType{"write"}
+	return body, nil
+}
+
+// setWatches sets the data breakpoints, in place of those there were.
+func (x *session) setWatches(a *dap.SetDataBreakpointsArguments) []dap.Breakpoint {
+	x.watches, x.watchIDs = nil, nil
+	list := make([]dap.Breakpoint, 0, len(a.Breakpoints))
+	for _, b := range a.Breakpoints {
+		x.made++
+		to := dap.Breakpoint{Id: x.made, Verified: true}
+		addr, size, err := values.ParseBytes(b.DataId)
+		switch {
+		case err != nil:
+			to.Verified, to.Message = false, err.Error()
+		case b.AccessType != "" && b.AccessType != "write":
+			to.Verified, to.Message = false, "only writes end a move"
+		default:
+			x.watches = append(x.watches, stepping.Watch{Addr: addr, Size: size})
+			x.watchIDs = append(x.watchIDs, x.made)
+		}
+		list = append(list, to)
 	}
 	return list
 }

@@ -69,7 +69,9 @@ type session struct {
 	threads  map[int]*stepping.State // by index in the snapshot's: those that somebody asked for
 	current  int                     // the thread that moved last
 	stops    []stop
-	made     int               // stops
+	watches  []stepping.Watch
+	watchIDs []int             // of watches
+	made     int               // stops and watches
 	paths    map[string]string // of the client, by source file of the snapshot
 	handles  []handle
 }

@@ -222,15 +222,45 @@ Registers: rax=unknown rcx=unknown rdx=0x7000 rbx=unknown rsp=unknown rbp=unknow
 			t.Errorf("%s has %s, want %s", whole, parts, want)
 		}
 	}
+	c.data(frame.Id)
 	for expression, want := range map[string]string{"x": "3", "five": "5", "$rsi": "0x5",
 		"$rax": "unknown", "x/7000:2": "7000: - -\n", "lost": "unknown"} {
 		got := must[*dap.EvaluateResponse](c, "evaluate",
-			dap.EvaluateArguments{Expression: expression, FrameId: frame.Id}).Body.Result
+			dap.EvaluateArguments{Expression: expression}).Body.Result
 		if got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
 	c.end()
+}
+
+// data has the client stop at writes.
+func (c *client) data(frame int) {
+	c.t.Helper()
+	x := must[*dap.DataBreakpointInfoResponse](c, "dataBreakpointInfo",
+		dap.DataBreakpointInfoArguments{Name: "x", FrameId: frame}).Body
+	if x.DataId != nil || !strings.Contains(x.Description, "nowhere in memory") {
+		c.t.Errorf("a variable in a register is watched: %+v", x)
+	}
+	bytes := must[*dap.DataBreakpointInfoResponse](c, "dataBreakpointInfo",
+		dap.DataBreakpointInfoArguments{Name: "7000:4", FrameId: frame}).Body
+	if bytes.DataId != "7000:4" {
+		c.t.Errorf("bytes are watched as %+v", bytes)
+	}
+	set := must[*dap.SetDataBreakpointsResponse](c, "setDataBreakpoints",
+		dap.SetDataBreakpointsArguments{Breakpoints: []dap.DataBreakpoint{{DataId: "7000:4"},
+			{DataId: "7000:4", AccessType: "read"}, {DataId: "nowhere"}}}).Body.Breakpoints
+	if len(set) != 3 || !set[0].Verified || set[1].Verified || set[2].Verified {
+		c.t.Errorf("data breakpoints: %+v", set)
+	}
+	send(c, "reverseContinue", map[string]any{"threadId": 1})
+	if got, want := c.stopped(), "data breakpoint 5: clip+0xb"; got != want {
+		c.t.Errorf("%s, want %s", got, want)
+	}
+	must[*dap.SetDataBreakpointsResponse](c, "setDataBreakpoints",
+		dap.SetDataBreakpointsArguments{Breakpoints: []dap.DataBreakpoint{}})
+	send(c, "next", map[string]any{"threadId": 1})
+	c.stopped()
 }
 
 // send sends what moves.

@@ -26,6 +26,7 @@ type console struct {
 	names    *names.Names
 	state    *stepping.State
 	frame    int // of state.Frames: what print and others are about
+	listed   int // the last line that list has written; 0: none here
 	stops    []stepping.Stop
 	numbers  []int // of stops
 	watches  []watch
@@ -94,6 +95,9 @@ func commands() []command {
 			moves(stepping.Back, (*stepping.State).Out)},
 		{[]string{"reverse-continue", "rc"}, "back to a place of break, or the start",
 			moves(stepping.Back, (*stepping.State).Run)},
+		{[]string{"until", "u", "advance"}, "to PLACE, as of break; alone: to a later line",
+			(*console).until},
+		{[]string{"goto"}, "POSITION, as watch, values and dump print it", (*console).goTo},
 		{[]string{"break", "b"}, "stop at FILE:LINE, ROUTINE or ROUTINE+OFFSET", (*console).stopAt},
 		{[]string{"watch"}, "stop where VARIABLE or ADDRESS:SIZE is written", (*console).watch},
 		{[]string{"delete", "d"}, "stop there no more: break or watch N, or all",
@@ -103,12 +107,13 @@ func commands() []command {
 			func(c *console, _ string) error { return c.toFrame(c.frame + 1) }},
 		{[]string{"down"}, "to the one that it called",
 			func(c *console, _ string) error { return c.toFrame(c.frame - 1) }},
-		{[]string{"info"}, "locals, globals, registers: what all have; threads, break",
+		{[]string{"info", "i"}, "locals, globals, registers: what all have; threads, break",
 			(*console).info},
 		{[]string{"print", "p"}, "what VARIABLE or $REGISTER has", (*console).print},
 		{[]string{"x"}, "ADDRESS:SIZE: what memory holds", (*console).examine},
 		{[]string{"thread", "t"}, "go to the start of thread TID", (*console).goToThread},
-		{[]string{"list", "l"}, "the source around", (*console).list},
+		{[]string{"list", "l"}, "the source around, or around LINE; again: what follows",
+			(*console).list},
 		{[]string{"help", "h"}, "this", (*console).help},
 		{[]string{"quit", "q"}, "end", func(*console, string) error { return errQuit }},
 	}
@@ -190,7 +195,7 @@ func (c *console) do(line string) error {
 
 // arrive writes where the state is, and why it came no further.
 func (c *console) arrive(end stepping.End) error {
-	c.frame = 0
+	c.frame, c.listed = 0, 0
 	switch end {
 	case stepping.Reached:
 		at, err := c.state.StopsHere()
@@ -198,6 +203,9 @@ func (c *console) arrive(end stepping.End) error {
 			return err
 		}
 		for _, n := range at {
+			if n == len(c.numbers) { // that of until
+				continue
+			}
 			fmt.Fprintf(c.out, "Break %d at %s\n", c.numbers[n], names.Printable(c.stops[n].Text))
 		}
 	case stepping.Written:
@@ -252,6 +260,52 @@ func (c *console) textOf(p stepping.Place) string {
 	}
 	return fmt.Sprintf("%s, %s:%d", at,
 		names.Printable(path.Base(c.snapshot.Files[p.Span.File])), p.Span.Line)
+}
+
+// until runs to a place, or to a line behind the one that comes next, in the routine or its caller.
+func (c *console) until(args string) error {
+	if args != "" {
+		stop, err := stepping.StopAt(c.snapshot, args)
+		if err != nil {
+			return err
+		}
+		c.state.Stops = append(slices.Clone(c.stops), stop)
+		end, err := c.state.Run(stepping.Forward)
+		if err == nil {
+			err = c.arrive(end)
+		}
+		c.state.Stops = c.stops
+		return err
+	}
+	from, err := c.state.Frames()
+	if err != nil {
+		return err
+	}
+	for {
+		end, err := c.state.Line(stepping.Forward)
+		if err != nil {
+			return err
+		}
+		to, err := c.state.Frames()
+		if err != nil {
+			return err
+		}
+		if end != stepping.Arrived || len(to) != len(from) || to[0].Routine != from[0].Routine ||
+			to[0].Span.Line > from[0].Span.Line {
+			return c.arrive(end)
+		}
+	}
+}
+
+func (c *console) goTo(args string) error {
+	n, err := strconv.ParseUint(args, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no position", args)
+	}
+	if err := c.state.Goto(n); err != nil {
+		return err
+	}
+	return c.arrive(stepping.Arrived)
 }
 
 func (c *console) stopAt(args string) error {
@@ -362,11 +416,11 @@ func (c *console) print(args string) error {
 }
 
 func (c *console) examine(args string) error {
-	addr, size, err := values.ParseBytes(args)
+	m, err := c.state.In(c.frame)
 	if err != nil {
 		return err
 	}
-	m, err := c.state.In(0)
+	addr, size, err := valuereport.ParseBytes(m, args)
 	if err == nil {
 		fmt.Fprint(c.out, valuereport.BytesAt(m, addr, size))
 	}
@@ -387,7 +441,9 @@ func (c *console) goToThread(args string) error {
 // around is how many lines of source list writes before and behind.
 const around = 5
 
-func (c *console) list(string) error {
+// list writes the source around a line, that which comes next if none is given; once more, what
+// follows.
+func (c *console) list(args string) error {
 	frames, err := c.state.Frames()
 	if err != nil {
 		return err
@@ -400,8 +456,22 @@ func (c *console) list(string) error {
 	if err != nil {
 		return err
 	}
-	for n := max(1, p.Span.Line-around); n <= min(len(lines), p.Span.Line+around); n++ {
+	first := p.Span.Line - around
+	if args != "" {
+		n, err := strconv.Atoi(args)
+		if err != nil || n < 1 || n > len(lines) {
+			return fmt.Errorf("%q is no line of %d", args, len(lines))
+		}
+		first = n - around
+	} else if c.listed > 0 {
+		first = c.listed + 1
+	}
+	if first > len(lines) {
+		return errors.New("that was the last line")
+	}
+	for n := max(1, first); n <= min(len(lines), first+2*around); n++ {
 		fmt.Fprintf(c.out, "%d\t%s\n", n, lines[n-1])
+		c.listed = n
 	}
 	return nil
 }

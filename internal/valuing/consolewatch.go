@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"wpptrace/compress/wet/machine"
 	"wpptrace/query/names"
 	"wpptrace/query/stepping"
 	"wpptrace/query/valuereport"
-	"wpptrace/query/values"
 )
 
 // watch watches the bytes of a variable, where they are now, or of an address.
@@ -21,34 +19,14 @@ func (c *console) watch(args string) error {
 		return err
 	}
 	w := watch{text: args}
-	if w.Addr, w.Size, err = values.ParseBytes(args); err != nil {
-		if w.Watch, w.asked, err = watchOf(m, args); err != nil {
-			return err
-		}
+	if w.Watch, w.asked, err = valuereport.WatchAt(m, args); err != nil {
+		return err
 	}
 	c.made++
 	w.number = c.made
 	c.setWatches(append(c.watches, w))
 	fmt.Fprintf(c.out, "Watch %d at %s: %x:%d\n", w.number, names.Printable(args), w.Addr, w.Size)
 	return nil
-}
-
-// watchOf are the bytes of a variable.
-func watchOf(m *stepping.Moment, text string) (w stepping.Watch, a *values.Asked, err error) {
-	if a, err = m.Variable(text); err != nil {
-		return w, nil, err
-	}
-	addr, size, k := a.Address(m.Place.Addr, m, nil)
-	if k == machine.Unknown || size < 1 {
-		return w, nil, fmt.Errorf("%s is nowhere in memory here, or it is not known where",
-			names.Printable(text))
-	}
-	const most = 4096
-	w = stepping.Watch{Addr: addr, Size: int(min(size, most))}
-	if !a.IsNumber() || int64(a.Bits()) != 8*size {
-		a = nil
-	}
-	return w, a, nil
 }
 
 func (c *console) setWatches(list []watch) {
@@ -88,5 +66,5 @@ func (c *console) showWrites() error {
 
 // textAt is what the bytes hold.
 func (w *watch) textAt(m *stepping.Moment) string {
-	return valuereport.NumberAt(m, w.Addr, w.Size, w.asked)
+	return valuereport.NumberAt(m, w.Watch, w.asked)
 }

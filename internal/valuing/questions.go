@@ -63,9 +63,10 @@ print $REGISTER what one of them has, x/ADDRESS:SIZE what memory holds. - is wha
 read and written since its values were last recorded whole, which is every million instructions or
 so. list prints the source around, if the file is there.
 
-watch VARIABLE, or watch ADDRESS:SIZE, has each move stop at an instruction that writes there, and at
-one that finds there what code that is not traced, or another thread, has written. So rc goes back
-to who wrote what is there.
+watch VARIABLE, or watch ADDRESS:SIZE, has each move stop at an instruction that writes there, and
+at one that finds there what code that is not traced, or another thread, has written. So rc goes
+back to who wrote what is there. goto POSITION goes to where watch, values and slice print that
+something was.
 
 --dap serves an editor instead, which then debugs backwards, too: VS Code, Neovim, Emacs or another
 that speaks the Debug Adapter Protocol. SNAPSHOT may be left out: program of what the editor

@@ -46,6 +46,17 @@ thread 4711
 info threads
 list
 print $rip
+print $xmm0
+x $rdx:2
+x $rax
+goto 1
+goto 99
+goto x
+info break
+delete
+until clip+0xb
+rn
+until
 x/main
 thread 9
 next 0
@@ -75,6 +86,7 @@ r12     -
 r13     -
 r14     -
 r15     -
+rip     0x401000
 eflags  CF=- PF=- AF=- ZF=- SF=- OF=- DF=-
 x = 3
 lost = -
@@ -110,7 +122,18 @@ clip+0x0, clip.c:2
 clip+0x0, clip.c:2
 * 4711  demo
 list: stat src/clip.c: no such file or directory
-print: $rip is no general register of 64 bits, nor $eflags
+$rip = 0x401000
+print: $xmm0 is no general register of 64 bits, nor $rip or $eflags
+7000: - -
+x: $rax is -: "-" is no address in hex
+clip+0x0, clip.c:2
+goto: nothing was executed at position 99, or behind it
+goto: "x" is no position
+2  clip
+clip+0xb
+clip+0x0, clip.c:2
+The end of what was recorded of the thread.
+clip+0xe
 x: "main" is no address in hex
 thread: the snapshot has no thread 9
 next: "0" is no number of times from 1

@@ -104,6 +104,7 @@ func TestSteppingAcrossSegments(t *testing.T) {
 				t.Error("no run to a routine was compared")
 			}
 			watches(t, sample, many)
+			positions(t, cut, many, ofMany)
 		})
 	}
 }
@@ -173,6 +174,27 @@ func watches(t *testing.T, sample *states.Sample, x *stepping.State) {
 			t.Errorf("%x is written %d times, back %v, want %d; %d unsure", most, len(got), back,
 				len(want), unsure)
 		}
+	}
+}
+
+// positions fails the test unless each position of the stream is found where it ran first.
+func positions(t *testing.T, s *wpp.Snapshot, x *stepping.State,
+	numbers map[stepping.Position]int) {
+	t.Helper()
+	x.SetWatches(nil)
+	at, n := ^uint64(0), 0
+	for e, err := range values.Instructions(s, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if isFirst := e.Symbol != at; isFirst && e.Symbol%20 == 0 {
+			if err := x.Goto(e.Symbol); err != nil || numbers[x.Position()] != n {
+				t.Errorf("position %d is at instruction %d, want %d: %v", e.Symbol,
+					numbers[x.Position()], n, err)
+			}
+		}
+		at = e.Symbol
+		n++
 	}
 }
 

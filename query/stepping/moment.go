@@ -19,6 +19,7 @@ type Moment struct {
 	Place             Place // the instruction that comes next in it, or the call
 	registers, memory *wet.Before
 	variables         *variables.Table
+	image             int // of Place
 }
 
 // moments are those that somebody has asked for since the thread came to a position.
@@ -35,19 +36,23 @@ func (x *State) In(frame int) (m *Moment, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m = &Moment{Place: x.placeOf(s), variables: x.list}
-	at := x.at
-	f := s.frame
+	p, at, f := x.placeOf(s), x.at, s.frame
 	for range frame {
 		if f.Caller == nil {
 			return nil, fmt.Errorf("there is no activation %d around", frame)
 		}
-		m.Place, at, f = f.Called, f.called, f.Caller
+		p, at, f = f.Called, f.called, f.Caller
 	}
-	if m.memory, err = x.before(x.at); err == nil {
-		m.registers, err = x.before(at)
+	memory, err := x.before(x.at)
+	if err != nil {
+		return nil, err
 	}
-	return m, err
+	registers, err := x.before(at)
+	return x.moment(p, registers, memory), err
+}
+
+func (x *State) moment(p Place, registers, memory *wet.Before) *Moment {
+	return &Moment{p, registers, memory, x.list, x.snapshot.Routines[p.Routine].Image}
 }
 
 // before is what is known at a position, when the thread stands where it does.
@@ -65,6 +70,9 @@ func (x *State) before(at Position) (*wet.Before, error) {
 	}
 	return b, nil
 }
+
+// PC is the process's address of Place.
+func (m *Moment) PC() uint64 { return m.Place.Addr + m.BiasOf(m.image) }
 
 // General returns what a general register holds, by its hardware number.
 func (m *Moment) General(n int) (uint64, machine.Knowledge) { return m.registers.General(n) }

@@ -1,8 +1,11 @@
 package stepping
 
 import (
+	"errors"
 	"fmt"
+	"math"
 
+	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/variables"
 	"wpptrace/query/values"
@@ -218,6 +221,52 @@ func (x *State) Run(way Way) (End, error) {
 	x.skips = newSkipper(x)
 	defer func() { x.skips = nil }()
 	return x.move(way, func(spot) bool { return false })
+}
+
+// Goto goes to the first instruction that the thread executed at a position of its stream, or
+// behind it: what watch and values print as POSITION. It fails where there is none.
+func (x *State) Goto(position uint64) (err error) {
+	defer wpp.Recover(&err)
+	list := x.segments.list
+	first := 0
+	for first+1 < len(list) && list[first+1].First() < position {
+		first++
+	}
+	for n := range list {
+		if n >= len(x.segments.starts)-1 || n >= first {
+			if _, err := x.segments.load(n); err != nil {
+				return err
+			}
+		}
+		if n < first {
+			continue
+		}
+		s := seeking{position: position}
+		if err := list[n].Replay(0, math.MaxUint64, &s); errors.Is(err, errFound) {
+			x.at = Position{n, s.insn}
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("nothing was executed at position %d, or behind it", position)
+}
+
+// seeking counts the instructions up to a position.
+type seeking struct {
+	position uint64
+	insn     int
+}
+
+var errFound = errors.New("found")
+
+// Executed is for the replay: see wet.Observer.
+func (s *seeking) Executed(e *wet.Executed) error {
+	if e.Symbol >= s.position {
+		return errFound
+	}
+	s.insn++
+	return nil
 }
 
 // A Stop is a place where moves end: an instruction, or where a source line begins.

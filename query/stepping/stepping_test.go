@@ -154,7 +154,8 @@ func TestWatches(t *testing.T) {
 	}{
 		{machine.Access{Addr: 0x7001, Size: 2, Bytes: [64]byte{1, 2}, Known: machine.Confirmed}, 0},
 		{machine.Access{Addr: 0x7002, Size: 2, Bytes: [64]byte{2, 9}, Known: machine.Confirmed}, 0},
-		{machine.Access{Addr: 0x7002, Size: 8, Bytes: [64]byte{3, 9}, Known: machine.Unconfirmed}, 1},
+		{machine.Access{Addr: 0x7002, Size: 8, Bytes: [64]byte{3, 9},
+			Known: machine.Unconfirmed}, 1},
 		{machine.Access{Addr: 0x7002, Size: 1, Bytes: [64]byte{3}, Write: true}, 2},
 		{machine.Access{Addr: 0x7002, Size: 1, Bytes: [64]byte{4}, Known: machine.Confirmed}, 2},
 		{machine.Access{Addr: 0x7004, Size: 8, Write: true, Known: machine.Confirmed}, 2},

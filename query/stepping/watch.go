@@ -52,12 +52,14 @@ func (x *State) Behind() (m *Moment, err error) {
 		return nil, err
 	}
 	b, err := x.segments.list[x.at.Segment].Before(uint64(x.at.Insn) + 1)
-	return &Moment{Place: x.placeOf(now), registers: b, memory: b, variables: x.list}, err
+	return x.moment(x.placeOf(now), b, b), err
 }
 
 // SetWatches has moves end where some bytes are written.
 func (x *State) SetWatches(list []Watch) {
-	x.watches, x.written = slices.Clone(list), [2]*writes{}
+	if !slices.Equal(x.watches, list) {
+		x.watches, x.written = slices.Clone(list), [2]*writes{}
+	}
 }
 
 func (w *writes) at(insn int) []Write {

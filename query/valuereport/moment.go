@@ -13,21 +13,27 @@ import (
 	"wpptrace/query/values"
 )
 
-// Registers are how many registers a moment has, as RegisterAt counts them: the general ones, and
-// the flags.
-const Registers = 17
+// Registers are how many registers a moment has, as RegisterAt counts them: the general ones, rip
+// and the flags.
+const Registers = 18
 
 // RegisterAt is the name of a register and what it holds, ? behind it where it is not confirmed; -:
 // it is not known.
 func RegisterAt(m *stepping.Moment, n int) (name, text string) {
-	if n == Registers-1 {
+	switch n {
+	case Registers - 1:
 		return "eflags", flagsAt(m)
+	case Registers - 2:
+		return "rip", fmt.Sprintf("%#x", m.PC())
 	}
 	v, k := m.General(n)
 	return executed.RegisterName(uint8(n)), sure(fmt.Sprintf("%#x", v), k)
 }
 
 func registerNamed(m *stepping.Moment, name string) (text string, ok bool) {
+	if name == "pc" {
+		name = "rip"
+	}
 	for n := range Registers {
 		if known, text := RegisterAt(m, n); known == name {
 			return text, true
@@ -43,11 +49,11 @@ func Evaluate(m *stepping.Moment, text string) (string, error) {
 		if text, ok := registerNamed(m, name); ok {
 			return text, nil
 		}
-		return "", fmt.Errorf("$%s is no general register of 64 bits, nor $eflags",
+		return "", fmt.Errorf("$%s is no general register of 64 bits, nor $rip or $eflags",
 			names.Printable(name))
 	}
 	if place, ok := strings.CutPrefix(text, "x/"); ok {
-		addr, size, err := values.ParseBytes(place)
+		addr, size, err := ParseBytes(m, place)
 		if err != nil {
 			return "", err
 		}
@@ -101,11 +107,55 @@ func flagsAt(m *stepping.Moment) string {
 	return strings.Join(list, " ")
 }
 
-// NumberAt is what some bytes of memory hold as a number, of a variable or part that has them there;
-// nil: in hex. More than eight are their first.
-func NumberAt(m *stepping.Moment, addr uint64, size int, a *values.Asked) string {
+// ParseBytes is values.ParseBytes that takes $REGISTER as an address, too.
+func ParseBytes(m *stepping.Moment, text string) (addr uint64, size int, err error) {
+	if !strings.HasPrefix(text, "$") {
+		return values.ParseBytes(text)
+	}
+	name, behind, _ := strings.Cut(text, ":")
+	value, err := Evaluate(m, name)
+	if err != nil {
+		return 0, 0, err
+	}
+	if behind != "" {
+		behind = ":" + behind
+	}
+	addr, size, err = values.ParseBytes(strings.TrimSuffix(value, "?") + behind)
+	if err != nil {
+		err = fmt.Errorf("%s is %s: %w", names.Printable(name), value, err)
+	}
+	return addr, size, err
+}
+
+// mostWatched is how many bytes of a variable are watched, at most.
+const mostWatched = 4096
+
+// WatchAt are the bytes that a text stands for: ADDRESS:SIZE, or a variable. a is the variable
+// where that is a number, for NumberAt. It fails where a variable is in no memory.
+func WatchAt(m *stepping.Moment, text string) (w stepping.Watch, a *values.Asked, err error) {
+	if w.Addr, w.Size, err = ParseBytes(m, text); err == nil {
+		return w, nil, nil
+	}
+	if a, err = m.Variable(text); err != nil {
+		return w, nil, err
+	}
+	addr, size, k := a.Address(m.Place.Addr, m, nil)
+	if k == machine.Unknown || size < 1 {
+		return w, nil, fmt.Errorf("%s is nowhere in memory here, or it is not known where",
+			names.Printable(text))
+	}
+	w = stepping.Watch{Addr: addr, Size: int(min(size, mostWatched))}
+	if !a.IsNumber() || int64(a.Bits()) != 8*size {
+		a = nil
+	}
+	return w, a, nil
+}
+
+// NumberAt is what watched bytes hold as a number, as a variable has it that is there; nil: in hex.
+// Of more than eight it is the first.
+func NumberAt(m *stepping.Moment, w stepping.Watch, a *values.Asked) string {
 	var bytes [8]byte
-	k := m.Read(addr, bytes[:min(size, len(bytes))])
+	k := m.Read(w.Addr, bytes[:min(w.Size, len(bytes))])
 	value := binary.LittleEndian.Uint64(bytes[:])
 	if a != nil {
 		return ValueText(a, value, k)
