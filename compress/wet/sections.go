@@ -22,7 +22,7 @@ const (
 )
 
 // version is that of the sections.
-const version = 2
+const version = 3
 
 // Encoded is a segment as files have it.
 type Encoded struct{ head, log []byte }
@@ -53,8 +53,9 @@ type Segment struct {
 	head     int // bytes
 	log      *wpp.Section
 	ran      []Ran
-	start    *start // nil: it is the first
-	end      *start // nil: it is the last
+	start    *start       // nil: it is the first
+	end      *start       // nil: it is the last
+	opened   chan *player // the log, once: see Ahead; nil: it is not read yet
 }
 
 // Ran is how often the symbol of a path was derived.
@@ -202,6 +203,34 @@ func (g *Segment) Replay(from, to uint64, o Observer) error {
 	return err
 }
 
+// Ahead returns the segment with what its first replay needs, which it begins to read: who has
+// something else to do until then saves some 10 ms.
+func (g *Segment) Ahead() *Segment {
+	ahead := *g
+	ahead.opened = make(chan *player, 1)
+	go func() {
+		defer close(ahead.opened)
+		if p, err := g.open(); err == nil {
+			ahead.opened <- p
+		}
+	}()
+	return &ahead
+}
+
+// open reads the log.
+func (g *Segment) open() (*player, error) {
+	if g.opened != nil {
+		if p := <-g.opened; p != nil {
+			return p, nil
+		}
+	}
+	data, err := g.log.Data()
+	if err != nil {
+		return nil, err
+	}
+	return readLog(&reader{rest: data}), nil
+}
+
 // Before returns what is known before the nth instruction of the segment, from 0 on; it stays good.
 // Behind the last one it is what is known at the end, and has no instruction. It takes time linear
 // in n, some 100 ns an instruction.
@@ -218,11 +247,10 @@ func (g *Segment) Before(n uint64) (*Before, error) {
 // what was executed at symbols from another on.
 func (g *Segment) walk(n, from, to uint64, o Observer) (*Walker, error) {
 	thread := &g.snapshot.Threads[g.thread]
-	data, err := g.log.Data()
+	p, err := g.open()
 	if err != nil {
 		return nil, err
 	}
-	p := readLog(&reader{rest: data})
 	x := &window{observer: o, from: from, tid: thread.TID}
 	var observer Observer = x
 	if watcher, ok := o.(Watcher); ok {

@@ -29,7 +29,7 @@ func recordLong(b *testing.B) (file string, most values.Instruction, times uint6
 		b.Skip(err)
 	}
 	words, text := rand.New(rand.NewPCG(1, 2)), []byte(nil)
-	for len(text) < 400_000 {
+	for len(text) < 130_000 {
 		for range 2 + words.IntN(5) {
 			text = append(text, byte('a'+words.ExpFloat64()*4))
 		}

@@ -151,12 +151,13 @@ type visit struct {
 // run gives what the segment has to found, in its order.
 func (j *job) run(found func(uint64, *wet.Executed) error) (err error) {
 	defer wpp.Recover(&err)
+	segment := j.segment.Ahead()
 	visits := j.visits()
 	if len(visits) == 0 {
 		return nil
 	}
 	at := 0
-	return j.segment.Replay(visits[0].at.Symbol, visits[len(visits)-1].at.Symbol+1,
+	return segment.Replay(visits[0].at.Symbol, visits[len(visits)-1].at.Symbol+1,
 		observer(func(e *wet.Executed) error {
 			if at == len(visits) {
 				return nil

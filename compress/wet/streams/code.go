@@ -27,6 +27,11 @@ func Append(coded []byte, streams ...[]uint64) []byte {
 		if len(s) == 0 {
 			continue
 		}
+		if isConstant(s) {
+			h.method(constant)
+			newTranscript(w, 0, 1).code(s[0])
+			continue
+		}
 		m := h.method(choose(s))
 		t := newTranscript(w, m, len(s))
 		for _, v := range s {
@@ -34,6 +39,15 @@ func Append(coded []byte, streams ...[]uint64) []byte {
 		}
 	}
 	return w.Finish()
+}
+
+// leastConstant is how many values a stream has at least that is stored as one of them: there are
+// many such streams, and some are long.
+const leastConstant = 8
+
+func isConstant(values []uint64) bool {
+	return len(values) >= leastConstant &&
+		!slices.ContainsFunc(values, func(v uint64) bool { return v != values[0] })
 }
 
 var (
@@ -80,11 +94,14 @@ func read(r *coding.Choices, streams, left uint64) ([]*Cursor, error) {
 		left -= length
 		c := &Cursor{form: methods[0].form(0), len: length, at: length}
 		if length > 0 && !r.Short() {
-			m := h.method(0)
-			if m >= len(methods) {
-				return nil, fmt.Errorf("stream is of method %d of %d", m, len(methods))
+			switch m := h.method(0); {
+			case m < len(methods):
+				c.form = newTranscript(r, m, int(length)).read(int(length))
+			case m == constant:
+				c.form = same(newTranscript(r, 0, 1).code(0))
+			default:
+				return nil, fmt.Errorf("stream is of method %d of %d", m, constant+1)
 			}
-			c.form = newTranscript(r, m, int(length)).read(int(length))
 		}
 		if r.Short() {
 			return nil, errShort

@@ -13,6 +13,13 @@ type form interface {
 	add(value uint64)
 }
 
+// same is the form of a stream whose values are all the same.
+type same uint64
+
+func (s same) next() uint64     { return uint64(s) }
+func (s same) previous() uint64 { return uint64(s) }
+func (s same) add(uint64)       {}
+
 // strides is the form of a stream of which a method has the differences between neighbours: the
 // first value's from 0.
 type strides struct {

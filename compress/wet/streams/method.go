@@ -19,6 +19,9 @@ var methods = [...]method{
 	{size: 1, strides: true}, {size: 3, strides: true}, {size: 15, strides: true},
 }
 
+// constant is the number of what is none of them: all values are the same.
+const constant = len(methods)
+
 // contexts is how many methods there are of a kind, one behind the other: sizes of context.
 const contexts = 3
 
