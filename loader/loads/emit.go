@@ -1,6 +1,8 @@
 package loads
 
 import (
+	"slices"
+
 	"wpptrace/loader/x86"
 )
 
@@ -90,12 +92,19 @@ func (e *emitter) way(w *way) {
 // noAddress is where nothing can be read, what a register is taken for that is not known.
 const noAddress = -1 << 31
 
-// goBack has the program go on behind a return, with the registers of there.
+// goBack has the program go on behind a return, with the registers of there. What is made by one
+// step, of none of the other registers, comes last, and into its register.
 func (e *emitter) goBack(w *way) {
 	at := e.apart(w.address)
 	var from [16]uint8
+	var last x86.Set
 	for reg := range int8(16) {
-		if v := w.back[reg]; w.behind.Has(reg) && v.isKnown() && v != held(int(reg)) {
+		v := w.back[reg]
+		switch _, made := e.cells[v]; {
+		case !w.behind.Has(reg) || !v.isKnown() || v == held(int(reg)):
+		case !made && e.isOneStep(v, held(int(reg))):
+			last |= x86.SetOf(reg)
+		default:
 			from[reg] = e.apart(v)
 		}
 	}
@@ -104,16 +113,34 @@ func (e *emitter) goBack(w *way) {
 		return
 	}
 	for reg := range int8(16) {
-		s := Step{Op: Sum, Size: 8, Dst: uint8(reg), A: from[reg], B: NoCell}
+		s := Step{Op: Sum, Size: 8, A: from[reg], B: NoCell}
 		switch v := w.back[reg]; {
 		case !w.behind.Has(reg) || v == held(int(reg)):
 			continue
 		case !v.isKnown():
 			s.A, s.Imm = NoCell, noAddress
+		case last.Has(reg) && v.node >= fixed:
+			s = e.make(&e.ns.list[v.node])
+		case last.Has(reg):
+			s.A, s.Imm = uint8(reg), int32(v.add)
 		}
+		s.Dst = uint8(reg)
 		e.step(s)
 	}
 	e.step(Step{Op: Return, A: at, B: NoCell})
+}
+
+// isOneStep reports whether one step makes a value, of what has been read or of a register's own.
+func (e *emitter) isOneStep(v, own value) bool {
+	if v.node == own.node {
+		return int64(int32(v.add)) == v.add
+	}
+	if v.node < fixed || v.add != 0 {
+		return false
+	}
+	n := &e.ns.list[v.node]
+	return n.op == Fetch && slices.ContainsFunc(e.known,
+		func(g *group) bool { return g.holds(n.a, n.size) })
 }
 
 // apart has a value in a cell that is no register's.
@@ -135,8 +162,8 @@ func (e *emitter) choice(w *way) {
 	if w.ends == condition {
 		var x, y value
 		s, x, y, _ = w.flags.branch(w.code)
-		s.A = e.cell(x)
-		s.B, s.Imm = e.second(y)
+		s.A = e.low(x, s.Size)
+		s.B, s.Imm = e.second(e.lowest(y, s.Size))
 	} else {
 		s.A = e.cell(w.index)
 	}
@@ -280,8 +307,8 @@ func (e *emitter) cell(v value) uint8 {
 func (e *emitter) either(v value, n *node) uint8 {
 	q := &e.ns.asked[n.asks]
 	s, x, y, _ := q.flags.branch(q.code ^ 1)
-	s.A = e.cell(x)
-	s.B, s.Imm = e.second(y)
+	s.A = e.low(x, s.Size)
+	s.B, s.Imm = e.second(e.lowest(y, s.Size))
 	s.Jump = 1
 	yes, no := Step{Op: Sum, Size: 8, A: NoCell}, Step{Op: Sum, Size: 8, A: NoCell}
 	yes.B, yes.Imm = e.second(n.a)
@@ -346,17 +373,35 @@ func (e *emitter) make(n *node) (s Step) {
 		}
 		e.full = true // the read was left out for the same
 	case Sum:
-		if int64(int32(n.a.add)) != n.a.add {
-			s.A = e.cell(n.a)
+		a, b := e.lowest(n.a, n.size), e.lowest(n.b, n.size)
+		if int64(int32(a.add)) != a.add {
+			s.A = e.cell(a)
 		} else {
-			s.A, s.Imm = e.cell(value{node: n.a.node}), int32(n.a.add)
+			s.A, s.Imm = e.cell(value{node: a.node}), int32(a.add)
 		}
-		s.B = e.cell(n.b)
+		s.B = e.cell(b)
 	case Extend:
-		s.A = e.cell(n.a)
+		s.A = e.low(n.a, n.size)
 	default:
-		s.A = e.cell(n.a)
-		s.B, s.Imm = e.second(n.b)
+		s.A = e.low(n.a, n.size)
+		s.B, s.Imm = e.second(e.lowest(n.b, n.size))
 	}
 	return s
+}
+
+// low has a value in a cell of which the lowest bytes alone count.
+func (e *emitter) low(v value, size uint8) (cell uint8) { return e.cell(e.lowest(v, size)) }
+
+// lowest is a value with the same lowest bytes that takes as few steps or fewer: what only makes
+// those above zeroes is left out.
+func (e *emitter) lowest(v value, size uint8) value {
+	for v.node >= fixed {
+		n := &e.ns.list[v.node]
+		if _, made := e.cells[v]; made || n.op != Sum || n.size < size || n.size == 8 ||
+			n.b != constant(0) {
+			break
+		}
+		v = n.a.plus(v.add)
+	}
+	return v
 }
