@@ -41,7 +41,7 @@ func (q *Question) Add(f *pflag.FlagSet) {
 	f.Uint64Var(&q.Instance, "instance", 0, "with --at: of the `N`th execution alone, from 1; "+
 		"with --var: of the Nth activation of its routine")
 	f.BoolVar(&q.CSV, "csv", false, "with --at and --var: print a row for each value; with --stat: sizes and "+
-		"speeds, as tables 1 to 3 and 6 to 9 and figure 9 of the paper")
+		"speeds, as the tables and figures 8 and 9 of the paper")
 	f.BoolVar(&q.Histogram, "histogram", false, "with --at and --var: print how often each value "+
 		"came")
 }

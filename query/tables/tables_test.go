@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query/querytest"
@@ -25,7 +26,9 @@ func ExampleMake() {
 
 // Of the two runs of clip, sizes before compression are those that its instructions say.
 func TestMake(t *testing.T) {
-	rows, err := tables.Make(querytest.Values())
+	s := querytest.Values()
+	s.Figures.Duration = 2 * time.Minute
+	rows, err := tables.Make(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +46,13 @@ func TestMake(t *testing.T) {
 		"7 load values bytes":                                        0, // it is not known where the returns lie
 		"8 addresses of loads and stores bytes":                      8 * 2,
 		"3 edge labels in the file: they follow from the rest bytes": 0,
+		"4 branches mispredicted: space of a bit for each, of an instruction, were they recorded " +
+			"bits": 2.0 / 11, // a jump in each run, a store, and what each return reads
+		"4 stores missed: space of a bit for each, of an instruction, were they recorded bits": 2.0 / 11,
+		"4 loads missed: space of a bit for each, of an instruction, were they recorded bits":  2.0 / 11,
+		"5 instructions executed ":                    11,
+		"5 recording, with the program's own run min": 2,
+		"5 of these, a million instructions s":        120e6 / 11,
 	} {
 		if got, ok := all[what]; !ok || got != want {
 			t.Errorf("%s: %v, %v, want %v", what, got, ok, want)
