@@ -101,7 +101,9 @@ func (x *session) scopes(frame int) ([]dap.Scope, error) {
 		return nil, err
 	}
 	h := x.handles[frame-1]
-	of := func(s scope) int { return x.handleOf(handle{thread: h.thread, frame: h.frame, scope: s}) }
+	of := func(s scope) int {
+		return x.handleOf(handle{thread: h.thread, frame: h.frame, scope: s})
+	}
 	return []dap.Scope{
 		{Name: "Locals", PresentationHint: "locals", VariablesReference: of(locals)},
 		{Name: "Globals", VariablesReference: of(globals), Expensive: true},

@@ -31,6 +31,7 @@ type console struct {
 	numbers  []int // of stops
 	watches  []watch
 	made     int // stops and watches
+	pause    func() bool
 }
 
 // A watch is bytes that are watched.
@@ -132,6 +133,7 @@ func (c *console) thread(tid int) error {
 				return err
 			}
 			c.state = state
+			state.Pause = c.pause
 			c.setStops(c.stops, c.numbers)
 			c.setWatches(c.watches)
 			return nil
@@ -179,6 +181,9 @@ func (c *console) do(line string) error {
 	if i := strings.IndexAny(line, " \t/"); i >= 0 {
 		word, args = line[:i], strings.TrimSpace(line[i+1:])
 	}
+	if c.pause != nil {
+		c.pause() // what came meanwhile is no wish to end this command
+	}
 	for _, known := range commands() {
 		if slices.Contains(known.words, word) {
 			err := known.run(c, args)
@@ -212,6 +217,8 @@ func (c *console) arrive(end stepping.End) error {
 		if err := c.showWrites(); err != nil {
 			return err
 		}
+	case stepping.Paused:
+		fmt.Fprintln(c.out, "Interrupted.")
 	case stepping.Start:
 		fmt.Fprintln(c.out, "The start of what was recorded of the thread.")
 	case stepping.Last:

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -51,14 +52,31 @@ func (q *Step) Write(w io.Writer, s *wpp.Snapshot) error {
 		return nil
 	}
 	prompt := ""
+	c := newConsole(w, s)
 	if f, is := q.Input.(*os.File); is && term.IsTerminal(int(f.Fd())) {
 		prompt = "(wpptrace) "
+		stop := c.heed(os.Interrupt)
+		defer stop()
 	}
-	c := newConsole(w, s)
 	if err := c.thread(q.tid); err != nil {
 		return fmt.Errorf("step: %w", err)
 	}
 	return c.read(q.Input, prompt)
+}
+
+// heed has a signal end a move, in place of the program.
+func (c *console) heed(s os.Signal) (stop func()) {
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, s)
+	c.pause = func() bool {
+		select {
+		case <-came:
+			return true
+		default:
+			return false
+		}
+	}
+	return func() { signal.Stop(came) }
 }
 
 func (q *Step) serve(w io.Writer, s *wpp.Snapshot) error {

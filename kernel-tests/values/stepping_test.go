@@ -105,6 +105,7 @@ func TestSteppingAcrossSegments(t *testing.T) {
 			}
 			watches(t, sample, many)
 			positions(t, cut, many, ofMany)
+			pauses(t, many, ofMany)
 		})
 	}
 }
@@ -195,6 +196,25 @@ func positions(t *testing.T, s *wpp.Snapshot, x *stepping.State,
 		}
 		at = e.Symbol
 		n++
+	}
+}
+
+// pauses fails the test unless a run that is paused again and again comes to the end.
+func pauses(t *testing.T, x *stepping.State, numbers map[stepping.Position]int) {
+	t.Helper()
+	if err := x.Goto(0); err != nil {
+		t.Fatal(err)
+	}
+	x.Stops, x.Pause = nil, func() bool { return true }
+	paused := 0
+	for _, m := range moves(t, x, numbers, stepping.Forward, (*stepping.State).Into) {
+		if m.end == stepping.Paused {
+			paused++
+		}
+	}
+	if paused < 3 || numbers[x.Position()] != len(numbers)-1 {
+		t.Errorf("%d pauses, and instruction %d of %d", paused, numbers[x.Position()],
+			len(numbers))
 	}
 }
 

@@ -276,17 +276,47 @@ type Stop struct {
 	isLine bool
 }
 
-// StopAt is the stop that a text stands for: see values.Find.
+// StopAt is the stop that a text stands for: see values.Find. Of a routine it is where its
+// variables are, if they are nowhere yet where it is entered.
 func StopAt(s *wpp.Snapshot, text string) (Stop, error) {
 	w, err := values.Find(s, text)
 	if err != nil {
 		return Stop{}, err
 	}
 	p := Stop{Text: text, at: map[values.Instruction]bool{}, isLine: w.Kind == values.Line}
+	t, err := variables.Of(s)
+	if err != nil {
+		return Stop{}, err
+	}
 	for _, i := range w.At {
+		if w.Kind == values.Call && t != nil {
+			i.Addr = behindPrologue(s, t, i)
+		}
 		p.at[i] = true
 	}
 	return p, nil
+}
+
+// behindPrologue is the first instruction of the block that a routine is entered at, before which
+// any of its variables is anywhere; or the entry, if there is none.
+func behindPrologue(s *wpp.Snapshot, t *variables.Table, entry values.Instruction) uint64 {
+	for i := range s.Routines[entry.Routine].Blocks {
+		b := &s.Routines[entry.Routine].Blocks[i]
+		if b.Addr != entry.Addr {
+			continue
+		}
+		at := b.Addr
+		for _, n := range b.Lengths {
+			for k := range t.Variables {
+				v := &t.Variables[k]
+				if v.Routine == entry.Routine && values.Whole(t, v).Has(at) {
+					return at
+				}
+			}
+			at += uint64(n)
+		}
+	}
+	return entry.Addr
 }
 
 func (p *Stop) isAt(s spot) bool {

@@ -10,6 +10,7 @@ import (
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/variables"
 	"wpptrace/query/querytest"
 	"wpptrace/query/values"
 )
@@ -110,6 +111,36 @@ func now(t *testing.T, x *State) *Moment {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestStopBehindPrologue: a stop at a routine is where its variables are.
+func TestStopBehindPrologue(t *testing.T) {
+	s := querytest.Variables()
+	list, err := variables.Of(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Variables {
+		v := &list.Variables[i]
+		if v.Places = slices.Clone(v.Places); v.Routine == 0 && len(v.Places) > 0 {
+			v.Places[0].Lo = 0x401003
+		}
+	}
+	s.Sections[len(s.Sections)-1] = variables.Section(list)
+	for text, want := range map[string]int{"clip": 1, "clip+0x0": 6, "clip+0x3": 1} {
+		x, err := New(s, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop, err := StopAt(s, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Stops = []Stop{stop}
+		if end, err := x.Run(Forward); err != nil || end != Reached || x.Position().Insn != want {
+			t.Errorf("%s: it stops at %v, want %d: %v", text, x.Position(), want, err)
+		}
+	}
 }
 
 // TestWatches: moves end at each write of what is watched, both ways, and at loads of what others
