@@ -353,6 +353,7 @@ __noinline int put_state(
 	v->states.words[at + 1] = id;
 	v->count = v->words;
 	v->states.hits++;
+	v->left |= !!v->failed; /* what was loaded there, registers show */
 	return 0;
 }
 
