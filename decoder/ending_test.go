@@ -99,6 +99,36 @@ func placeOf(p *plan.Plan, name string) uint64 {
 	return r.Addr + r.Offset()
 }
 
+// TestFault: a thread has ended by a fault if that was at an instruction of a traced routine.
+func TestFault(t *testing.T) {
+	p, err := assemble(t.TempDir(), ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := placeOf(p, "inner") + 2
+	for _, c := range []struct {
+		end  wire.Event
+		want bool
+	}{
+		{wire.MakeFaulted(wire.MakeEnd(wire.Inside, at)), true},
+		{wire.MakeEnd(wire.Inside, at), false},
+		{wire.MakeFaulted(wire.MakeEnd(wire.Inside, 1)), false},
+		{wire.MakeEnd(wire.Killed, 0), false},
+	} {
+		d, err := decoder.New(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		thread := d.Thread(&script{p: p}, true)
+		thread.Take(c.end)
+		f, ok := thread.Fault()
+		if ok != c.want || ok && (p.Routines[f.Routine].Name != "inner" ||
+			f.Addr != p.Routines[f.Routine].Addr+2) {
+			t.Errorf("%v: %+v, %t", c.end, f, ok)
+		}
+	}
+}
+
 // A thread that ends before its first event is taken to have begun in the one function that can
 // lead there, and to be a handler for all that is known.
 func TestThreadsThatEndBeforeTheirFirstEvent(t *testing.T) {

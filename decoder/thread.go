@@ -19,6 +19,14 @@ type Thread struct {
 	evidence evidence
 	last     lastHit
 	ended    bool
+	faulted  bool // by an instruction of a traced routine
+	fault    Fault
+}
+
+// A Fault is an instruction that has faulted, without a handler for that.
+type Fault struct {
+	Routine int    // ID
+	Addr    uint64 // link-time
 }
 
 // An evidence is what came before an event and belongs to it.
@@ -101,6 +109,7 @@ func (t *Thread) Take(e wire.Event) Hits {
 		t.signals.noteFault(e)
 	case wire.End:
 		t.ended = true
+		t.noteFault(e)
 		t.signals.end(e)
 	default:
 		t.d.anomaly("event of no known kind", "event", e)
@@ -116,6 +125,18 @@ func (t *Thread) hits(n uint64) Hits {
 
 // Ended reports whether the thread's end has been taken: no event follows it.
 func (t *Thread) Ended() bool { return t.ended }
+
+// Fault is the instruction of a traced routine by which the thread has ended; ok is false if it has
+// not ended so.
+func (t *Thread) Fault() (f Fault, ok bool) { return t.fault, t.faulted }
+
+func (t *Thread) noteFault(end wire.Event) {
+	if end.Origin() != wire.Inside || !end.Faulted() || !t.d.program.Traces(end.Address()) {
+		return
+	}
+	r := t.d.program.RoutineAt(end.Address())
+	t.fault, t.faulted = Fault{r.ID, end.Address() - r.Plan.Offset()}, true
+}
 
 // Gap says that events are missing here: n hits. Every position is forgotten.
 func (t *Thread) Gap(n uint64) {

@@ -12,6 +12,7 @@ import (
 	"wpptrace/compress/wpp/callees"
 	slots "wpptrace/compress/wpp/counted"
 	"wpptrace/compress/wpp/entries"
+	"wpptrace/compress/wpp/faults"
 	"wpptrace/compress/wpp/overlapped"
 	"wpptrace/compress/wpp/pathprofile"
 	"wpptrace/compress/wpp/samples"
@@ -24,7 +25,7 @@ import (
 func Sections() []wpp.SectionKind {
 	return []wpp.SectionKind{samples.Kind, windows.Kind, slots.Kind, pathprofile.Kind,
 		overlapped.SectionKind, entries.Kind, wet.CodeKind, wet.HeadKind, wet.LogKind,
-		wet.CountsKind, variables.Kind, callees.Kind}
+		wet.CountsKind, variables.Kind, callees.Kind, faults.Kind}
 }
 
 // A Total is an estimate of how much there was of something in the whole run, of which windows have

@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/counted"
+	"wpptrace/compress/wpp/faults"
 	"wpptrace/compress/wpp/samples"
 	windowed "wpptrace/compress/wpp/windows"
 	"wpptrace/decoder"
@@ -52,11 +53,16 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	var threads []wpp.Thread
 	var grammars []func() (*wpp.Grammar, error)
 	var ran windowed.Lists
+	var faulted faults.List
 	valueSections := s.threads.values.sections(s.threads.all)
 	parts := slices.Clip(s.program.Plan.Parts)
 	for _, t := range s.threads.all {
 		threads = append(threads,
 			wpp.Thread{TID: int(t.id), Name: t.name, Lost: t.lost, Gaps: t.gaps, Ended: t.ended})
+		if t.fault != nil {
+			faulted = append(faulted, faults.Fault{Thread: len(threads) - 1,
+				Routine: t.fault.Routine, Addr: t.fault.Addr})
+		}
 		grammars = append(grammars, t.stream.Copy())
 		ran = append(ran, slices.Clip(t.windows))
 	}
@@ -72,6 +78,9 @@ func (s *snapshots) snapshot() (complete func() (*wpp.Snapshot, error)) {
 		}
 		if counts != nil && made.Figures.Windows > 0 {
 			made.Sections = append(made.Sections, counts.Section())
+		}
+		if faulted != nil {
+			made.Sections = append(made.Sections, faulted.Section())
 		}
 		if profile != nil {
 			made.Sections = append(made.Sections, profile.Section())

@@ -23,11 +23,12 @@ type thread struct {
 	hits     uint64
 	lost     uint64
 	gaps     uint64
-	amiss    uint64   // batches whose hits are not those received and lost
-	ended    bool     // its end was received
-	stepped  uint64   // of the received, on single-stepped instructions
-	left     uint64   // events taken when its last window ended
-	windows  []uint64 // that have ended in which it ran, by number
+	amiss    uint64         // batches whose hits are not those received and lost
+	ended    bool           // its end was received
+	fault    *decoder.Fault // by which it has ended; nil: by none
+	stepped  uint64         // of the received, on single-stepped instructions
+	left     uint64         // events taken when its last window ended
+	windows  []uint64       // that have ended in which it ran, by number
 }
 
 // take decodes a batch of the thread. One that does not add up with those before it is an anomaly,
@@ -54,6 +55,9 @@ func (t *thread) take(b wire.Batch, counts *threads) {
 	}
 	if t.decoder.Ended() {
 		t.ended = true
+		if f, ok := t.decoder.Fault(); ok {
+			t.fault = &f
+		}
 		t.end()
 	}
 }

@@ -228,6 +228,13 @@ func (c *console) arrive(end stepping.End) error {
 		fmt.Fprintf(c.out, "%s passed of which it is not known where they write.\n",
 			text.Count(n, "instruction"))
 	}
+	fault, err := c.state.Fault()
+	if err != nil {
+		return err
+	}
+	if fault != nil {
+		fmt.Fprintln(c.out, valuereport.Fault(c.snapshot, fault))
+	}
 	p, err := c.state.Place()
 	if err != nil {
 		return err

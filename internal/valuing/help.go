@@ -5,6 +5,7 @@ const Example = `  wpptrace values -F parse -- ./server -t   what parse computes
   wpptrace values -p 4711 -F '^(push|pop)$' -d 10s
   wpptrace values --stat server-4711.wpp    how much of it is known
   wpptrace values --at parse.c:42 server-4711.wpp     what the code of a line computed, each time
+  wpptrace values --at end server-4711.wpp            where it crashed
   wpptrace values --at 'push+0x1c' --histogram x.wpp  which values one instruction has had
   wpptrace values --var 'parse.p->depth' x.wpp        each value that a variable or field took
   wpptrace dump --as values server-4711.wpp every instruction, with what it wrote and accessed`
@@ -30,7 +31,8 @@ program file or in the process: the number of the execution, its thread, the pos
 thread's stream, and each instruction's values as dump --as values has them. --instance N prints
 execution N alone, --tid those of a thread. A line is executed once as long as no other line comes
 between, but for those that it calls. OFFSET is in bytes, in decimal, or with 0x in hex; ADDRESS is
-in hex.
+in hex. PLACE may also be the word end: what a thread did last, also the instruction that faulted
+where the process died of that.
 
 --var NAME prints each value that a variable takes, local or global, with its routine as
 ROUTINE.NAME: a line when it has its first in an activation of its routine, and one each time that

@@ -4,6 +4,7 @@ package valuing
 const SliceExample = `  wpptrace slice --at parse+0x4f x.wpp        what made its value at last
   wpptrace slice --at parse+0x4f --instance 3 x.wpp
   wpptrace slice --at parse.c:42 --instructions x.wpp    what made all that the line computed
+  wpptrace slice --at end x.wpp              what made the program crash
   wpptrace slice --at parse+0x1a --forward x.wpp     what came of it`
 
 // SliceHelp is the long help of wpptrace slice.

@@ -11,6 +11,7 @@ import (
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
 	"wpptrace/query/names"
+	"wpptrace/query/valuereport"
 	"wpptrace/query/values"
 )
 
@@ -51,7 +52,32 @@ func WriteStat(w io.Writer, s *wpp.Snapshot) error {
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
-	return writePlaces(w, s, k)
+	if err := writePlaces(w, s, k); err != nil {
+		return err
+	}
+	return writeEnd(w, s)
+}
+
+// writeEnd says by which signal the process ended, and where.
+func writeEnd(w io.Writer, s *wpp.Snapshot) error {
+	if valuereport.SignalOf(s) == "" {
+		return nil
+	}
+	text := valuereport.SignalOf(s) + ": no instruction that was traced faulted"
+	for i := range s.Threads {
+		e, err := values.FaultOf(s, i)
+		if err != nil {
+			return err
+		}
+		if e != nil {
+			text = fmt.Sprintf("%s, in thread %d", valuereport.Fault(s, e), e.TID)
+			break
+		}
+	}
+	if _, err := fmt.Fprintf(w, "ended by %s\n", text); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
 }
 
 // writePlaces lists the instructions of which most is unknown.

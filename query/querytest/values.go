@@ -7,6 +7,7 @@ import (
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/faults"
 	"wpptrace/compress/wpp/variables"
 	"wpptrace/compress/wpp/wpptest"
 	"wpptrace/internal/location"
@@ -18,7 +19,21 @@ import (
 //	clip:    mov rax, rdi; cmp rax, rsi; jle done
 //	         mov rax, rsi
 //	done:    mov [rdx], rax; ret
-func Values() *wpp.Snapshot {
+func Values() *wpp.Snapshot { return clips(true) }
+
+// Faulted is Values, but that the store faults the second time, and ends the process.
+func Faulted() *wpp.Snapshot {
+	s := clips(false)
+	s.Symbols[1] = wpp.Symbol{Path: 2, Start: ops.StartEntry, End: ops.EndCut, Blocks: []int{0}}
+	s.Symbols = append(s.Symbols, wpp.Symbol{IsMark: true, Mark: ops.Cut})
+	s.Threads[0].Grammar, s.Threads[0].Ended = wpptest.GrammarOf(0, 1, 2), true
+	s.Sections = append(s.Sections, faults.List{{Addr: 0x40100b}}.Section())
+	s.Figures.WaitStatus = new(uint32(11))
+	return s
+}
+
+// clips are the runs of clip; returns: also from the second one.
+func clips(returns bool) *wpp.Snapshot {
 	register := func(n, size uint8) machine.Operand {
 		return machine.Operand{Class: machine.General, Reg: n, Size: size}
 	}
@@ -46,9 +61,11 @@ func Values() *wpp.Snapshot {
 		log.Recover(wet.Place{Symbol: uint64(symbol)}, &wet.Recovery{
 			Registers: 1<<machine.RDI | 1<<machine.RSI | 1<<machine.RDX,
 			Values:    [16]uint64{machine.RDI: x, machine.RSI: 5, machine.RDX: 0x7000}})
-		var returns [8]byte
-		log.Load(&wet.Load{Bytes: returns[:]}, returns[:], machine.Unknown)
-		log.Result(wet.Place{Symbol: uint64(symbol)}, &wet.Recovery{}) // the stack pointer
+		if symbol == 0 || returns {
+			var address [8]byte
+			log.Load(&wet.Load{Bytes: address[:]}, address[:], machine.Unknown)
+			log.Result(wet.Place{Symbol: uint64(symbol)}, &wet.Recovery{}) // the stack pointer
+		}
 		log.Walked()
 		log.Ran(uint32(symbol), 1)
 	}

@@ -33,6 +33,7 @@ type Answer struct {
 	// what the slice begins at, in the order of execution: of a source line the instructions that
 	// computed a value, if one did
 	At       []Place
+	Faulted  bool // the instruction that it begins at did not come to its end
 	TID      int
 	Executed int // instructions that the thread executed
 	In       int // of these, in the slice
@@ -75,7 +76,7 @@ func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
 		return nil, err
 	}
 	st := starts{execution: x, isLine: where.Kind == values.Line}
-	g, err := graphOf(s, x.Thread, st.executed)
+	g, err := graphOf(s, x.Thread, st.executed, x.Fault)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,16 @@ func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
 	for _, i := range of {
 		a.At = append(a.At, g.Place(i))
 	}
-	return a, a.fill(s, x.Thread, g, of)
+	if err := a.fill(s, x.Thread, g, of); err != nil || x.Fault == nil {
+		return a, err
+	}
+	for i := range a.Parts {
+		if p := &a.Parts[i]; p.Last == nil && p.Place == a.At[0] {
+			p.Last = x.Fault
+		}
+	}
+	a.Faulted = true
+	return a, nil
 }
 
 // starts finds the instances of an execution.

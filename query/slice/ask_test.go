@@ -112,6 +112,24 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestAskOfAFault: the slice of what faulted is what made the values that it used.
+func TestAskOfAFault(t *testing.T) {
+	a, err := slice.Ask(querytest.Faulted(), slice.Query{At: "end", By: slice.Data | slice.Control})
+	if err != nil || !a.Faulted {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	var got []string
+	for _, p := range a.Parts {
+		got = append(got, fmt.Sprintf("%x", p.Addr-0x401000))
+		if p.Last == nil {
+			t.Errorf("%x has no values", p.Addr)
+		}
+	}
+	if strings.Join(got, " ") != "b 0" {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestAskOfALine: of a source line, a slice is of all that an execution of it computed, and not of
 // the jump at its end; what leads to any of these is as near as to the nearest.
 func TestAskOfALine(t *testing.T) {

@@ -69,11 +69,12 @@ const most = 1 << 31
 // Of returns the graph of a thread, by its index in s.Threads, of a snapshot that has values. It
 // takes some 100 ns an instruction that the thread executed.
 func Of(s *wpp.Snapshot, thread int) (g *Graph, err error) {
-	return graphOf(s, thread, func(int, *wet.Executed) {})
+	return graphOf(s, thread, func(int, *wet.Executed) {}, nil)
 }
 
-// graphOf is Of that tells of each instance.
-func graphOf(s *wpp.Snapshot, thread int, tell func(int, *wet.Executed)) (g *Graph, err error) {
+// graphOf is Of that tells of each instance. The last one is fault, if there is one.
+func graphOf(s *wpp.Snapshot, thread int, tell func(int, *wet.Executed),
+	fault *wet.Executed) (g *Graph, err error) {
 	defer wpp.Recover(&err)
 	code, err := wet.CodeOf(s)
 	if err != nil {
@@ -84,6 +85,9 @@ func graphOf(s *wpp.Snapshot, thread int, tell func(int, *wet.Executed)) (g *Gra
 	for i := 0; i < len(segments) && err == nil; i++ {
 		b.graph.firsts = append(b.graph.firsts, b.graph.Len())
 		err = segments[i].Replay(0, math.MaxUint64, teller{b, tell})
+	}
+	if fault != nil && err == nil {
+		err = teller{b, tell}.Executed(fault)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("replay thread %d: %w", s.Threads[thread].TID, err)

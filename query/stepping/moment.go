@@ -62,8 +62,16 @@ func (x *State) before(at Position) (*wet.Before, error) {
 	}
 	b := x.known.list[at]
 	if b == nil {
-		var err error
-		if b, err = x.segments.list[at.Segment].Before(uint64(at.Insn)); err != nil {
+		isFault, err := x.segments.isFault(at)
+		if err != nil {
+			return nil, err
+		}
+		if segment := &x.segments.list[at.Segment]; isFault {
+			b, err = segment.End()
+		} else {
+			b, err = segment.Before(uint64(at.Insn))
+		}
+		if err != nil {
 			return nil, err
 		}
 		x.known.list[at] = b

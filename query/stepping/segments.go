@@ -81,6 +81,7 @@ type boundary struct {
 type segments struct {
 	snapshot *wpp.Snapshot
 	list     []wet.Segment
+	fault    *wet.Executed // that the thread ended by: the last step; nil: by none
 	starts   []boundary
 	loaded   [2]*segment // the one that was used last is the first
 	lines    map[lineKey]int32
@@ -92,8 +93,13 @@ func newSegments(s *wpp.Snapshot, thread int) (*segments, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &segments{snapshot: s, list: list, starts: make([]boundary, 1, len(list)+1),
-		lines: map[lineKey]int32{}, ofBlocks: make([][][]int32, len(s.Routines))}, nil
+	fault, err := values.FaultOf(s, thread)
+	if err != nil {
+		return nil, err
+	}
+	return &segments{snapshot: s, list: list, fault: fault,
+		starts: make([]boundary, 1, len(list)+1),
+		lines:  map[lineKey]int32{}, ofBlocks: make([][][]int32, len(s.Routines))}, nil
 }
 
 // load returns a segment, of which the one before it has been loaded at some time.
@@ -114,11 +120,25 @@ func (g *segments) load(number int) (*segment, error) {
 	if err := g.list[number].Replay(0, math.MaxUint64, r); err != nil {
 		return nil, err
 	}
+	if g.fault != nil && number == len(g.list)-1 {
+		if err := r.Executed(g.fault); err != nil {
+			return nil, err
+		}
+	}
 	if number+1 == len(g.starts) {
 		g.starts = append(g.starts, x.next)
 	}
 	g.loaded[0] = x
 	return x, nil
+}
+
+// isFault reports whether the step at a position is the fault that the thread ended by.
+func (g *segments) isFault(at Position) (bool, error) {
+	if g.fault == nil || at.Segment < len(g.list)-1 {
+		return false, nil
+	}
+	x, err := g.load(at.Segment)
+	return err == nil && at.Insn == len(x.steps)-1, err
 }
 
 // reading takes what is replayed into a segment.

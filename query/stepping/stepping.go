@@ -97,6 +97,16 @@ func (x *State) placeOf(s spot) Place {
 	return placeOf(x.snapshot, s.frame.routine, int(s.block), int(s.insn), s.addr)
 }
 
+// Fault is the instruction that the thread stands before and that faulted, which ended the process;
+// nil: it is another. See wet.Segment.Begun.
+func (x *State) Fault() (e *wet.Executed, err error) {
+	defer wpp.Recover(&err)
+	if is, err := x.segments.isFault(x.at); !is {
+		return nil, err
+	}
+	return x.segments.fault, nil
+}
+
 // Frames are where the thread is in each of the activations it is in, the innermost first: those
 // that are known.
 func (x *State) Frames() (list []Place, err error) {
@@ -282,6 +292,9 @@ func StopAt(s *wpp.Snapshot, text string) (Stop, error) {
 	w, err := values.Find(s, text)
 	if err != nil {
 		return Stop{}, err
+	}
+	if w.Kind == values.End {
+		return Stop{}, errors.New("a thread stops at its end without that")
 	}
 	p := Stop{Text: text, at: map[values.Instruction]bool{}, isLine: w.Kind == values.Line}
 	t, err := variables.Of(s)

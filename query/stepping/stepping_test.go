@@ -293,3 +293,36 @@ func TestFrames(t *testing.T) {
 		}
 	})
 }
+
+// TestFault: a thread that a fault ended stands before that at its end, with all that was known
+// then.
+func TestFault(t *testing.T) {
+	x, err := New(querytest.Faulted(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := x.Fault(); e != nil || err != nil {
+		t.Fatalf("at the start: %+v, %v", e, err)
+	}
+	if end, err := x.Run(Forward); end != Last || err != nil {
+		t.Fatal(end, err)
+	}
+	p, err := x.Place()
+	e, failed := x.Fault()
+	if err != nil || failed != nil || e == nil || e.Addr != p.Addr || p.Addr != 0x40100b {
+		t.Fatalf("%+v %+v, %v, %v", p, e, err, failed)
+	}
+	m, err := x.In(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, k := m.General(machine.RDX); v != 0x7000 || k != machine.Confirmed {
+		t.Errorf("rdx is %x, %d", v, k)
+	}
+	if _, err := x.Instruction(Back); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := x.Fault(); e != nil || err != nil {
+		t.Errorf("before it: %+v, %v", e, err)
+	}
+}

@@ -94,7 +94,12 @@ func writeSliceHead(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, a *slice
 	}
 	first := a.At[0]
 	at := wherePlace(s, n, first)
-	if a.Where.Kind == values.Line {
+	switch {
+	case a.Where.Kind == values.End && a.Faulted:
+		at += ", " + cmp.Or(SignalOf(s), "a fault")
+	case a.Where.Kind == values.End:
+		at += ", the end"
+	case a.Where.Kind == values.Line:
 		at = whereLine(s, n, &slice.Line{Routine: first.Routine, Span: spanOf(s, first)})
 	}
 	fmt.Fprintf(out, "%s, execution %d of %d in thread %d: %s: %d of %s executed\n",

@@ -29,6 +29,16 @@ func Each(s *wpp.Snapshot, q *Question,
 	if err != nil {
 		return err
 	}
+	if q.Where.Kind == End {
+		e, _, _, err := lastOf(s, threads)
+		if err == nil {
+			err = q.check(s, 1)
+		}
+		if err != nil {
+			return err
+		}
+		return found(1, e)
+	}
 	f := &finder{question: q, counter: newCounter(s, q.Where), found: found}
 	for _, thread := range threads {
 		if err := f.thread(s, thread); err != nil {

@@ -18,6 +18,8 @@ type Execution struct {
 	Instance uint64 // its number among those of the threads asked for, from 1
 	Of       uint64 // how many these are
 	Ran      []Occurrence
+	// Fault is the one of Ran that faulted, of End; nil: it came to its end
+	Fault *wet.Executed
 }
 
 // An Occurrence is an instruction that a thread executed.
@@ -26,13 +28,18 @@ type Occurrence struct {
 	At wet.Place // as of wet.Executed, but for Block
 }
 
-// FindExecution is the execution that is asked for, or the last one where Instance is 0. It fails
-// where there is none. It reads the streams of paths twice, some 10 ns a path.
+// FindExecution is the execution that is asked for, or the last one where Instance is 0. It
+// fails where there is none. It reads the streams of paths twice, some 10 ns a path. End is
+// the instruction that faulted, in the first of the threads that ended so; or else the last
+// one that the first of the threads executed: it takes a replay of the thread's last segment.
 func FindExecution(s *wpp.Snapshot, q *Question) (x *Execution, err error) {
 	defer wpp.Recover(&err)
 	threads, err := q.threads(s)
 	if err != nil {
 		return nil, err
+	}
+	if q.Where.Kind == End {
+		return q.last(s, threads)
 	}
 	c := newCounter(s, q.Where)
 	before := make([]uint64, len(threads)) // executions in the threads before each
@@ -59,6 +66,24 @@ func FindExecution(s *wpp.Snapshot, q *Question) (x *Execution, err error) {
 			}
 		}
 	})
+	return x, nil
+}
+
+// last is what a thread did last.
+func (q *Question) last(s *wpp.Snapshot, threads []int) (x *Execution, err error) {
+	e, isFault, thread, err := lastOf(s, threads)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.check(s, 1); err != nil {
+		return nil, err
+	}
+	x = &Execution{Thread: thread, Instance: 1, Of: 1, Ran: []Occurrence{{
+		Instruction{e.Routine, e.Addr},
+		wet.Place{Symbol: e.Symbol, Step: e.Step, Insn: e.Insn}}}}
+	if isFault {
+		x.Fault = e
+	}
 	return x, nil
 }
 

@@ -19,7 +19,7 @@ import (
 type Where struct {
 	Text string // as it was given
 	Kind Kind
-	At   []Instruction // in the order of their addresses
+	At   []Instruction // in the order of their addresses; none of End
 }
 
 // A Kind says what an execution is.
@@ -35,18 +35,26 @@ const (
 	// a routine. What it calls in between, also inlined, does not end the execution; another line
 	// does.
 	Line
+	// End: the last instruction of a thread, also one that faulted and so ended the process.
+	End
 )
 
-// Find is where a text stands for: FILE:LINE is the instructions of a source line, also those that
-// are inlined elsewhere; ROUTINE is its calls; ROUTINE+OFFSET is an instruction by its distance in
-// bytes from the routine's entry, in decimal or, with 0x, in hex; ADDRESS is one by its link-time
-// address or that in the process, in hex. A routine that a compiler has given another name may be
-// named as in the source: see names.Meant. It fails where there is no such instruction in a routine
-// that was traced and ran.
+// end is the text that stands for End.
+const end = "end"
+
+// Find is where a text stands for: FILE:LINE is the instructions of a source line, also those
+// that are inlined elsewhere; ROUTINE is its calls; ROUTINE+OFFSET is an instruction by its
+// distance in bytes from the routine's entry, in decimal or, with 0x, in hex; ADDRESS is one
+// by its link-time address or that in the process, in hex; end is what a thread did last: see
+// FindExecution. A routine that a compiler has given another name may be named as in the
+// source: see names.Meant. It fails where there is no such instruction in a routine that was
+// traced and ran.
 func Find(s *wpp.Snapshot, text string) (w *Where, err error) {
 	defer wpp.Recover(&err)
 	w = &Where{Text: text}
-	if file, line, ok := cutLine(text); ok {
+	if text == end {
+		w.Kind = End
+	} else if file, line, ok := cutLine(text); ok {
 		w.Kind = Line
 		w.At, err = ofLine(s, file, line)
 	} else {
