@@ -46,10 +46,10 @@ func sliceCommand() *cobra.Command {
 
 func watchCommand() *cobra.Command {
 	return asking(&cobra.Command{
-		Use:     "watch [FLAG...] ADDRESS[:SIZE] SNAPSHOT",
-		Short:   "Print who read and who wrote some bytes of memory",
+		Use:     "watch [FLAG...] ADDRESS[:SIZE]|VARIABLE SNAPSHOT",
+		Short:   "Print who read and who wrote some bytes of memory, or a variable",
 		Example: valuing.WatchExample, Long: valuing.WatchHelp,
-	}, &valuing.Watch{}, 1, "an address with a snapshot")
+	}, &valuing.Watch{}, 1, "an address or a variable with a snapshot")
 }
 
 func stepCommand() *cobra.Command {

@@ -25,6 +25,8 @@ var objects = []struct{ command, typeName string }{
 	{"hot --disasm ROUTINE --json", "report.DisasmJSON"},
 	{"values --at PLACE --json", "valuereport.ValuesJSON"},
 	{"values --var NAME --json", "valuereport.VariablesJSON"},
+	{"slice --json", "valuereport.SliceJSON"},
+	{"watch --json", "valuereport.WatchJSON"},
 	{"hot --data --json", "valuereport.HotDataJSON"},
 	{"find --json", "report.FindJSON"},
 	{"order --json", "report.OrderJSON"},

@@ -30,12 +30,17 @@ execution computed, but not of jumps and returns.`
 
 // WatchExample is that of the help of wpptrace watch.
 const WatchExample = `  wpptrace watch 55eea06792a8:4 x.wpp   who accessed these 4 bytes
-  wpptrace watch --writes 55eea06792a8 x.wpp`
+  wpptrace watch --writes 55eea06792a8 x.wpp
+  wpptrace watch --writes parse.depth x.wpp   who wrote a local variable
+  wpptrace watch --csv table x.wpp            a global one, for a program`
 
 // WatchHelp is the long help of wpptrace watch.
 const WatchHelp = `SNAPSHOT is a recording of wpptrace values. ADDRESS is the process's, in hex, as
-dump --as values and slice print it; SIZE is 1 byte if it is not given, and at most 4096. A line is
-printed for each access to any of these bytes: the thread, how many paths and marks of it came
+dump --as values and slice print it; SIZE is 1 byte if it is not given, and at most 4096. VARIABLE is
+one as values --var takes it: NAME or ROUTINE.NAME, and what is behind it, as in NAME->FIELD. A local
+one is watched where it is in memory, from where debug information has it there until its activation
+ends, and in its own thread; while it is in a register, nothing of it is an access. A line is printed
+for each access to any of these bytes: the thread, how many paths and marks of it came
 before, the instruction and its source line if that is known, and the access. Threads come one
 behind the other: how they ran beside each other is not known.
 

@@ -42,6 +42,9 @@ func TestSlice(t *testing.T) {
 		"--at clip --tid 1":                "select thread 1: the snapshot has threads 4711",
 		"--at clip+0xb":                    "AWAY   TIMES  LINE: VALUES",
 		"--at clip+0xb --instructions":     "TIMES  WHERE, LINE: VALUES",
+		"--at clip+0xb --json":             `"parts":[{"away":0,"times":1,"routine":"clip"`,
+		"--at clip+0xb --csv":              "away,times,routine",
+		"--at clip+0xb --csv --json":       "--json and --csv: give one of them",
 	} {
 		q := &valuing.Slice{}
 		if got := ask(q.Add, q.Check, func(w *strings.Builder) error {
@@ -62,6 +65,10 @@ func TestWatch(t *testing.T) {
 		"0x6fff:2":        "2 accesses",
 		"--writes 6fff:1": "0 accesses",
 		"--tid 1 7000":    "no thread 1",
+		"--json 7000":     `"accesses":[{"thread":4711`,
+		"--csv 7000":      "thread,position,routine",
+		"--csv --json 1":  "--json and --csv: give one of them",
+		"nobody":          "watch nobody: it is no ADDRESS[:SIZE] in hex, and: find variable nobody",
 	} {
 		q := &valuing.Watch{}
 		if got := ask(q.Add, q.Check, func(w *strings.Builder) error {

@@ -17,6 +17,7 @@ type Slice struct {
 	instance     *pflag.Flag
 	data, jumps  bool
 	instructions bool
+	forms
 }
 
 // Add adds the flags.
@@ -31,6 +32,7 @@ func (q *Slice) Add(f *pflag.FlagSet) {
 	f.BoolVar(&q.data, "data", false, "follow only registers, flags and memory")
 	f.BoolVar(&q.jumps, "control", false, "follow only jumps and calls that decided")
 	f.BoolVar(&q.instructions, "instructions", false, "print instructions, not source lines")
+	q.add(f)
 	q.instance = f.Lookup("instance")
 }
 
@@ -43,6 +45,9 @@ func (q *Slice) Check([]string) error {
 		return errors.New("--data leaves out what --control leaves: give one of them")
 	case q.instance.Changed && q.query.Instance < 1:
 		return errors.New("--instance counts from 1")
+	}
+	if err := q.check(); err != nil {
+		return err
 	}
 	q.query.By = slice.Data | slice.Control
 	if q.data {
@@ -59,7 +64,12 @@ func (q *Slice) Write(w io.Writer, s *wpp.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	if q.instructions {
+	switch {
+	case q.json:
+		return valuereport.WriteSliceJSON(w, s, a, q.instructions)
+	case q.csv:
+		return valuereport.WriteSliceCSV(w, s, a, q.instructions)
+	case q.instructions:
 		return valuereport.WriteSlice(w, s, a)
 	}
 	return valuereport.WriteSliceLines(w, s, a)

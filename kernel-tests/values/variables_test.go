@@ -2,6 +2,8 @@ package valuetests
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -85,5 +87,45 @@ func checkTaken(t *testing.T, name, text string, want []string) {
 	}
 	if known == 0 {
 		t.Errorf("%s: nothing is known of it\n%s", name, text)
+	}
+}
+
+// TestWatchVariables: who writes a global variable, and the argument of each activation of a
+// routine, which is put into its frame where it begins.
+func TestWatchVariables(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program, snapshot := filepath.Join(dir, "variables"), filepath.Join(dir, "v.wpp")
+	gcc := exec.CommandContext(t.Context(), "gcc", "-O0", "-g", "-o", program,
+		filepath.Join("testdata", "variables.c"))
+	if out, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, err := tracer.ValuesTo(t.Context(), snapshot, exact.Target{Path: program},
+		"-q", "-F", "main|fact|sum|spin"); err != nil {
+		t.Fatal(err)
+	}
+	s := read(t, snapshot)
+	for name, want := range map[string]string{
+		"total":  "0:3 0:-5 0:122 0:-6 0:-4320",
+		"fact.n": "1:6 2:5 3:4 4:3 5:2 6:1",
+	} {
+		list, err := values.VariablesNamed(s, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		var missed values.Missed
+		q := values.WatchQuery{Variables: list, WritesOnly: true}
+		for x, err := range values.Watch(s, q, &missed) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%d:%d", x.Instance,
+				int32(binary.LittleEndian.Uint32(x.Access.Data()))))
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: written %s, want %s", name, text, want)
+		}
 	}
 }

@@ -109,31 +109,40 @@ func WriteInstancesJSON(w io.Writer, s *wpp.Snapshot, q *values.Question) error 
 
 func instance(s *wpp.Snapshot, n uint64, e *wet.Executed) InstanceJSON {
 	x := InstanceJSON{Instance: n, Thread: e.TID, Position: e.Symbol,
-		Routine: s.Routines[e.Routine].Name, Address: hex(e.Addr), Written: []RegisterJSON{},
-		Accesses: []AccessJSON{}}
+		Routine: s.Routines[e.Routine].Name, Address: hex(e.Addr)}
+	x.Written, x.Accesses = computedJSON(e)
+	return x
+}
+
+// computedJSON is what an instruction wrote to registers, and accessed.
+func computedJSON(e *wet.Executed) (written []RegisterJSON, accesses []AccessJSON) {
+	written, accesses = []RegisterJSON{}, []AccessJSON{}
 	for _, r := range e.Written {
 		w := RegisterJSON{Register: executed.RegisterName(r.Number),
 			Confirmed: r.Known == machine.Confirmed}
 		if r.Known != machine.Unknown {
 			w.Value = new(hex(r.Value))
 		}
-		x.Written = append(x.Written, w)
+		written = append(written, w)
 	}
 	for i := range e.Accesses {
-		a := &e.Accesses[i]
-		w := AccessJSON{Write: a.Write}
-		if a.Size != 0 {
-			w.Size = new(a.Size)
-		}
-		if a.At != machine.Unknown {
-			w.Address = new(hex(a.Addr))
-		}
-		if number, k := contents(a); k != machine.Unknown {
-			w.Value, w.Confirmed = &number, k == machine.Confirmed
-		}
-		x.Accesses = append(x.Accesses, w)
+		accesses = append(accesses, accessJSON(&e.Accesses[i]))
 	}
-	return x
+	return written, accesses
+}
+
+func accessJSON(a *machine.Access) AccessJSON {
+	w := AccessJSON{Write: a.Write}
+	if a.Size != 0 {
+		w.Size = new(a.Size)
+	}
+	if a.At != machine.Unknown {
+		w.Address = new(hex(a.Addr))
+	}
+	if number, k := contents(a); k != machine.Unknown {
+		w.Value, w.Confirmed = &number, k == machine.Confirmed
+	}
+	return w
 }
 
 // contents is what an access read or wrote, in hex.
