@@ -36,13 +36,14 @@ const WatchExample = `  wpptrace watch 55eea06792a8:4 x.wpp   who accessed these
 
 // WatchHelp is the long help of wpptrace watch.
 const WatchHelp = `SNAPSHOT is a recording of wpptrace values. ADDRESS is the process's, in hex, as
-dump --as values and slice print it; SIZE is 1 byte if it is not given, and at most 4096. VARIABLE is
-one as values --var takes it: NAME or ROUTINE.NAME, and what is behind it, as in NAME->FIELD. A local
-one is watched where it is in memory, from where debug information has it there until its activation
-ends, and in its own thread; while it is in a register, nothing of it is an access. A line is printed
-for each access to any of these bytes: the thread, how many paths and marks of it came
-before, the instruction and its source line if that is known, and the access. Threads come one
-behind the other: how they ran beside each other is not known.
+dump --as values and slice print it; SIZE is 1 byte if it is not given, and at most 4096. VARIABLE
+is one as values --var takes it: NAME or ROUTINE.NAME, and what is behind it, as in NAME->FIELD. A
+local one is watched where it is in memory, from where debug information has it there until its
+activation ends, and in its own thread: not where the head of its routine puts arguments there.
+While it is in a register, nothing of it is an access. A line is printed for each access to any of
+the bytes: the thread, how many paths and marks of it came before, the instruction and its source
+line if that is known, and the access. Threads come one behind the other: how they ran beside each
+other is not known.
 
 Accesses of code that is not traced are not known. The number of accesses of traced code of which it
 is not known where they were is printed at the end.`

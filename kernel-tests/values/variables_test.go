@@ -90,8 +90,8 @@ func checkTaken(t *testing.T, name, text string, want []string) {
 	}
 }
 
-// TestWatchVariables: who writes a global variable, and the argument of each activation of a
-// routine, which is put into its frame where it begins.
+// TestWatchVariables: who writes a global variable, and a local one in each activation of a
+// routine that calls itself.
 func TestWatchVariables(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -107,8 +107,8 @@ func TestWatchVariables(t *testing.T) {
 	}
 	s := read(t, snapshot)
 	for name, want := range map[string]string{
-		"total":  "0:3 0:-5 0:122 0:-6 0:-4320",
-		"fact.n": "1:6 2:5 3:4 4:3 5:2 6:1",
+		"total":      "0:3 0:-5 0:122 0:-6 0:-4320",
+		"fact.below": "6:1 5:1 4:2 3:6 2:24 1:120",
 	} {
 		list, err := values.VariablesNamed(s, name)
 		if err != nil {

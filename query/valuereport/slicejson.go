@@ -43,9 +43,9 @@ type SlicePartJSON struct {
 	Offset *uint64 `json:"offset,omitempty"`
 	File   string  `json:"file,omitempty"` // its source file; absent: not known
 	Line   int     `json:"line,omitempty"` // its source line; absent: not known
-	// what its instructions computed and accessed, each in the execution that is nearest
+	// what its instructions wrote to registers, each in the execution that is nearest
 	Written  []RegisterJSON `json:"written"`
-	Accesses []AccessJSON   `json:"accesses"`
+	Accesses []AccessJSON   `json:"accesses"` // and what they read from memory and wrote there
 	// reads of it of what others wrote; absent: there are none
 	Foreign []ForeignJSON `json:"foreign,omitempty"`
 }
