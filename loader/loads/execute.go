@@ -25,6 +25,30 @@ func (f *follower) execute(w *way, st *state, r *plan.Routine, q *cfg.Insn) {
 	if changed {
 		st.flags = flags
 	}
+	if f.traces {
+		x.trace(w)
+	}
+}
+
+// A result is what an instruction has written, or where.
+type result struct {
+	pc uint64
+	is value
+}
+
+// trace notes what the instruction has written to registers, but for where the stack is, and to
+// memory.
+func (x execution) trace(w *way) {
+	written := x.e.Written() &^ (1 << x86.RSP)
+	for reg := range int8(16) {
+		if written.Has(reg) {
+			w.results = append(w.results, result{x.q.Addr, x.st.regs[reg]})
+		}
+	}
+	for i := len(x.st.stores) - 1; i >= 0 && x.st.stores[i].pc == x.q.Addr; i-- {
+		s := &x.st.stores[i]
+		w.results = append(w.results, result{x.q.Addr, s.at}, result{x.q.Addr, s.is})
+	}
 }
 
 // An execution is that of one instruction.

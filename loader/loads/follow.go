@@ -29,6 +29,7 @@ const (
 	private            // in a frame of which nobody else knows the address, or what a return takes
 	readOnly           // of the image's file
 	notComputable      // the address depends on what is not known at the hit
+	behindOther        // none, but external code, which may change what was loaded before
 	needs
 )
 
@@ -62,6 +63,7 @@ type way struct {
 	behind  x86.Set    // the registers that code behind it is known by
 
 	passed  []passed // where witnesses may stand, if the follower notes that
+	results []result // what its instructions have, if the follower traces that
 	groups  []*group // that are read on it
 	chooses bool     // the program finds out which of next it is
 }
@@ -86,6 +88,7 @@ type follower struct {
 	ns    nodes
 
 	notes    bool  // where witnesses may stand
+	traces   bool  // the results of instructions
 	insns    int   // that may still be followed
 	until    *spot // as if there were a probe; nil: nowhere
 	accesses []x86.Access
@@ -224,6 +227,9 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 		}
 		var ok bool
 		if at, ok = f.next(w, st, r, at, depth); !ok {
+			if f.traces && w.back == nil && len(w.next) == 0 && !w.cut {
+				w.back = st.registers()
+			}
 			return
 		}
 	}
@@ -245,6 +251,11 @@ func (f *follower) next(w *way, st *state, r *plan.Routine, at place, depth int,
 		if kind, callee := r.Callee(int(at.block)); kind == plan.Known {
 			st.calls = append(st.calls, place{at.routine, int32(b.Succ[0])})
 			return place{int32(callee.ID), int32(callee.Entry)}, true
+		}
+		if f.traces && b.CallReturns() {
+			w.loads = append(w.loads, load{need: behindOther})
+			st.forget()
+			return place{at.routine, int32(b.Succ[0])}, true
 		}
 	case cfg.Tail:
 		return f.jump(w, at)

@@ -41,10 +41,10 @@ func makePlan(p *plan.Plan, o Options, figures bool) (*Plan, Figures, error) {
 			Condition: s.Condition, Stepped: s.Stepped}
 	}
 	if o.Extra {
-		called := calledByTraced(p)
+		calls := callsOf(p)
 		found := inPieces(len(p.Routines), func(m *maker, i int) {
 			if r := p.Routines[i]; r.Traced() {
-				m.extras(r, called[i])
+				m.extras(r, calls[i])
 			}
 		}, p, known, &o)
 		for _, m := range found {

@@ -287,6 +287,17 @@ type state struct {
 	returns value
 }
 
+// forget has nothing be known that external code may change, which is called and returns.
+func (s *state) forget() {
+	for reg := range s.regs {
+		if !kept.Has(int8(reg)) {
+			s.regs[reg] = value{node: unknown}
+		}
+	}
+	s.regs[x86.RSP] = s.regs[x86.RSP].plus(8)
+	s.flags, s.stores, s.cases = compared{}, nil, nil
+}
+
 // A choice is where the index of a switch was at its check.
 type choice struct {
 	routine, check int
