@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wet/memory"
 	"wpptrace/loader/loads"
 )
 
@@ -35,18 +36,70 @@ func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
 	b.known, b.low = 0xffff, 0xffff
 	copy(b.values[:], s.Registers)
 	b.reads = o.readsOf(s, (*[17]uint64)(s.Registers), o.held[:0])
-	b.fs = s.Registers[16]
+	b.fs, b.memory = s.Registers[16], o.memory
 	for i := len(o.between) - 1; i >= 0; i-- {
+		if i+2 < len(o.between) && o.isZero(i+1) {
+			b.fresh = 0
+			b.zero(o.between[i].in)
+			b.settle(b.unsure != 0)
+		}
 		if i == 0 {
 			o.after = b
 		}
 		b.undo(&o.between[i], o.recorder.scratch)
 	}
 	o.held = b.reads
-	if s.Interrupted || b.unsure { // a handler, or other code, may have written that amid them
+	if s.Interrupted || b.external { // a handler, or other code, may have written that amid them
 		b.reads = nil
 	}
 	return b
+}
+
+// isZero reports whether an instruction is a jump that shows, by where it leads, that what comes
+// right before it has come to nothing.
+func (o *oracle) isZero(i int) bool {
+	x, next := &o.between[i], &o.between[i+1]
+	if x.in == nil || next.in == nil || x.in.Op != machine.JumpIf {
+		return false
+	}
+	falls := next.next-uint64(next.in.Len) == x.next
+	switch x.in.Condition {
+	case ifEqual:
+		return !falls
+	case ifEqual ^ 1:
+		return falls && x.in.Imm != 0
+	}
+	return false
+}
+
+// ifEqual is the condition code of the processor.
+const ifEqual = 4
+
+// zero finds what registers hold behind an instruction that has come to nothing.
+func (b *backwards) zero(in *machine.Insn) {
+	if in == nil || in.Dst.Class != machine.General || in.Dst.Size < 4 {
+		return
+	}
+	same := in.Src.Class == machine.General && in.Src.Reg == in.Dst.Reg
+	switch size := in.Dst.Size; in.Op {
+	case machine.Add, machine.Sub, machine.And, machine.Or, machine.Xor, machine.Inc, machine.Dec,
+		machine.Neg:
+		b.set(in.Dst.Reg, 0, 8) // above 4 bytes it is cleared
+	case machine.Test:
+		if same {
+			b.set(in.Dst.Reg, 0, size)
+		}
+	case machine.Cmp:
+		switch {
+		case same:
+		case in.Src.Class == machine.Immediate:
+			b.set(in.Dst.Reg, uint64(in.Imm), size)
+		case in.Src.Class == machine.General && b.holds(in.Src.Reg, size):
+			b.set(in.Dst.Reg, b.values[in.Src.Reg&15], size)
+		case in.Src.Class == machine.General && b.holds(in.Dst.Reg, size):
+			b.set(in.Src.Reg, b.values[in.Dst.Reg&15], size)
+		}
+	}
 }
 
 // loaded is what the first instruction of those that were last gone back over has loaded, if it
@@ -227,19 +280,31 @@ func (o *oracle) seen(number int) *wire.State {
 type backwards struct {
 	values     [16]uint64
 	known, low uint16 // registers that are known, and those whose lower halves are
-	unsure     bool   // external code may have changed what it is not to change
+	unsure     uint16 // of these, those that are not known for sure
+	fresh      uint16 // those that have become known by the last step
+	guessed    bool   // these are not known for sure
+	external   bool   // external code runs behind
 	fs         uint64
 	reads      []loads.Read
+	memory     *memory.Memory // as it is before the first instruction that is carried back over
 }
 
 // undo goes back behind an instruction.
 func (b *backwards) undo(x *executed, scratch *machine.Machine) {
 	if x.in == nil {
 		b.known &= machine.CalleeSaved
-		b.low, b.unsure, b.reads = b.known, true, b.reads[:0]
+		b.low, b.unsure, b.external, b.reads = b.known, b.known, true, b.reads[:0]
 		b.values[machine.RSP] -= 8
 		return
 	}
+	unsure := b.unsure != 0
+	b.fresh, b.guessed = 0, false
+	b.undoOwn(x, scratch)
+	b.settle(unsure || b.guessed)
+}
+
+// undoOwn goes back behind an instruction that is not external code.
+func (b *backwards) undoOwn(x *executed, scratch *machine.Machine) {
 	all := machine.Set{General: 0xffff, Flags: machine.AllFlags, Vectors: 0xffff}
 	scratch.Forget(all)
 	scratch.Step(x.in, x.next, nothing{})
@@ -263,16 +328,26 @@ func (b *backwards) undo(x *executed, scratch *machine.Machine) {
 	b.undoMemory(x.in, &after, scratch.Accesses())
 }
 
-// set has a register be known: all of it, or its lower half.
+// settle ends a step. unsure: what has become known may follow from what is not known for sure.
+func (b *backwards) settle(unsure bool) {
+	if unsure {
+		b.unsure |= b.fresh
+	} else {
+		b.unsure &^= b.fresh
+	}
+}
+
+// set has a register be known, unless it is: all of it, or its lower half.
 func (b *backwards) set(n uint8, v uint64, size uint8) {
 	n &= 15
-	switch {
-	case size == 8:
-		b.known |= 1 << n
-	case b.known>>n&1 != 0:
+	if b.known>>n&1 != 0 {
 		return
 	}
+	if size == 8 {
+		b.known |= 1 << n
+	}
 	b.low |= 1 << n
+	b.fresh |= 1 << n
 	b.values[n] = v
 }
 
@@ -388,7 +463,12 @@ func undone(in *machine.Insn, v uint64, after *backwards) (before uint64, ok boo
 		}
 		by = after.values[src]
 	}
-	switch in.Op {
+	return undoneBy(in.Op, v, by)
+}
+
+// undoneBy is undone of an operation with a number.
+func undoneBy(op machine.Op, v, by uint64) (before uint64, ok bool) {
+	switch op {
 	case machine.Add:
 		return v - by, true
 	case machine.Sub:
@@ -420,13 +500,39 @@ func (b *backwards) undoMemory(in *machine.Insn, after *backwards, accesses []ma
 				found = append(found, readOf(a.Addr, a.Size, before))
 			}
 		case known:
-			if v, ok := loaded(in, after, uint8(a.Size)); ok {
+			v, ok := loaded(in, after, uint8(a.Size))
+			if ok && after.unsure == 0 {
 				found = append(found, readOf(a.Addr, a.Size, v))
 			}
+			b.undoLoad(in, a, after)
 		}
 	}
 	b.reads = append(b.reads, found...)
 }
+
+// undoLoad finds what the register held that an instruction has changed by what it has loaded.
+func (b *backwards) undoLoad(in *machine.Insn, a *machine.Access, after *backwards) {
+	size := in.Dst.Size
+	if in.Dst.Class != machine.General || in.Src.Class != machine.Mem || size < 4 ||
+		!after.holds(in.Dst.Reg, size) {
+		return
+	}
+	by, ok := b.word(a.Addr, a.Size)
+	if !ok && in.Src.Segment == machine.FS && in.Src.Disp == stackGuard && a.Size == 8 {
+		var held [8]byte
+		ok = b.memory.Load(a.Addr, held[:], false).All(len(held))
+		by, b.guessed = binary.LittleEndian.Uint64(held[:]), true
+	}
+	if !ok {
+		return
+	}
+	if before, ok := undoneBy(in.Op, after.values[in.Dst.Reg&15], by); ok {
+		b.set(in.Dst.Reg, before, size)
+	}
+}
+
+// stackGuard is where a thread has, beyond fs, the number that guards return addresses: it stays.
+const stackGuard = 0x28
 
 // undoStore finds what the register held that an instruction has stored.
 func (b *backwards) undoStore(in *machine.Insn, v uint64) {

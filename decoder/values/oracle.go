@@ -36,6 +36,7 @@ type oracle struct {
 	between  []executed   // the same
 	replay   replay
 	judge    judge
+	guard    uint64     // where the number is that guards return addresses
 	kept     [16]uint64 // what pending registers hold
 }
 
@@ -199,6 +200,7 @@ func (o *oracle) whole(s *wire.State, m *machine.Machine) (e wet.Entry) {
 		e.HasFS, e.FS = true, s.Registers[16]
 		o.wrong = o.wrong || k != machine.Unknown && fs != s.Registers[16]
 	}
+	o.guard = s.Registers[16] + stackGuard
 	// AF is left undefined by most, and used by next to nothing
 	if known := o.compareFlags(s, m) | machine.AF; known != machine.AllFlags {
 		e.HasFlags, e.Flags = true, s.Flags
@@ -300,7 +302,7 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 		if take(b.reads); b.known != 0 && stored == 0 && h.Knowledge(n) == machine.Unknown {
 			if v, ok := o.loaded(n); ok {
 				binary.LittleEndian.PutUint64(read[:], v)
-				if h.Known = ^uint64(0); !o.after.unsure {
+				if h.Known = ^uint64(0); o.after.unsure == 0 {
 					h.Confirmed = ^uint64(0)
 				}
 			}
@@ -310,6 +312,9 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	}
 	if races && k == machine.Unconfirmed && (o.handled || o.isLocked(l.Place)) {
 		k = machine.Unknown
+	}
+	if k == machine.Unknown && n == 8 && l.Addr == o.guard && l.All(n) { // it never changes
+		k = machine.Unconfirmed
 	}
 	isNew = o.log.Load(l, read[:n], k)
 	predicted := bytes.Equal(l.Bytes, read[:n])
@@ -367,19 +372,17 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 	for known := b.known; known != 0; known &= known - 1 {
 		n := bits.TrailingZeros16(known)
 		switch old, k := m.General(n); {
-		case k == machine.Unknown && pending>>n&1 != 0 && !b.unsure:
+		case k == machine.Unknown && pending>>n&1 != 0 && b.unsure>>n&1 == 0:
 			v.Pending |= 1 << n
 			o.kept[n] = b.values[n]
 		case k == machine.Unknown || old != b.values[n]:
 			v.Registers |= 1 << n
 			v.Values[n] = b.values[n]
-		case k == machine.Unconfirmed && !b.unsure:
+		case k == machine.Unconfirmed && b.unsure>>n&1 == 0:
 			v.Confirmed |= 1 << n
 		}
 	}
-	if b.unsure {
-		v.Unsure = v.Registers
-	}
+	v.Unsure = v.Registers & b.unsure
 	v.Apply(m)
 	o.log.Recover(at, &v)
 	o.reads = append(o.reads[:0], b.reads...)
@@ -399,9 +402,7 @@ func (o *oracle) Result(at wet.Place, unknown uint16, m *machine.Machine) {
 		o.looked++
 		o.recover(at, true)
 		v.Registers, v.Values = unknown&o.after.known, o.after.values
-		if o.after.unsure {
-			v.Unsure = v.Registers
-		}
+		v.Unsure = v.Registers & o.after.unsure
 	}
 	v.Apply(m)
 	o.log.Result(at, &v)

@@ -88,7 +88,11 @@ type translator struct {
 	held     map[int32]value // by nodes of from: what holds them
 	done     map[int32]value
 	stored   []load // the places of memory among held
+	blind    bool   // memory is not read there
 }
+
+// stackGuard is where a thread has, beyond fs, the number that guards return addresses: it stays.
+const stackGuard = 0x28
 
 // newTranslator returns one for the end of a way, by what registers, or some of them, hold there.
 func newTranslator(from, to *nodes, w *way, by x86.Set) *translator {
@@ -155,6 +159,9 @@ func (t *translator) make(id int32) value {
 	case Extend:
 		return t.to.signed(t.value(n.a), n.size)
 	case Fetch:
+		if t.blind && n.a != (value{fsNode, stackGuard}) {
+			return value{node: unknown}
+		}
 		n.a = t.value(n.a)
 		return t.to.of(n)
 	case either:

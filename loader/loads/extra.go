@@ -10,7 +10,7 @@ import (
 
 // leastGain is of how many instructions more something is known by a hit of a probe for values
 // alone, in the mean of the ways from there on, for it to be worth that.
-const leastGain = 0.5
+const leastGain = 0.8
 
 // kept are the registers that external code leaves as they were.
 const kept = x86.CalleeSaved | 1<<x86.RSP
@@ -110,15 +110,20 @@ func (m *maker) lost(from place, left x86.Set, until *spot) float64 {
 	m.follow.until, m.follow.traces = until, true
 	w := m.follow.behind(from)
 	m.follow.until, m.follow.traces = nil, false
-	return m.lostOn(w, nil, nil, left)
+	return m.lostOn(w, nil, nil, nil, left)
 }
 
-// lostOn is lost of the ways that begin with one; loads and results are those of the way to it.
-func (m *maker) lostOn(w *way, loads []load, results []result, left x86.Set) (n float64) {
+// lostOn is lost of the ways that begin with one; loads, results and what is equal are those of the
+// way to it.
+func (m *maker) lostOn(w *way, loads []load, results []result, equal []*compared, left x86.Set,
+) (n float64) {
+	if w.equal != nil {
+		equal = append(equal[:len(equal):len(equal)], w.equal)
+	}
 	loads = append(loads[:len(loads):len(loads)], w.loads...)
 	results = append(results[:len(results):len(results)], w.results...)
 	for _, next := range w.next {
-		n += m.lostOn(next, loads, results, left) / float64(len(w.next))
+		n += m.lostOn(next, loads, results, equal, left) / float64(len(w.next))
 	}
 	if len(w.next) > 0 || w.back == nil {
 		return n
@@ -126,11 +131,11 @@ func (m *maker) lostOn(w *way, loads []load, results []result, left x86.Set) (n 
 	by, readable := allRegisters, 0 // loads that the next hit may read, from there on
 	for i := range loads {
 		if loads[i].need == behindOther {
-			readable = i
+			readable = i + 1
 		}
 	}
 	if w.ends != probed { // some code runs up to the next hit
-		by, readable = kept|1<<x86.RAX, len(loads)
+		by, readable = kept|1<<x86.RAX, len(loads)+1
 	}
 	m.earlier.ns.reset()
 	t := newTranslator(&m.follow.ns, &m.earlier.ns, w, by)
@@ -139,7 +144,11 @@ func (m *maker) lostOn(w *way, loads []load, results []result, left x86.Set) (n 
 			t.held[firstReg+int32(reg)] = held(reg)
 		}
 	}
+	t.blind = readable > 0
 	t.reset()
+	for _, x := range equal {
+		t.equate(x)
+	}
 	lost := map[uint64]bool{}
 	has := map[uint64]bool{} // instructions with a result that is known
 	for _, x := range results {
@@ -162,4 +171,22 @@ func (m *maker) lostOn(w *way, loads []load, results []result, left x86.Set) (n 
 		}
 	}
 	return float64(len(lost))
+}
+
+// equate has what is compared be known by one another, where that has come to nothing.
+func (t *translator) equate(x *compared) {
+	a, b := x.a, x.b
+	switch {
+	case x.how == byResult || x.how == byBits && a == b:
+		b = constant(0)
+	case x.how != byDistance:
+		return
+	}
+	for _, v := range [...][2]value{{a, b}, {b, a}} {
+		if is := t.value(v[1]); v[0].isKnown() && is.isKnown() && !t.value(v[0]).isKnown() {
+			t.held[v[0].node] = is.plus(-v[0].add)
+			t.reset()
+			return
+		}
+	}
 }

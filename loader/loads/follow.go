@@ -62,10 +62,11 @@ type way struct {
 	address value      // the return address
 	behind  x86.Set    // the registers that code behind it is known by
 
-	passed  []passed // where witnesses may stand, if the follower notes that
-	results []result // what its instructions have, if the follower traces that
-	groups  []*group // that are read on it
-	chooses bool     // the program finds out which of next it is
+	passed  []passed  // where witnesses may stand, if the follower notes that
+	results []result  // what its instructions have, if the follower traces that
+	equal   *compared // what has come to nothing where it begins, if that is so
+	groups  []*group  // that are read on it
+	chooses bool      // the program finds out which of next it is
 }
 
 // An ending says what follows a way.
@@ -300,6 +301,10 @@ func (f *follower) part(w *way, st *state, r *plan.Routine, at place, depth int,
 	w.ends, w.next = fork, []*way{{}, {}}
 	if _, _, _, ok := st.flags.branch(code); ok {
 		w.ends, w.flags, w.code = condition, st.flags, code
+	}
+	if f.traces && code&^1 == x86.Equal {
+		flags := st.flags
+		w.next[code&1^1].equal = &flags
 	}
 	f.goOn(w.next[0], st.copy(), at, b.Succ[1], depth+1)
 	f.goOn(w.next[1], st, at, b.Succ[0], depth+1)
