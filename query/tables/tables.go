@@ -55,6 +55,11 @@ func Make(s *wpp.Snapshot) (rows []Row, err error) {
 	if err != nil {
 		return nil, err
 	}
+	tiers, err := inTiers(s, n)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, tiers...)
 	growth, err := growth(s, n)
 	if err != nil {
 		return nil, err
