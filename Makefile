@@ -4,7 +4,7 @@
 # without what takes longest. Those of loader/cfg and loader/image run in the tests of the planner.
 # A program that is built with it sleeps for a second before it exits, unless told otherwise: each
 # guard that a test starts would.
-RACE = ./compress/spill ./compress/wpp/... ./internal/coverage ./internal/jsondoc \
+RACE = ./compress/spill ./compress/wpp/... ./decoder/values ./internal/coverage ./internal/jsondoc \
 	./internal/memory ./internal/parallel ./internal/record/... ./internal/saturating \
 	./internal/statusline ./internal/testenv ./internal/text ./kernel-tests/production/load \
 	./loader/attach ./loader/guard ./loader/plan/planner ./loader/target ./query/...
