@@ -91,7 +91,7 @@ var errEnd = errors.New("the expression ends within an operation")
 // Next splits the first operation off an expression that is not empty. What has a meaning that is
 // not known here is an error.
 func Next(code []byte) (op Op, rest []byte, err error) {
-	r := reader{rest: code[1:]}
+	r := Reader{Rest: code[1:]}
 	c := code[0]
 	op.Code = c
 	switch {
@@ -100,25 +100,25 @@ func Next(code []byte) (op Op, rest []byte, err error) {
 	case Reg0 <= c && c < Reg0+literals:
 		op.Code, op.Register = Reg0, int(c-Reg0)
 	case Breg0 <= c && c < Breg0+literals:
-		op.Code, op.Register, op.N = Breg0, int(c-Breg0), r.signed()
+		op.Code, op.Register, op.N = Breg0, int(c-Breg0), r.Signed()
 	case Const1u <= c && c < Constu:
 		op.Code, op.N = Constu+(c-Const1u)%2, r.constant(c-Const1u)
 	case c == Regx:
 		op.Code, op.Register = Reg0, r.register()
 	case c == Bregx:
-		op.Code, op.Register, op.N = Breg0, r.register(), r.signed()
+		op.Code, op.Register, op.N = Breg0, r.register(), r.Signed()
 	case c == Addr:
-		op.N = r.fixed(8)
+		op.N = r.Fixed(8)
 	case c == Consts, c == Fbreg:
-		op.N = r.signed()
+		op.N = r.Signed()
 	case c == Pick, c == DerefSize:
-		op.N = r.fixed(1)
+		op.N = r.Fixed(1)
 	case c == Constu, c == PlusUconst, c == Piece, c == Addrx, c == Constx, c == Convert:
-		op.N = r.unsigned()
+		op.N = r.Unsigned()
 	case c == gnuAddrx, c == gnuConstx:
-		op.Code, op.N = c-gnuAddrx+Addrx, r.unsigned()
+		op.Code, op.N = c-gnuAddrx+Addrx, r.Unsigned()
 	case c == gnuConvert:
-		op.Code, op.N = Convert, r.unsigned()
+		op.Code, op.N = Convert, r.Unsigned()
 	case c == ImplicitValue, c == EntryValue, c == gnuEntryValue:
 		op.Block = r.block()
 		if c == gnuEntryValue {
@@ -129,54 +129,58 @@ func Next(code []byte) (op Op, rest []byte, err error) {
 	default:
 		return op, nil, fmt.Errorf("operation %#x is not known", c)
 	}
-	if r.failed {
+	if r.Failed {
 		return op, nil, errEnd
 	}
-	return op, r.rest, nil
+	return op, r.Rest, nil
 }
 
-// A reader reads operands. Once one is missing, all are 0.
-type reader struct {
-	rest   []byte
-	failed bool
+// A Reader reads numbers as debug information has them. Once bytes are missing, all are 0.
+type Reader struct {
+	Rest   []byte
+	Failed bool
 }
 
-func (r *reader) take(n int) []byte {
-	if n < 0 || n > len(r.rest) {
-		r.failed, r.rest = true, nil
+// Take returns the next n bytes, shared.
+func (r *Reader) Take(n int) []byte {
+	if n < 0 || n > len(r.Rest) {
+		r.Failed, r.Rest = true, nil
 		return nil
 	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
+	b := r.Rest[:n]
+	r.Rest = r.Rest[n:]
 	return b
 }
 
-func (r *reader) fixed(size int) int64 {
+// Fixed reads a number of 1 to 8 bytes.
+func (r *Reader) Fixed(size int) int64 {
 	var word [8]byte
-	copy(word[:], r.take(size))
+	copy(word[:], r.Take(size))
 	return int64(binary.LittleEndian.Uint64(word[:]))
 }
 
 // constant reads a number of 1, 2, 4 or 8 bytes, each without a sign and with one.
-func (r *reader) constant(kind uint8) int64 {
+func (r *Reader) constant(kind uint8) int64 {
 	size := 1 << (kind / 2)
-	n := r.fixed(size)
+	n := r.Fixed(size)
 	if unused := 64 - 8*size; kind%2 == 1 {
 		n = n << unused >> unused
 	}
 	return n
 }
 
-func (r *reader) unsigned() int64 {
-	n, size := binary.Uvarint(r.rest)
-	if r.take(size); size <= 0 {
-		r.failed = true
+// Unsigned reads a number of a variable length (LEB128).
+func (r *Reader) Unsigned() int64 {
+	n, size := binary.Uvarint(r.Rest)
+	if r.Take(size); size <= 0 {
+		r.Failed = true
 	}
 	return int64(n)
 }
 
-func (r *reader) signed() (n int64) {
-	for i, c := range r.rest {
+// Signed reads a number of a variable length that has a sign.
+func (r *Reader) Signed() (n int64) {
+	for i, c := range r.Rest {
 		if i == binary.MaxVarintLen64 {
 			break
 		}
@@ -185,29 +189,29 @@ func (r *reader) signed() (n int64) {
 			if shift := 7 * (i + 1); c&0x40 != 0 && shift < 64 {
 				n |= -1 << shift
 			}
-			r.take(i + 1)
+			r.Take(i + 1)
 			return n
 		}
 	}
-	r.failed = true
+	r.Failed = true
 	return 0
 }
 
-func (r *reader) register() int {
-	n := r.unsigned()
+func (r *Reader) register() int {
+	n := r.Unsigned()
 	if n < 0 || n > 1<<16 {
-		r.failed = true
+		r.Failed = true
 	}
 	return int(n)
 }
 
-func (r *reader) block() []byte {
-	n := r.unsigned()
-	if n < 0 || n > int64(len(r.rest)) {
-		r.failed = true
+func (r *Reader) block() []byte {
+	n := r.Unsigned()
+	if n < 0 || n > int64(len(r.Rest)) {
+		r.Failed = true
 		return nil
 	}
-	return r.take(int(n))
+	return r.Take(int(n))
 }
 
 // AppendBase appends the operation that gives what a general register, by DWARF's number, and a

@@ -27,8 +27,6 @@ const (
 	maxCallDepth  = 250
 	maxScopes     = 1 << 22 // of names, that are read in all
 	maxScopeDepth = 32
-	maxLocations  = 1 << 22 // of variables
-	maxTypes      = 1 << 22 // of variables, with their members and names
 
 	maxSections     = 1 << 16
 	maxSectionNames = 64 << 20 // bytes, where each section's name were all that there are

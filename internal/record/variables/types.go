@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	located "wpptrace/compress/wpp/variables"
-	"wpptrace/loader/image"
+	described "wpptrace/loader/variables"
 )
 
 // addTypes adds the types of an image to the table, each once however often its debug information
 // describes it, as it does in each file of its source, and returns their indices there.
-func (t *Table) addTypes(list []image.Type) []int {
+func (t *Table) addTypes(list []described.Type) []int {
 	own := make([]located.Type, len(list))
 	for i := range list {
 		own[i] = typeOf(&list[i])
@@ -121,15 +121,15 @@ func leadsTo(seed maphash.Seed, t *located.Type, own uint64, class []int) uint64
 const most = 1 << 40
 
 // kinds are those of sections.
-var kinds = map[image.TypeKind]located.TypeKind{
-	image.UnsignedType: located.Unsigned, image.SignedType: located.Signed,
-	image.FloatType: located.Float, image.BoolType: located.Bool, image.CharType: located.Char,
-	image.SignedCharType: located.SignedChar, image.PointerType: located.Pointer,
-	image.StructType: located.Struct, image.ArrayType: located.Array,
+var kinds = map[described.Kind]located.TypeKind{
+	described.Unsigned: located.Unsigned, described.Signed: located.Signed,
+	described.Float: located.Float, described.Bool: located.Bool, described.Char: located.Char,
+	described.SignedChar: located.SignedChar, described.Pointer: located.Pointer,
+	described.Struct: located.Struct, described.Array: located.Array,
 }
 
 // typeOf is a type of an image, with its indices; Other, if what it claims cannot be.
-func typeOf(from *image.Type) located.Type {
+func typeOf(from *described.Type) located.Type {
 	t := located.Type{Kind: kinds[from.Kind], Name: strings.ToValidUTF8(from.Name, "?"),
 		Size: from.Size, Of: from.Of, Count: from.Count}
 	if from.Size < 0 || from.Size > most || from.Count >= most {

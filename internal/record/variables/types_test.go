@@ -4,28 +4,28 @@ import (
 	"log/slog"
 	"testing"
 
-	"wpptrace/loader/image"
+	described "wpptrace/loader/variables"
 )
 
 // TestAddTypes: types that say the same are one, also those that lead to themselves; those that
 // lead to different ones are two.
 func TestAddTypes(t *testing.T) {
-	number := func(size int64) image.Type {
-		return image.Type{Kind: image.SignedType, Name: "n", Size: size, Of: -1}
+	number := func(size int64) described.Type {
+		return described.Type{Kind: described.Signed, Name: "n", Size: size, Of: -1}
 	}
-	pointer := func(of int) image.Type {
-		return image.Type{Kind: image.PointerType, Size: 8, Of: of}
+	pointer := func(of int) described.Type {
+		return described.Type{Kind: described.Pointer, Size: 8, Of: of}
 	}
-	node := func(next, key int) image.Type {
-		return image.Type{Kind: image.StructType, Name: "node", Size: 16, Of: -1,
-			Members: []image.Member{{Name: "next", Type: next}, {Name: "key", Type: key, Offset: 8}}}
+	node := func(next, key int) described.Type {
+		return described.Type{Kind: described.Struct, Name: "node", Size: 16, Of: -1,
+			Members: []described.Member{{Name: "next", Type: next}, {Name: "key", Type: key, Offset: 8}}}
 	}
 	table := NewTable(slog.New(slog.DiscardHandler))
-	index := table.addTypes([]image.Type{
+	index := table.addTypes([]described.Type{
 		number(4), node(2, 0), pointer(1), // a list
 		number(4), node(5, 3), pointer(4), // the same one
 		number(8), node(8, 6), pointer(7), // of other numbers
-		{Kind: image.StructType, Size: -1, Of: -1},
+		{Kind: described.Struct, Size: -1, Of: -1},
 	})
 	same := [][]int{{0, 3}, {1, 4}, {2, 5}}
 	for _, s := range same {
@@ -41,7 +41,7 @@ func TestAddTypes(t *testing.T) {
 		t.Errorf("next leads to %d, and not to %d", next.Of, index[1])
 	}
 	before := len(table.found.Types)
-	if again := table.addTypes([]image.Type{number(4)}); again[0] != before {
+	if again := table.addTypes([]described.Type{number(4)}); again[0] != before {
 		t.Errorf("the types of the next image begin at %d, and not behind the others", again[0])
 	}
 }

@@ -12,6 +12,7 @@ import (
 	located "wpptrace/compress/wpp/variables"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	described "wpptrace/loader/variables"
 )
 
 // A Table is the variables of the images of a plan. It is safe for concurrent use.
@@ -55,13 +56,13 @@ func (t *Table) addPart(part *plan.Part) error {
 		}
 	}
 	slices.SortFunc(ranges, func(a, b owned) int { return cmp.Compare(a.lo, b.lo) })
-	from, err := im.Variables(func(code uint64) bool { return ownerOf(ranges, code) != nil })
+	from, err := described.Of(im, func(code uint64) bool { return ownerOf(ranges, code) != nil })
 	if err != nil {
 		return err
 	}
 	types := t.addTypes(from.Types)
-	for i := range from.List {
-		t.add(&from.List[i], types, ranges)
+	for i := range from.Variables {
+		t.add(&from.Variables[i], types, ranges)
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func ownerOf(ranges []owned, code uint64) *owned {
 }
 
 // add adds a variable with its places. types are the indices of its types in the table.
-func (t *Table) add(from *image.Variable, types []int, ranges []owned) {
+func (t *Table) add(from *described.Variable, types []int, ranges []owned) {
 	v := located.Variable{Name: strings.ToValidUTF8(from.Name, "?"),
 		Line: from.Line, Inlined: strings.ToValidUTF8(from.Inlined, "?"), Image: t.parts,
 		Routine: located.Global, Type: types[from.Type]}

@@ -1,4 +1,4 @@
-package image
+package variables
 
 import (
 	"cmp"
@@ -9,10 +9,11 @@ import (
 	"slices"
 
 	"wpptrace/internal/location"
+	"wpptrace/loader/image"
 )
 
 // list reads a location list; false: it has what is not known here, or is damaged.
-func (w *variableWalk) list(f *dwarf.Field) (list []Location, ok bool) {
+func (w *walk) list(f *dwarf.Field) (list []Location, ok bool) {
 	at, _ := f.Val.(int64)
 	u := &w.about
 	if f.Class == dwarf.ClassLocList { // an index of offsets
@@ -21,9 +22,8 @@ func (w *variableWalk) list(f *dwarf.Field) (list []Location, ok bool) {
 		if !isIndex || u.lists < 0 || index > uint64(len(w.lists[1])/size) {
 			return nil, false
 		}
-		c := cursor{data: w.lists[1]}
-		c.skip(uint64(u.lists) + index*size)
-		if at = u.lists + int64(c.uint(size)); c.failed {
+		c := from(w.lists[1], u.lists+int64(index)*size)
+		if at = u.lists + c.Fixed(size); c.Failed {
 			return nil, false
 		}
 	}
@@ -34,11 +34,11 @@ func (w *variableWalk) list(f *dwarf.Field) (list []Location, ok bool) {
 	if at < 0 || at >= int64(len(data)) {
 		return nil, false
 	}
-	c := cursor{data: data, at: int(at)}
+	c := from(data, at)
 	for base := u.base; len(list) < w.left; {
 		x, kind := next(&c, &base)
 		switch {
-		case kind == badLocation || c.failed:
+		case kind == badLocation || c.Failed:
 			return nil, false
 		case kind == noLocation:
 			return list, true
@@ -57,9 +57,16 @@ const (
 	aLocation
 )
 
+// from reads what begins at a place.
+func from(data []byte, at int64) location.Reader {
+	r := location.Reader{Rest: data}
+	r.Take(int(at))
+	return r
+}
+
 // olderLocation reads an entry of a list of DWARF 2 to 4 (DWARF 4, section 2.6.2).
-func (w *variableWalk) olderLocation(c *cursor, base *uint64) (x Location, kind int) {
-	lo, hi := c.uint(8), c.uint(8)
+func (w *walk) olderLocation(c *location.Reader, base *uint64) (x Location, kind int) {
+	lo, hi := uint64(c.Fixed(8)), uint64(c.Fixed(8))
 	switch {
 	case lo == 0 && hi == 0:
 		return x, noLocation
@@ -67,60 +74,55 @@ func (w *variableWalk) olderLocation(c *cursor, base *uint64) (x Location, kind 
 		*base = hi
 		return x, newBase
 	}
-	expression := c.take(c.uint(2))
-	x = Location{Lo: *base + lo, Hi: *base + hi, Expression: expression.data[expression.at:]}
-	return x, aLocation
+	return Location{Lo: *base + lo, Hi: *base + hi, Expression: c.Take(int(c.Fixed(2)))}, aLocation
 }
 
 // newerLocation reads an entry of a list (DWARF 5, section 7.7.3).
-func (w *variableWalk) newerLocation(c *cursor, base *uint64) (x Location, kind int) {
+func (w *walk) newerLocation(c *location.Reader, base *uint64) (x Location, kind int) {
 	const end, baseIndex, startEndIndex, startLengthIndex, offsets = 0, 1, 2, 3, 4
 	const address, startEnd, startLength = 6, 7, 8
 	indexed := func() uint64 {
-		addr, ok := w.address(c.uleb())
-		if !ok {
-			c.fail()
-		}
+		addr, ok := w.address(c.Unsigned())
+		c.Failed = c.Failed || !ok
 		return addr
 	}
-	switch c.byte() {
+	switch c.Fixed(1) {
 	case end:
 		return x, noLocation
 	case baseIndex:
 		*base = indexed()
 		return x, newBase
 	case address:
-		*base = c.uint(8)
+		*base = uint64(c.Fixed(8))
 		return x, newBase
 	case offsets:
-		x.Lo, x.Hi = *base+c.uleb(), *base+c.uleb()
+		x.Lo, x.Hi = *base+uint64(c.Unsigned()), *base+uint64(c.Unsigned())
 	case startEndIndex:
 		x.Lo, x.Hi = indexed(), indexed()
 	case startLengthIndex:
 		x.Lo = indexed()
-		x.Hi = x.Lo + c.uleb()
+		x.Hi = x.Lo + uint64(c.Unsigned())
 	case startEnd:
-		x.Lo, x.Hi = c.uint(8), c.uint(8)
+		x.Lo, x.Hi = uint64(c.Fixed(8)), uint64(c.Fixed(8))
 	case startLength:
-		x.Lo = c.uint(8)
-		x.Hi = x.Lo + c.uleb()
+		x.Lo = uint64(c.Fixed(8))
+		x.Hi = x.Lo + uint64(c.Unsigned())
 	default:
 		return x, badLocation
 	}
-	expression := c.take(c.uleb())
-	x.Expression = expression.data[expression.at:]
+	x.Expression = c.Take(int(c.Unsigned()))
 	return x, aLocation
 }
 
 // address is one of the unit's, by its number.
-func (w *variableWalk) address(number uint64) (addr uint64, ok bool) {
+func (w *walk) address(number int64) (addr uint64, ok bool) {
 	const size = 8
-	if w.about.addresses < 0 || number > uint64(len(w.lists[2])/size) {
+	if w.about.addresses < 0 || number < 0 || number > int64(len(w.lists[2])/size) {
 		return 0, false
 	}
-	c := cursor{data: w.lists[2]}
-	c.skip(uint64(w.about.addresses) + number*size)
-	return c.uint(size), !c.failed
+	c := from(w.lists[2], w.about.addresses+number*size)
+	addr = uint64(c.Fixed(size))
+	return addr, !c.Failed
 }
 
 // constantExpression is that of a variable which has always the same value; nil: it is not known.
@@ -140,7 +142,7 @@ func constantExpression(value any) []byte {
 // rewriteAll makes expressions ones that have a meaning of their own: what is relative to a frame
 // is so to a register, and has a location for each row of the unwind table. isWhole: they are of a
 // variable that is in one place in all of its scope, also where its frame does not stand yet.
-func (w *variableWalk) rewriteAll(list []Location, r *variableRoutine,
+func (w *walk) rewriteAll(list []Location, r *routine,
 	isWhole bool) (made []Location) {
 	for _, x := range list {
 		e := relationOf(x.Expression, r)
@@ -150,19 +152,19 @@ func (w *variableWalk) rewriteAll(list []Location, r *variableRoutine,
 		if !e.ok || !e.isByCFA && !e.isByFrame {
 			x.Expression = nil
 			if e.ok {
-				x.Expression = w.rewrite(nil, e.code, r, CFA{})
+				x.Expression = w.rewrite(nil, e.code, r, image.CFA{})
 			}
 			made = append(made, x)
 			continue
 		}
-		holds := func(CFA) bool { return true }
+		holds := func(image.CFA) bool { return true }
 		if e.isByFrame {
 			if r.stands == nil {
 				r.stands = w.standing(r, e.frame)
 			}
 			holds = r.stands
 		}
-		w.frames.each(w.image, x.Lo, x.Hi, func(lo, hi uint64, cfa CFA) {
+		w.frames.each(w.image, x.Lo, x.Hi, func(lo, hi uint64, cfa image.CFA) {
 			if at := (Location{Lo: lo, Hi: hi}); holds(cfa) && len(made) <= w.left {
 				at.Expression = w.rewrite(nil, e.code, r, cfa)
 				made = append(made, at)
@@ -174,10 +176,10 @@ func (w *variableWalk) rewriteAll(list []Location, r *variableRoutine,
 
 // standing says of which rules for the frame's address the register that a routine's variables are
 // relative to has what they are relative to: compilers describe it as if it had it everywhere.
-func (w *variableWalk) standing(r *variableRoutine, register int) func(CFA) bool {
-	body, most := CFA{Reg: Undefined}, int32(0)
+func (w *walk) standing(r *routine, register int) func(image.CFA) bool {
+	body, most := image.CFA{Reg: image.Undefined}, int32(0)
 	for _, code := range r.ranges {
-		w.frames.each(w.image, code[0], code[1], func(lo, hi uint64, cfa CFA) {
+		w.frames.each(w.image, code[0], code[1], func(lo, hi uint64, cfa image.CFA) {
 			if lo <= r.body && r.body < hi {
 				body = cfa
 			}
@@ -186,7 +188,7 @@ func (w *variableWalk) standing(r *variableRoutine, register int) func(CFA) bool
 			}
 		})
 	}
-	return func(cfa CFA) bool {
+	return func(cfa image.CFA) bool {
 		return cfa == body && int(cfa.Reg) == register && cfa.Off == most
 	}
 }
@@ -198,11 +200,13 @@ type relation struct {
 	isFramed  bool // it is relative to the routine's frame
 	isByCFA   bool // it follows from the canonical frame address
 	isByFrame bool // it follows from the register that the routine's frame is relative to
-	frame     int  // that register
+	frame     int  // that register, or none
 }
 
-func relationOf(code []byte, r *variableRoutine) (e relation) {
-	e = relation{code: code, ok: len(code) > 0, frame: nowhere}
+const none = -1
+
+func relationOf(code []byte, r *routine) (e relation) {
+	e = relation{code: code, ok: len(code) > 0, frame: none}
 	frame, isCFA := location.Op{}, false
 	if r != nil && len(r.frame) > 0 {
 		op, rest, err := location.Next(r.frame)
@@ -222,8 +226,8 @@ func relationOf(code []byte, r *variableRoutine) (e relation) {
 		case location.Fbreg:
 			e.isFramed = true
 			e.isByCFA = e.isByCFA || isCFA
-			e.isByFrame = e.isByFrame || e.frame != nowhere
-			e.ok = e.ok && (isCFA || e.frame != nowhere)
+			e.isByFrame = e.isByFrame || e.frame != none
+			e.ok = e.ok && (isCFA || e.frame != none)
 		case location.Breg0:
 			e.isByFrame = e.isByFrame || op.Register == e.frame
 		}
@@ -234,7 +238,7 @@ func relationOf(code []byte, r *variableRoutine) (e relation) {
 
 // rewrite appends what an expression means where a rule for the canonical frame address holds; nil:
 // it is not known.
-func (w *variableWalk) rewrite(to, code []byte, r *variableRoutine, cfa CFA) []byte {
+func (w *walk) rewrite(to, code []byte, r *routine, cfa image.CFA) []byte {
 	isTyped := false // what is on the stack has a type of its own, with its own arithmetic
 	for len(code) > 0 {
 		op, rest, err := location.Next(code)
@@ -253,11 +257,11 @@ func (w *variableWalk) rewrite(to, code []byte, r *variableRoutine, cfa CFA) []b
 			to, ok = w.appendFrame(to, r, cfa, op.N)
 		case location.Addrx:
 			var addr uint64
-			addr, ok = w.address(uint64(op.N))
+			addr, ok = w.address(op.N)
 			to = location.AppendAddress(to, addr)
 		case location.Constx:
 			var n uint64
-			n, ok = w.address(uint64(op.N))
+			n, ok = w.address(op.N)
 			to = location.AppendNumber(to, int64(n))
 		case location.Convert:
 			to, isTyped, ok = w.appendConverted(to, op.N)
@@ -279,9 +283,9 @@ func (w *variableWalk) rewrite(to, code []byte, r *variableRoutine, cfa CFA) []b
 	return to
 }
 
-func appendCFA(to []byte, cfa CFA, n int64) (_ []byte, ok bool) {
+func appendCFA(to []byte, cfa image.CFA, n int64) (_ []byte, ok bool) {
 	switch {
-	case cfa.Reg == Slot:
+	case cfa.Reg == image.Slot:
 		to = append(location.AppendBase(to, location.RBP, int64(cfa.Off)), location.Deref)
 		return append(location.AppendNumber(to, n), location.Plus), true
 	case cfa.Reg < 0 || int(cfa.Reg) >= location.Generals:
@@ -292,7 +296,7 @@ func appendCFA(to []byte, cfa CFA, n int64) (_ []byte, ok bool) {
 
 // appendFrame appends what is n above the frame of a routine, of which relationOf knows that it
 // has one.
-func (w *variableWalk) appendFrame(to []byte, r *variableRoutine, cfa CFA,
+func (w *walk) appendFrame(to []byte, r *routine, cfa image.CFA,
 	n int64) (_ []byte, ok bool) {
 	op, _, err := location.Next(r.frame)
 	switch {
@@ -306,18 +310,18 @@ func (w *variableWalk) appendFrame(to []byte, r *variableRoutine, cfa CFA,
 
 // appendConverted appends what makes a number one of a base type, by its place in the unit; 0: the
 // type that addresses have.
-func (w *variableWalk) appendConverted(to []byte, at int64) (_ []byte, isTyped, ok bool) {
+func (w *walk) appendConverted(to []byte, at int64) (_ []byte, isTyped, ok bool) {
 	if at == 0 {
 		return to, false, true
 	}
-	_, e, err := w.debug.entryAt(w.about.start + dwarf.Offset(at))
+	_, e, err := w.debug.EntryAt(w.about.start + dwarf.Offset(at))
 	if err != nil || e == nil || e.Tag != dwarf.TagBaseType {
 		return to, false, false
 	}
 	size, _ := e.Val(dwarf.AttrByteSize).(int64)
 	switch kind := baseType(e); kind {
-	case SignedType, SignedCharType, UnsignedType, CharType, BoolType:
-		isSigned := kind == SignedType || kind == SignedCharType
+	case Signed, SignedChar, Unsigned, Char, Bool:
+		isSigned := kind == Signed || kind == SignedChar
 		return location.AppendExtended(to, int(size), isSigned), true, true
 	}
 	return to, false, false
@@ -325,15 +329,15 @@ func (w *variableWalk) appendConverted(to []byte, at int64) (_ []byte, isTyped, 
 
 // A rowCache has the rows of the unwind table that were asked for last.
 type rowCache struct {
-	of   *Range
-	rows []Row
+	of   *image.Range
+	rows []image.Row
 	left int // rows that it may go through yet: none are known then
 }
 
 // each gives the rule for the canonical frame address in each part of some code to a function.
-func (c *rowCache) each(im *Image, lo, hi uint64, to func(lo, hi uint64, cfa CFA)) {
+func (c *rowCache) each(im *image.Image, lo, hi uint64, to func(lo, hi uint64, cfa image.CFA)) {
 	first, _ := slices.BinarySearchFunc(im.Ranges, lo,
-		func(r Range, code uint64) int { return cmp.Compare(r.Hi, code+1) })
+		func(r image.Range, code uint64) int { return cmp.Compare(r.Hi, code+1) })
 	for i := first; i < len(im.Ranges) && im.Ranges[i].Lo < hi; i++ {
 		r := &im.Ranges[i]
 		if c.of != r {
@@ -370,7 +374,7 @@ type bodyRow struct {
 // of is where the body begins of a routine that has some code: what is before it sets up its frame.
 // Where no compiler says so it is where its second row of the line table begins, as for debuggers.
 // It is where the code begins if there is none.
-func (x *bodies) of(d *debugData, code [2]uint64) (uint64, error) {
+func (x *bodies) of(d *image.Debug, code [2]uint64) (uint64, error) {
 	if !x.isRead {
 		if err := x.readUnit(d); err != nil {
 			return 0, err
@@ -390,9 +394,9 @@ func (x *bodies) of(d *debugData, code [2]uint64) (uint64, error) {
 	return second, nil
 }
 
-func (x *bodies) readUnit(d *debugData) error {
+func (x *bodies) readUnit(d *image.Debug) error {
 	x.isRead, x.rows = true, x.rows[:0]
-	lines, err := d.data.LineReader(x.unit)
+	lines, err := d.Lines(x.unit)
 	if err != nil || lines == nil {
 		return err
 	}

@@ -1,37 +1,42 @@
-package image
+package variables
 
 import (
 	"debug/dwarf"
 	"fmt"
+
+	"wpptrace/loader/image"
 )
+
+// NoType is no index of a type.
+const NoType = -1
 
 // A Type says what the bytes of a variable mean. Names of others, as typedef gives them, and
 // qualifiers are left out.
 type Type struct {
-	Kind    TypeKind
+	Kind    Kind
 	Name    string // "": it has none
 	Size    int64  // bytes; 0: not known
-	Of      int    // index of what it points to, or of its elements; nowhere: not known
+	Of      int    // index of what it points to, or of its elements; NoType: not known
 	Count   int64  // of elements; -1: not known
 	Members []Member
 	Names   []Enumerator
 }
 
-// A TypeKind is a kind of types.
-type TypeKind uint8
+// A Kind is a kind of types.
+type Kind uint8
 
 // The kinds.
 const (
-	OtherType TypeKind = iota // that are not read
-	UnsignedType
-	SignedType
-	FloatType // of 4 or 8 bytes
-	BoolType
-	CharType // a character without a sign
-	SignedCharType
-	PointerType // or a reference
-	StructType  // or a class or union
-	ArrayType
+	Other Kind = iota // that are not read
+	Unsigned
+	Signed
+	Float // of 4 or 8 bytes
+	Bool
+	Char // a character without a sign
+	SignedChar
+	Pointer // or a reference
+	Struct  // or a class or union
+	Array
 )
 
 // A Member is one of a structure.
@@ -52,18 +57,18 @@ type Enumerator struct {
 
 // typeTable are the types that variables lead to, each once for an entry that describes it.
 type typeTable struct {
-	debug *debugData
+	debug *image.Debug
 	list  []Type
 	known map[dwarf.Offset]int
 	wait  []dwarf.Offset // that are in list, and have not been read
 	left  int            // types, members and names that there may be yet
 }
 
-// index is that of the type which an entry refers to; nowhere: it refers to none.
+// index is that of the type which an entry refers to; NoType: it refers to none.
 func (t *typeTable) index(e *dwarf.Entry) (int, error) {
 	of, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
 	if !ok {
-		return nowhere, nil
+		return NoType, nil
 	}
 	i, err := t.add(of)
 	for err == nil && len(t.wait) > 0 {
@@ -80,30 +85,30 @@ func (t *typeTable) add(of dwarf.Offset) (int, error) {
 		if i, ok := t.known[of]; ok {
 			return i, nil
 		}
-		_, e, err := t.debug.entryAt(of)
+		_, e, err := t.debug.EntryAt(of)
 		if err != nil || e == nil {
-			return nowhere, err
+			return NoType, err
 		}
 		switch e.Tag {
 		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType,
 			tagAtomicType:
 			next, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
 			if !ok { // void
-				return nowhere, nil
+				return NoType, nil
 			}
 			of = next
 			continue
 		}
 		if err := t.charge(1); err != nil {
-			return nowhere, err
+			return NoType, err
 		}
 		i := len(t.list)
-		t.list = append(t.list, Type{Of: nowhere})
+		t.list = append(t.list, Type{Of: NoType})
 		t.known[of] = i
 		t.wait = append(t.wait, of)
 		return i, nil
 	}
-	return nowhere, nil
+	return NoType, nil
 }
 
 func (t *typeTable) charge(n int) error {
@@ -117,7 +122,7 @@ func (t *typeTable) charge(n int) error {
 func (t *typeTable) reference(e *dwarf.Entry) (int, error) {
 	of, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
 	if !ok {
-		return nowhere, nil
+		return NoType, nil
 	}
 	return t.add(of)
 }
@@ -126,23 +131,23 @@ const tagAtomicType = dwarf.Tag(0x47)
 
 // read reads a type that has been added.
 func (t *typeTable) read(at dwarf.Offset) (err error) {
-	r, e, err := t.debug.entryAt(at)
+	r, e, err := t.debug.EntryAt(at)
 	if err != nil || e == nil {
 		return err
 	}
-	x := Type{Of: nowhere}
+	x := Type{Of: NoType}
 	x.Name, _ = e.Val(dwarf.AttrName).(string)
 	x.Size, _ = e.Val(dwarf.AttrByteSize).(int64)
 	switch e.Tag {
 	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
-		x.Kind, x.Size = PointerType, 8
+		x.Kind, x.Size = Pointer, 8
 		x.Of, err = t.reference(e)
 	case dwarf.TagBaseType:
 		x.Kind = baseType(e)
 	case dwarf.TagEnumerationType:
 		err = t.readEnumeration(r, e, &x)
 	case dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType:
-		if x.Kind = StructType; e.Children {
+		if x.Kind = Struct; e.Children {
 			err = t.readMembers(r, &x)
 		}
 	case dwarf.TagArrayType:
@@ -155,7 +160,7 @@ func (t *typeTable) read(at dwarf.Offset) (err error) {
 // children gives the entries within one, whose reader stands behind it, to a function.
 func (t *typeTable) children(r *dwarf.Reader, each func(e *dwarf.Entry) error) error {
 	for {
-		e, err := t.debug.entry(r)
+		e, err := t.debug.Entry(r)
 		if err != nil || e == nil || e.Tag == 0 {
 			return err
 		}
@@ -187,7 +192,7 @@ func (t *typeTable) readMembers(r *dwarf.Reader, x *Type) error {
 			return nil
 		}
 		var err error
-		if m.Type, err = t.reference(e); err != nil || m.Type == nowhere {
+		if m.Type, err = t.reference(e); err != nil || m.Type == NoType {
 			return err
 		}
 		if bits, ok := e.Val(dwarf.AttrBitSize).(int64); ok && !t.bitField(e, &m, bits) {
@@ -217,15 +222,15 @@ func (t *typeTable) bitField(e *dwarf.Entry, m *Member, bits int64) bool {
 }
 
 func (t *typeTable) readEnumeration(r *dwarf.Reader, e *dwarf.Entry, x *Type) (err error) {
-	x.Kind = UnsignedType
+	x.Kind = Unsigned
 	if x.Size < 1 || x.Size > 8 {
-		x.Kind = OtherType
+		x.Kind = Other
 	}
 	if of, ok := e.Val(dwarf.AttrType).(dwarf.Offset); ok {
-		if _, base, err := t.debug.entryAt(of); err != nil {
+		if _, base, err := t.debug.EntryAt(of); err != nil {
 			return err
-		} else if base != nil && base.Tag == dwarf.TagBaseType && baseType(base) == SignedType {
-			x.Kind = SignedType
+		} else if base != nil && base.Tag == dwarf.TagBaseType && baseType(base) == Signed {
+			x.Kind = Signed
 		}
 	}
 	if !e.Children {
@@ -243,7 +248,7 @@ func (t *typeTable) readEnumeration(r *dwarf.Reader, e *dwarf.Entry, x *Type) (e
 
 // readArray reads an array; one of several dimensions is one of arrays.
 func (t *typeTable) readArray(r *dwarf.Reader, e *dwarf.Entry, x *Type) (err error) {
-	x.Kind, x.Count = ArrayType, -1
+	x.Kind, x.Count = Array, -1
 	if x.Of, err = t.reference(e); err != nil || !e.Children {
 		return err
 	}
@@ -255,7 +260,7 @@ func (t *typeTable) readArray(r *dwarf.Reader, e *dwarf.Entry, x *Type) (err err
 		return t.charge(1)
 	})
 	for i := len(counts) - 1; i > 0 && err == nil; i-- { // their sizes follow from these
-		inner := Type{Kind: ArrayType, Of: x.Of, Count: counts[i]}
+		inner := Type{Kind: Array, Of: x.Of, Count: counts[i]}
 		x.Of = len(t.list)
 		t.list = append(t.list, inner)
 		err = t.charge(1)
@@ -278,28 +283,28 @@ func countOf(e *dwarf.Entry) int64 {
 }
 
 // baseType is what a base type is (DWARF 5, section 5.1.1).
-func baseType(e *dwarf.Entry) TypeKind {
+func baseType(e *dwarf.Entry) Kind {
 	const boolean, float, signed, signedChar, unsigned, unsignedChar, utf = 2, 4, 5, 6, 7, 8, 0x10
 	n, _ := e.Val(dwarf.AttrByteSize).(int64)
 	if n < 1 || n > 8 {
-		return OtherType
+		return Other
 	}
 	encoding, _ := e.Val(dwarf.AttrEncoding).(int64)
 	switch encoding {
 	case boolean:
-		return BoolType
+		return Bool
 	case unsigned:
-		return UnsignedType
+		return Unsigned
 	case unsignedChar, utf:
-		return CharType
+		return Char
 	case signed:
-		return SignedType
+		return Signed
 	case signedChar:
-		return SignedCharType
+		return SignedChar
 	case float:
 		if n == 4 || n == 8 {
-			return FloatType
+			return Float
 		}
 	}
-	return OtherType
+	return Other
 }

@@ -1,16 +1,22 @@
-package image
+package variables_test
 
 import (
 	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/variables"
 )
 
-const variablesSource = `
+const source = `
 typedef const unsigned char byte;
 enum color { red, green = -3 } paint;
 struct pair { int a, b; } both;
@@ -52,20 +58,20 @@ func TestVariables(t *testing.T) {
 		"gcc -O1 -gdwarf-4", "clang -O0 -gdwarf-5", "clang -O1 -gdwarf-5", "clang -O1 -gdwarf-4"} {
 		t.Run(flags, func(t *testing.T) {
 			f := strings.Fields(flags)
-			im := mustOpen(t, compileWith(t, f[0], "v.c", variablesSource, f[1:]...))
-			found, err := im.Variables(func(uint64) bool { return true })
+			im := compiled(t, f[0], f[1:]...)
+			found, err := variables.Of(im, func(uint64) bool { return true })
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, v := range found.List {
+			for _, v := range found.Variables {
 				of := found.Types[v.Type]
 				name := fmt.Sprintf("%s %d %s", v.Name, of.Size, kinds[of.Kind])
 				if v.IsGlobal {
 					name += " global"
 				}
 				for _, x := range v.Locations {
-					if rangeAt(im, x.Lo) == nil && !v.IsGlobal || x.Lo >= x.Hi ||
+					if !hasCode(im, x.Lo) && !v.IsGlobal || x.Lo >= x.Hi ||
 						len(x.Expression) == 0 {
 						t.Errorf("%s: %+v", name, x)
 					}
@@ -89,21 +95,21 @@ func TestVariables(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			none, err := im.Variables(func(uint64) bool { return false })
-			isLocal := func(v Variable) bool { return !v.IsGlobal }
-			if err != nil || slices.ContainsFunc(none.List, isLocal) {
+			none, err := variables.Of(im, func(uint64) bool { return false })
+			isLocal := func(v variables.Variable) bool { return !v.IsGlobal }
+			if err != nil || slices.ContainsFunc(none.Variables, isLocal) {
 				t.Errorf("of no routine: %v, %v", none, err)
 			}
 		})
 	}
-	im := mustOpen(t, compile(t, "v.c", variablesSource))
-	if _, err := im.Variables(nil); !errors.Is(err, ErrNoLines) {
+	im := compiled(t, "gcc")
+	if _, err := variables.Of(im, nil); !errors.Is(err, image.ErrNoLines) {
 		t.Errorf("without debug information: %v", err)
 	}
 }
 
 // checkNode: of the structure node, members are where compilers put them.
-func checkNode(t *testing.T, types []Type, of int) {
+func checkNode(t *testing.T, types []variables.Type, of int) {
 	t.Helper()
 	var got []string
 	for _, m := range types[of].Members {
@@ -124,58 +130,100 @@ func checkNode(t *testing.T, types []Type, of int) {
 	}
 }
 
-// FuzzVariables: whatever debug information says, there are variables within bounds, or an error.
-func FuzzVariables(f *testing.F) {
-	im := mustOpen(f, compile(f, "v.c", variablesSource, "-O1", "-g"))
-	section := func(name string) []byte {
-		s := im.file.parsed.Section(name)
+// compiled opens a program that is compiled of the source.
+func compiled(t testing.TB, compiler string, flags ...string) *image.Image {
+	t.Helper()
+	im, err := image.OpenFile(compile(t, compiler, flags...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { im.Close() })
+	return im
+}
+
+func compile(t testing.TB, compiler string, flags ...string) (program string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "v.c")
+	program = filepath.Join(dir, "program")
+	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), compiler,
+		append(flags, "-o", program, path)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", compiler, err, out)
+	}
+	return program
+}
+
+func hasCode(im *image.Image, addr uint64) bool {
+	return slices.ContainsFunc(im.Ranges,
+		func(r image.Range) bool { return r.Lo <= addr && addr < r.Hi })
+}
+
+// FuzzOf: whatever debug information says, there are variables within bounds, or an error.
+func FuzzOf(f *testing.F) {
+	program, err := os.ReadFile(compile(f, "gcc", "-O1", "-g"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	parsed, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		f.Fatal(err)
+	}
+	// in has the section of a file; what is longer is cut off
+	in := func(file []byte, name string) []byte {
+		s := parsed.Section(".debug_" + name)
 		if s == nil {
 			return nil
 		}
-		data, err := s.Data()
-		if err != nil {
-			f.Fatal(err)
-		}
-		return data
+		return file[s.Offset : s.Offset+s.Size]
 	}
-	f.Add(section(".debug_abbrev"), section(".debug_info"), section(".debug_loclists"),
-		section(".debug_rnglists"))
+	f.Add(in(program, "abbrev"), in(program, "info"), in(program, "loclists"),
+		in(program, "rnglists"))
 	f.Fuzz(func(t *testing.T, abbrev, info, lists, ranges []byte) {
-		var b elfBuilder
-		b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0,
-			make([]byte, 64))
-		at := uint64(smallCode + 64)
-		for _, s := range []struct {
-			name string
-			data []byte
-		}{{"abbrev", abbrev}, {"info", info}, {"line", nil}, {"addr", lists}, {"loc", lists}, {"loclists", lists},
-			{"rnglists", ranges}} {
-			b.add(".debug_"+s.name, elf.SHT_PROGBITS, 0, at, 0, s.data)
-			at += uint64(len(s.data))
-		}
-		file := b.finish()
-		im, err := Open(bytes.NewReader(file), int64(len(file)), "fuzzed")
+		file := bytes.Clone(program)
+		copy(in(file, "abbrev"), abbrev)
+		copy(in(file, "info"), info)
+		copy(in(file, "loclists"), lists)
+		copy(in(file, "rnglists"), ranges)
+		im, err := image.Open(bytes.NewReader(file), int64(len(file)), "fuzzed")
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := im.Variables(func(uint64) bool { return true })
-		if err != nil && !strings.HasPrefix(err.Error(), "read variables of fuzzed: ") {
-			t.Error(err)
-		}
+		found, err := variables.Of(im, func(uint64) bool { return true })
 		if err != nil {
+			if !strings.HasPrefix(err.Error(), "read variables of fuzzed: ") {
+				t.Error(err)
+			}
 			return
 		}
-		for _, v := range found.List {
-			if v.Name == "" || v.Type < 0 || v.Type >= len(found.Types) {
+		isOutside := func(of int) bool { return of < 0 || of >= len(found.Types) }
+		for _, v := range found.Variables {
+			if v.Name == "" || isOutside(v.Type) {
 				t.Errorf("%+v", v)
 			}
 		}
 		for _, x := range found.Types {
-			isOutside := func(m Member) bool { return m.Type < 0 || m.Type >= len(found.Types) }
-			if x.Of < nowhere || x.Of >= len(found.Types) ||
-				slices.ContainsFunc(x.Members, isOutside) {
+			of := func(m variables.Member) bool { return isOutside(m.Type) }
+			if x.Of != variables.NoType && isOutside(x.Of) || slices.ContainsFunc(x.Members, of) {
 				t.Errorf("%+v", x)
 			}
 		}
 	})
+}
+
+// What a distribution strips has no debug information.
+func ExampleOf() {
+	im, err := image.OpenFile("/bin/sh")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer im.Close()
+	all := func(uint64) bool { return true }
+	_, err = variables.Of(im, all)
+	fmt.Println(errors.Is(err, image.ErrNoLines))
+	// Output: true
 }

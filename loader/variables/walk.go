@@ -1,18 +1,18 @@
-package image
+package variables
 
 import (
 	"cmp"
 	"debug/dwarf"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
+
+	"wpptrace/loader/image"
 )
 
-// Variables are those that debug information describes, with the types that they lead to.
-type Variables struct {
-	List  []Variable
-	Types []Type
+// A Table has variables, with the types that they lead to.
+type Table struct {
+	Variables []Variable
+	Types     []Type
 }
 
 // A Variable is a local one of some code, an argument, or a global one.
@@ -21,7 +21,7 @@ type Variable struct {
 	Line      int    // of its declaration; 0: it is not known
 	Inlined   string // the routine that it is of, where that is inlined; "": it is not
 	IsGlobal  bool
-	Type      int // index in Variables.Types
+	Type      int // index in Table.Types
 	Locations []Location
 }
 
@@ -33,71 +33,60 @@ type Location struct {
 	Expression []byte
 }
 
-// Variables returns the global variables, and those local ones that are of code that is wanted: of
-// which a routine is asked for by the address of its first code. It reads all entries of the debug
-// information. The error is ErrNoLines where there is no debug information.
-func (im *Image) Variables(wanted func(code uint64) bool) (v *Variables, err error) {
-	err = im.withDebug(func(f elfFile) (err error) {
-		v, err = im.variablesOf(f, wanted)
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = ErrNoLines
-	}
-	if err != nil {
+// What a file may claim: the largest programs there are stay below these.
+const (
+	maxLocations = 1 << 22
+	maxTypes     = 1 << 22 // with their members and names
+	maxRows      = 1 << 26 // of line tables and of unwind tables
+	maxName      = 1 << 16 // bytes
+	maxLine      = 1 << 30
+)
+
+// Of returns the global variables of an image, and those local ones that are of code that is
+// wanted: of which a routine is asked for by the address of its first code. It reads all entries of
+// the debug information, some 0.3 s for 10 MB of it. The error is image.ErrNoLines where there is
+// none.
+func Of(im *image.Image, wanted func(code uint64) bool) (*Table, error) {
+	w := walk{image: im, wanted: wanted, left: maxLocations, frames: rowCache{left: maxRows}}
+	if err := im.Debug(w.all); err != nil {
 		return nil, fmt.Errorf("read variables of %s: %w", im.Name, err)
 	}
-	return v, nil
+	return &Table{w.found, w.types.list}, nil
 }
 
-func (im *Image) variablesOf(f elfFile, wanted func(uint64) bool) (_ *Variables, err error) {
-	defer func() { // debug/dwarf panics on some hostile files
-		if p := recover(); p != nil {
-			err = fmt.Errorf("malformed debug information: %v", p)
-		}
-	}()
-	if f.debugSection("info") == nil {
-		return nil, ErrNoLines
-	}
-	w := variableWalk{image: im, wanted: wanted, left: maxLocations,
-		frames: rowCache{left: maxRanges}}
-	if w.debug, err = f.openDWARF(); err != nil {
-		return nil, err
-	}
-	_ = f.openSupplement(w.debug) // names that it has are not known then
-	w.types = typeTable{debug: w.debug, known: map[dwarf.Offset]int{}, left: maxTypes}
+func (w *walk) all(debug *image.Debug) (err error) {
+	w.debug = debug
+	w.types = typeTable{debug: debug, known: map[dwarf.Offset]int{}, left: maxTypes}
 	for i, name := range []string{"loc", "loclists", "addr"} {
-		if s := f.debugSection(name); s != nil {
-			if w.lists[i], err = f.unpack(s, maxDebug); err != nil {
-				return nil, fmt.Errorf("section %s: %w", s.Name, err)
-			}
+		if w.lists[i], err = debug.Section(name); err != nil {
+			return err
 		}
 	}
-	for _, u := range w.debug.units {
+	for _, u := range debug.Units() {
 		if err := w.unit(u); err != nil {
-			return nil, fmt.Errorf("unit at %#x: %w", u.first, err)
+			return fmt.Errorf("unit at %#x: %w", u.First, err)
 		}
 	}
-	return &Variables{w.found, w.types.list}, nil
+	return nil
 }
 
-// A variableWalk goes over the entries of all units.
-type variableWalk struct {
-	image  *Image
+// A walk goes over the entries of all units.
+type walk struct {
+	image  *image.Image
 	wanted func(uint64) bool
-	debug  *debugData
+	debug  *image.Debug
 	types  typeTable
 	lists  [3][]byte // .debug_loc, and since DWARF 5 .debug_loclists and .debug_addr
-	about  locationUnit
-	scopes []variableScope
+	about  unit
+	scopes []scope
 	found  []Variable
 	left   int // locations that there may be yet
 	frames rowCache
 	bodies bodies
 }
 
-// A locationUnit is what locations of a unit are relative to.
-type locationUnit struct {
+// A unit is what locations of a unit are relative to.
+type unit struct {
 	start     dwarf.Offset // of the unit
 	isNew     bool         // of DWARF 5 or later
 	base      uint64       // of lists
@@ -105,43 +94,43 @@ type locationUnit struct {
 	addresses int64        // where the unit's addresses begin
 }
 
-// A variableScope is what a variable may be within.
-type variableScope struct {
+// A scope is what a variable may be within.
+type scope struct {
 	ranges  [][2]uint64 // nil: it is not within code
-	routine *variableRoutine
+	routine *routine
 	inlined string
 	name    string // of the namespaces around, with "::" behind it
 	// isAbstract: it is what the code of an inlined routine refers to
 	isAbstract bool
 }
 
-// A variableRoutine is one that has code of its own.
-type variableRoutine struct {
+// A routine is one that has code of its own.
+type routine struct {
 	frame  []byte // the expression of what locations are relative to (DWARF 5, section 3.3.5)
 	ranges [][2]uint64
 	body   uint64 // see bodies.of
 	// stands says whether the register that locations are relative to has what they are relative
 	// to, by the rule for the frame's address; nil: it has not been asked for
-	stands func(CFA) bool
+	stands func(image.CFA) bool
 }
 
-func (w *variableWalk) unit(u debugUnit) error {
-	r, unit, err := w.debug.entryAt(u.first)
-	if err != nil || unit == nil || unit.Tag != dwarf.TagCompileUnit || !unit.Children {
+func (w *walk) unit(u image.Unit) error {
+	r, first, err := w.debug.EntryAt(u.First)
+	if err != nil || first == nil || first.Tag != dwarf.TagCompileUnit || !first.Children {
 		return err
 	}
-	w.about = locationUnit{start: u.start, isNew: u.version >= 5, lists: -1, addresses: -1}
-	w.bodies.unit, w.bodies.isRead = unit, false
-	w.about.base, _ = unit.Val(dwarf.AttrLowpc).(uint64)
+	w.about = unit{start: u.Start, isNew: u.Version >= 5, lists: -1, addresses: -1}
+	w.bodies.unit, w.bodies.isRead = first, false
+	w.about.base, _ = first.Val(dwarf.AttrLowpc).(uint64)
 	for attribute, to := range map[dwarf.Attr]*int64{dwarf.AttrLoclistsBase: &w.about.lists,
 		dwarf.AttrAddrBase: &w.about.addresses, attrGNUAddrBase: &w.about.addresses} {
-		if at, ok := unit.Val(attribute).(int64); ok {
+		if at, ok := first.Val(attribute).(int64); ok {
 			*to = at
 		}
 	}
-	w.scopes = append(w.scopes[:0], variableScope{})
+	w.scopes = append(w.scopes[:0], scope{})
 	for len(w.scopes) > 0 {
-		e, err := w.debug.entry(r)
+		e, err := w.debug.Entry(r)
 		if err != nil {
 			return err
 		}
@@ -166,51 +155,51 @@ func (w *variableWalk) unit(u debugUnit) error {
 }
 
 // entry takes an entry, and says whether those within it are to be looked at, and in which scope.
-func (w *variableWalk) entry(e *dwarf.Entry) (inner variableScope, enters bool, err error) {
-	scope := w.scopes[len(w.scopes)-1]
+func (w *walk) entry(e *dwarf.Entry) (inner scope, enters bool, err error) {
+	inner = w.scopes[len(w.scopes)-1]
 	switch e.Tag {
 	case dwarf.TagVariable, dwarf.TagFormalParameter:
-		return scope, false, w.variable(e, &scope)
+		return inner, false, w.variable(e, &inner)
 	case dwarf.TagNamespace:
-		if name, _ := e.Val(dwarf.AttrName).(string); len(scope.name)+len(name) < maxName {
-			scope.name += cmp.Or(name, "(anonymous namespace)") + "::"
+		if name, _ := e.Val(dwarf.AttrName).(string); len(inner.name)+len(name) < maxName {
+			inner.name += cmp.Or(name, "(anonymous namespace)") + "::"
 		}
-		return scope, true, nil
+		return inner, true, nil
 	case dwarf.TagSubprogram:
-		if !hasCode(e) {
+		if !image.HasCode(e) {
 			if e.AttrField(dwarf.AttrInline) == nil {
-				return scope, false, nil
+				return inner, false, nil
 			}
 			// what is inlined everywhere has its static variables in no code
-			scope = variableScope{isAbstract: true}
-			scope.inlined, err = w.debug.routineName(naming{entry: e.Offset})
-			return scope, err == nil, err
+			inner = scope{isAbstract: true}
+			inner.inlined, err = w.debug.RoutineName(e)
+			return inner, err == nil, err
 		}
-		scope.ranges, err = w.debug.rangesOf(e)
-		if err != nil || len(scope.ranges) == 0 || !w.wanted(scope.ranges[0][0]) {
-			return scope, false, err
+		inner.ranges, err = w.debug.Ranges(e)
+		if err != nil || len(inner.ranges) == 0 || !w.wanted(inner.ranges[0][0]) {
+			return inner, false, err
 		}
 		frame, _ := e.Val(dwarf.AttrFrameBase).([]byte)
-		scope.routine = &variableRoutine{frame: frame, ranges: scope.ranges}
-		scope.routine.body, err = w.bodies.of(w.debug, scope.ranges[0])
-		scope.inlined = ""
-		return scope, err == nil, err
+		inner.routine = &routine{frame: frame, ranges: inner.ranges}
+		inner.routine.body, err = w.bodies.of(w.debug, inner.ranges[0])
+		inner.inlined = ""
+		return inner, err == nil, err
 	case dwarf.TagInlinedSubroutine, dwarf.TagLexDwarfBlock:
-		if hasCode(e) {
-			scope.ranges, err = w.debug.rangesOf(e)
+		if image.HasCode(e) {
+			inner.ranges, err = w.debug.Ranges(e)
 		}
 		if err == nil && e.Tag == dwarf.TagInlinedSubroutine {
-			scope.inlined, err = w.debug.routineName(naming{entry: e.Offset})
+			inner.inlined, err = w.debug.RoutineName(e)
 		}
-		return scope, err == nil && (scope.ranges != nil || scope.isAbstract), err
+		return inner, err == nil && (inner.ranges != nil || inner.isAbstract), err
 	}
-	return scope, false, nil
+	return inner, false, nil
 }
 
 const attrGNUAddrBase = dwarf.Attr(0x2133) // before DWARF 5
 
 // variable adds a variable that has a location, or is a constant.
-func (w *variableWalk) variable(e *dwarf.Entry, scope *variableScope) error {
+func (w *walk) variable(e *dwarf.Entry, scope *scope) error {
 	at, constant := e.AttrField(dwarf.AttrLocation), e.AttrField(dwarf.AttrConstValue)
 	if at == nil && (constant == nil || scope.isAbstract) {
 		return nil
@@ -256,8 +245,8 @@ const mostReferred = 16
 
 // describe fills in what an entry, or one that it refers to, says of a variable; false: it has no
 // name, or no type that is known.
-func (w *variableWalk) describe(v *Variable, e *dwarf.Entry,
-	scope *variableScope) (ok bool, err error) {
+func (w *walk) describe(v *Variable, e *dwarf.Entry,
+	scope *scope) (ok bool, err error) {
 	var typed *dwarf.Entry
 	name, linkage := "", ""
 	for range mostReferred {
@@ -273,11 +262,11 @@ func (w *variableWalk) describe(v *Variable, e *dwarf.Entry,
 		if typed == nil && e.AttrField(dwarf.AttrType) != nil {
 			typed = e
 		}
-		next, refers := referred(e, false)
-		if !refers || next.shared {
+		next, refers := image.Referred(e)
+		if !refers {
 			break
 		}
-		if _, e, err = w.debug.entryAt(next.entry); err != nil || e == nil {
+		if _, e, err = w.debug.EntryAt(next); err != nil || e == nil {
 			return false, err
 		}
 	}
@@ -287,10 +276,10 @@ func (w *variableWalk) describe(v *Variable, e *dwarf.Entry,
 	if scope.ranges == nil && !scope.isAbstract {
 		name = scope.name + name
 		if linkage != "" {
-			name = Demangle(linkage)
+			name = image.Demangle(linkage)
 		}
 	}
 	v.Name = name
 	v.Type, err = w.types.index(typed)
-	return err == nil && v.Type != nowhere, err
+	return err == nil && v.Type != NoType, err
 }
