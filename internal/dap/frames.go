@@ -73,10 +73,13 @@ func (x *session) stackTrace(a *dap.StackTraceArguments) (body dap.StackTraceRes
 	}
 	body.TotalFrames = len(list)
 	for i, p := range list[from : from+min(n, mostFrames)] {
-		r := &x.launched.snapshot.Routines[p.Routine]
+		name := x.names.Routine(p.Routine)
+		if p.Span.Line == 0 {
+			name += fmt.Sprintf("+%#x", p.Addr-x.launched.snapshot.Routines[p.Routine].Entry)
+		}
 		body.StackFrames = append(body.StackFrames, dap.StackFrame{
 			Id:     x.handleOf(handle{thread: a.ThreadId, frame: from + i}),
-			Name:   fmt.Sprintf("%s+%#x", x.names.Routine(p.Routine), p.Addr-r.Entry),
+			Name:   name,
 			Source: x.sourceOf(p),
 			Line:   p.Span.Line,
 		})

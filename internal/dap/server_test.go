@@ -163,7 +163,7 @@ func open(name string) (*wpp.Snapshot, error) {
 func TestDAP(t *testing.T) {
 	c := newClient(t, &server.Server{Open: open})
 	c.launch(map[string]any{"program": "x.wpp"})
-	if got, want := c.stopped(), "entry: clip+0x0 clip.c:2"; got != want {
+	if got, want := c.stopped(), "entry: clip clip.c:2"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	breaks := must[*dap.SetBreakpointsResponse](c, "setBreakpoints", dap.SetBreakpointsArguments{
@@ -184,19 +184,19 @@ func TestDAP(t *testing.T) {
 		t.Errorf("threads: %+v", threads)
 	}
 	for _, step := range []struct{ command, granularity, want string }{
-		{"continue", "", "breakpoint 1: clip+0x8 clip.c:3"},
-		{"continue", "", "function breakpoint 3: clip+0x0 clip.c:2"},
+		{"continue", "", "breakpoint 1: clip clip.c:3"},
+		{"continue", "", "function breakpoint 3: clip clip.c:2"},
 		{"continue", "", "end of recording: clip+0xe"},
 		{"continue", "", "end of recording: clip+0xe"},
-		{"reverseContinue", "", "function breakpoint 3: clip+0x0 clip.c:2"},
-		{"stepBack", "", "breakpoint 1: clip+0x8 clip.c:3"},
-		{"stepBack", "instruction", "step: clip+0x6 clip.c:2"},
-		{"next", "instruction", "breakpoint 1: clip+0x8 clip.c:3"},
-		{"reverseContinue", "", "function breakpoint 3: clip+0x0 clip.c:2"},
-		{"reverseContinue", "", "start of recording: clip+0x0 clip.c:2"},
-		{"next", "", "breakpoint 1: clip+0x8 clip.c:3"},
+		{"reverseContinue", "", "function breakpoint 3: clip clip.c:2"},
+		{"stepBack", "", "breakpoint 1: clip clip.c:3"},
+		{"stepBack", "instruction", "step: clip clip.c:2"},
+		{"next", "instruction", "breakpoint 1: clip clip.c:3"},
+		{"reverseContinue", "", "function breakpoint 3: clip clip.c:2"},
+		{"reverseContinue", "", "start of recording: clip clip.c:2"},
+		{"next", "", "breakpoint 1: clip clip.c:3"},
 		{"stepIn", "instruction", "step: clip+0xb"},
-		{"stepOut", "", "function breakpoint 3: clip+0x0 clip.c:2"},
+		{"stepOut", "", "function breakpoint 3: clip clip.c:2"},
 	} {
 		send(c, step.command, map[string]any{"threadId": 1, "granularity": step.granularity})
 		if got := c.stopped(); got != step.want {
@@ -307,6 +307,37 @@ func (c *client) variables(number int) string {
 		list = append(list, v.Name+"="+v.Value)
 	}
 	return strings.Join(list, " ")
+}
+
+// TestThreads: each thread has a place of its own.
+func TestThreads(t *testing.T) {
+	c := newClient(t, &server.Server{Snapshot: querytest.Threads(), TID: 4712})
+	c.launch(nil)
+	if got, want := event[*dap.StoppedEvent](c).Body.ThreadId, 2; got != want {
+		t.Errorf("thread %d is shown first, want %d", got, want)
+	}
+	threads := must[*dap.ThreadsResponse](c, "threads", nil).Body.Threads
+	if len(threads) != 2 || threads[1] != (dap.Thread{Id: 2, Name: "worker (4712)"}) {
+		t.Errorf("threads: %+v", threads)
+	}
+	for _, step := range []struct {
+		command string
+		thread  int
+		want    string
+	}{
+		{"next", 2, "step: clip clip.c:3"},
+		{"continue", 1, "end of recording: clip+0xe"},
+		{"stepBack", 2, "step: clip clip.c:2"},
+	} {
+		send(c, step.command, map[string]any{"threadId": step.thread})
+		if got := c.stopped(); got != step.want {
+			t.Errorf("%s: %s, want %s", step.command, got, step.want)
+		}
+	}
+	if got := c.where(1) + c.where(2); got != "clip+0xeclip clip.c:2" {
+		t.Errorf("at last they are at %s", got)
+	}
+	c.end()
 }
 
 // TestRefusals: what is wrong is answered with why, and what comes next is answered as ever.

@@ -25,8 +25,9 @@ type console struct {
 	snapshot *wpp.Snapshot
 	names    *names.Names
 	state    *stepping.State
-	frame    int // of state.Frames: what print and others are about
-	listed   int // the last line that list has written; 0: none here
+	states   map[int]*stepping.State // by index of the thread: those that somebody was in
+	frame    int                     // of state.Frames: what print and others are about
+	listed   int                     // the last line that list has written; 0: none here
 	stops    []stepping.Stop
 	numbers  []int // of stops
 	watches  []watch
@@ -112,7 +113,7 @@ func commands() []command {
 			(*console).info},
 		{[]string{"print", "p"}, "what VARIABLE or $REGISTER has", (*console).print},
 		{[]string{"x"}, "ADDRESS:SIZE: what memory holds", (*console).examine},
-		{[]string{"thread", "t"}, "go to the start of thread TID", (*console).goToThread},
+		{[]string{"thread", "t"}, "go to thread TID, to its start or where it was left", (*console).goToThread},
 		{[]string{"list", "l"}, "the source around, or around LINE; again: what follows",
 			(*console).list},
 		{[]string{"help", "h"}, "this", (*console).help},
@@ -121,23 +122,28 @@ func commands() []command {
 }
 
 func newConsole(w io.Writer, s *wpp.Snapshot) *console {
-	return &console{out: bufio.NewWriter(w), snapshot: s, names: names.Of(s)}
+	return &console{out: bufio.NewWriter(w), snapshot: s, names: names.Of(s),
+		states: map[int]*stepping.State{}}
 }
 
-// thread goes to the start of a thread; 0: of the first one.
+// thread goes to a thread, where it was left, or to its start; 0: to the first one.
 func (c *console) thread(tid int) error {
 	for i := range c.snapshot.Threads {
-		if t := &c.snapshot.Threads[i]; tid == 0 || t.TID == tid {
+		if t := &c.snapshot.Threads[i]; tid != 0 && t.TID != tid {
+			continue
+		}
+		if c.states[i] == nil {
 			state, err := stepping.New(c.snapshot, i)
 			if err != nil {
 				return err
 			}
-			c.state = state
 			state.Pause = c.pause
-			c.setStops(c.stops, c.numbers)
-			c.setWatches(c.watches)
-			return nil
+			c.states[i] = state
 		}
+		c.state = c.states[i]
+		c.setStops(c.stops, c.numbers)
+		c.setWatches(c.watches)
+		return nil
 	}
 	return fmt.Errorf("the snapshot has no thread %d", tid)
 }

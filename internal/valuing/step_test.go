@@ -187,6 +187,31 @@ clip+0x0, clip.c:2
 	}
 }
 
+// TestStepThreads: a thread is stepped through by itself, and breaks hold in each.
+func TestStepThreads(t *testing.T) {
+	q := &valuing.Step{Input: strings.NewReader(
+		"b clip.c:3\nthread 4712\nc\nthread 4711\nc\nrn\nt 4712\nt 7\n")}
+	var text strings.Builder
+	if err := q.Write(&text, querytest.Threads()); err != nil {
+		t.Fatal(err)
+	}
+	const want = `clip+0x0, clip.c:2
+Break 1 at clip.c:3
+clip+0x0, clip.c:2
+Break 1 at clip.c:3
+clip+0x8, clip.c:3
+clip+0x0, clip.c:2
+Break 1 at clip.c:3
+clip+0x8, clip.c:3
+clip+0x0, clip.c:2
+clip+0x8, clip.c:3
+t: the snapshot has no thread 7
+`
+	if text.String() != want {
+		t.Errorf("%s\nwant\n%s", text.String(), want)
+	}
+}
+
 // TestStepList: the source is written where its file is there, without what a terminal obeys.
 func TestStepList(t *testing.T) {
 	s := querytest.Values()

@@ -19,11 +19,14 @@ import (
 //	clip:    mov rax, rdi; cmp rax, rsi; jle done
 //	         mov rax, rsi
 //	done:    mov [rdx], rax; ret
-func Values() *wpp.Snapshot { return clips(true) }
+func Values() *wpp.Snapshot { return clips(true, demo) }
+
+// Threads is Values with another thread that ran the same.
+func Threads() *wpp.Snapshot { return clips(true, demo, wpp.Thread{TID: 4712, Name: "worker"}) }
 
 // Faulted is Values, but that the store faults the second time, and ends the process.
 func Faulted() *wpp.Snapshot {
-	s := clips(false)
+	s := clips(false, demo)
 	s.Symbols[1] = wpp.Symbol{Path: 2, Start: ops.StartEntry, End: ops.EndCut, Blocks: []int{0}}
 	s.Symbols = append(s.Symbols, wpp.Symbol{IsMark: true, Mark: ops.Cut})
 	s.Threads[0].Grammar, s.Threads[0].Ended = wpptest.GrammarOf(0, 1, 2), true
@@ -32,8 +35,10 @@ func Faulted() *wpp.Snapshot {
 	return s
 }
 
-// clips are the runs of clip; returns: also from the second one.
-func clips(returns bool) *wpp.Snapshot {
+var demo = wpp.Thread{TID: 4711, Name: "demo"}
+
+// clips are the runs of clip in some threads; returns: also from the second one.
+func clips(returns bool, list ...wpp.Thread) *wpp.Snapshot {
 	register := func(n, size uint8) machine.Operand {
 		return machine.Operand{Class: machine.General, Reg: n, Size: size}
 	}
@@ -69,6 +74,11 @@ func clips(returns bool) *wpp.Snapshot {
 		log.Walked()
 		log.Ran(uint32(symbol), 1)
 	}
+	sections := []*wpp.Section{code.Section()}
+	for i := range list {
+		list[i].Grammar = wpptest.GrammarOf(0, 1)
+		sections = append(sections, log.Sections(i)...)
+	}
 	return &wpp.Snapshot{
 		Machine: elf.EM_X86_64,
 		Images:  []wpp.Image{{Name: "/usr/bin/demo"}},
@@ -81,8 +91,8 @@ func clips(returns bool) *wpp.Snapshot {
 		Symbols: []wpp.Symbol{
 			{Path: 0, Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0, 1, 2}},
 			{Path: 1, Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0, 2}}},
-		Threads:  []wpp.Thread{{TID: 4711, Name: "demo", Grammar: wpptest.GrammarOf(0, 1)}},
-		Sections: append([]*wpp.Section{code.Section()}, log.Sections(0)...),
+		Threads:  list,
+		Sections: sections,
 	}
 }
 
