@@ -118,9 +118,12 @@ func (r *Recorder) routine(number int) (*wet.Routine, error) {
 // Take takes what hits have seen: a batch that has states. It comes before the events of the same
 // hits.
 func (r *Recorder) Take(b wire.Batch) {
-	r.races = r.races || r.others != nil && r.others.Update()
+	r.look()
 	r.thread(b.Thread, b.Started).take(b)
 }
+
+// look finds out what others may write by now.
+func (r *Recorder) look() { r.races = r.races || r.others != nil && r.others.Update() }
 
 // isShared reports whether others may write to some of these bytes.
 func (r *Recorder) isShared(l *wet.Load) bool {

@@ -130,6 +130,7 @@ func (t *Thread) walk(all bool) {
 
 // End says that nothing comes any more, and lets go of what only a thread that goes on needs.
 func (t *Thread) End() {
+	t.recorder.look()
 	t.walk(true)
 	if t.failed == nil && t.oracle.memory.IsTooLarge() {
 		t.oracle.lose()

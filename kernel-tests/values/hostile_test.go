@@ -24,6 +24,7 @@ func TestHostile(t *testing.T) {
 		"alias": 0.1, "file": 0.98, "absent": 0.98, "fault": 0.65, "jump": 0.55, "fork": 0.95,
 		"jump|fault": 0.65} {
 		t.Run(only, func(t *testing.T) {
+			t.Parallel()
 			name, handler, _ := strings.Cut(only, "|")
 			r, want := runs(t, exact.Target{Path: program, Args: []string{name}, Env: zoo.Env(),
 				FixedAddresses: true}, 0, "-F",

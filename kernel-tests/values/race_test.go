@@ -32,6 +32,7 @@ func TestRacesAreNeverSilent(t *testing.T) {
 	}{{"process", 0.05, 1000}, {"file", 0.05, 1000}, {"thread", 0.05, 1000}, {"2", 0.4, 0},
 		{"4", 0.4, 0}, {"slots", 0.3, 0}} {
 		t.Run(c.how, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "race.wpp")
 			target := exact.Target{Path: program, Args: []string{c.how}, Env: zoo.Env()}
 			outcome, err := tracer.ValuesTo(t.Context(), file, target, "-F", "^(race_|thread$)")
