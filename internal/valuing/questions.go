@@ -17,6 +17,9 @@ how often its instructions are in the slice. Beside it is what it read from memo
 or else what its first instruction computed, in the execution that is the nearest to the one asked
 for: as wpptrace dump --as values prints it.
 
+Of a thread that executed more than --most instructions, those before the execution that is asked
+for are looked at, with --forward those behind it, and where that was cut off is printed.
+
 --instructions prints an entry for each instruction instead, with all that it wrote and accessed,
 those that ran nearest to the one asked for first.
 

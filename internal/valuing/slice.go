@@ -32,6 +32,8 @@ func (q *Slice) Add(f *pflag.FlagSet) {
 	f.BoolVar(&q.data, "data", false, "follow only registers, flags and memory")
 	f.BoolVar(&q.jumps, "control", false, "follow only jumps and calls that decided")
 	f.BoolVar(&q.instructions, "instructions", false, "print instructions, not source lines")
+	f.Uint64Var(&q.query.Most, "most", slice.DefaultMost, "look at `N` instructions of the thread at "+
+		"most: they take some 40 bytes each")
 	q.add(f)
 	q.instance = f.Lookup("instance")
 }
@@ -45,6 +47,8 @@ func (q *Slice) Check([]string) error {
 		return errors.New("--data leaves out what --control leaves: give one of them")
 	case q.instance.Changed && q.query.Instance < 1:
 		return errors.New("--instance counts from 1")
+	case q.query.Most == 0:
+		return errors.New("--most 0: it looks at one instruction at least")
 	}
 	if err := q.check(); err != nil {
 		return err

@@ -22,6 +22,7 @@ type Query struct {
 	TID      int    // of the thread; 0: of all
 	Forward  bool   // what depends on it; else what it depends on
 	By       Kinds  // of dependences
+	Most     uint64 // instructions of the thread that are looked at; 0: DefaultMost
 }
 
 // An Answer is a slice, by instruction.
@@ -35,7 +36,10 @@ type Answer struct {
 	At       []Place
 	Faulted  bool // the instruction that it begins at did not come to its end
 	TID      int
-	Executed int // instructions that the thread executed
+	Executed int // instructions that the thread executed, and that were looked at
+	// positions in the thread's stream before, and behind, which nothing was looked at, for want of
+	// room; nil: there are none
+	From, To *uint64
 	In       int // of these, in the slice
 	// the instructions of the slice: backward that whose last execution comes last is the first,
 	// forward that whose first one comes first
@@ -56,7 +60,8 @@ type Part struct {
 }
 
 // Ask replays a thread, and of it once more what has the values that are printed: it takes some 150
-// ns and 40 bytes an executed instruction in all.
+// ns and 40 bytes an executed instruction in all. Of a thread that executed more than it is to look
+// at, it looks at those before what is asked for, or behind it, in whole segments of values.
 // It fails with values.ErrNone where there are no values.
 func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
 	defer wpp.Recover(&err)
@@ -76,7 +81,11 @@ func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
 		return nil, err
 	}
 	st := starts{execution: x, isLine: where.Kind == values.Line}
-	g, err := graphOf(s, x.Thread, st.executed, x.Fault)
+	looked, err := windowOf(s, &q, x)
+	if err != nil {
+		return nil, err
+	}
+	g, err := graphOf(s, x.Thread, looked.segments, st.executed, x.Fault)
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +95,12 @@ func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
 			names.Printable(q.At))
 	}
 	a = &Answer{Query: q, Where: where, Instance: x.Instance, Executions: x.Of,
-		TID: s.Threads[x.Thread].TID, Executed: g.Len(), Unsure: g.Unsure, Opaque: g.Opaque}
+		TID: s.Threads[x.Thread].TID, Executed: g.Len(), Unsure: g.Unsure, Opaque: g.Opaque,
+		From: looked.from, To: looked.to}
 	for _, i := range of {
 		a.At = append(a.At, g.Place(i))
 	}
-	if err := a.fill(s, x.Thread, g, of); err != nil || x.Fault == nil {
+	if err := a.fill(s, x.Thread, looked.segments, g, of); err != nil || x.Fault == nil {
 		return a, err
 	}
 	for i := range a.Parts {
@@ -148,7 +158,8 @@ func computes(e *wet.Executed) bool {
 }
 
 // fill finds the slice of some instances and, by a second replay, the values in it.
-func (a *Answer) fill(s *wpp.Snapshot, thread int, g *Graph, at []int) error {
+func (a *Answer) fill(s *wpp.Snapshot, thread int, segments []wet.Segment, g *Graph,
+	at []int) error {
 	var in []int
 	if a.Query.Forward {
 		in = g.Forward(a.Query.By, at...)
@@ -178,7 +189,7 @@ func (a *Answer) fill(s *wpp.Snapshot, thread int, g *Graph, at []int) error {
 			}
 		}
 	}
-	return cmp.Or(a.see(s, thread, g, nearest), a.findWriters(s, thread))
+	return cmp.Or(a.see(segments, g, nearest), a.findWriters(s, thread))
 }
 
 // A seen instance is one whose values a part has, or what it has of a read of what others wrote.
@@ -188,11 +199,7 @@ type seen struct {
 }
 
 // see finds what instances computed, by a replay of the segments that they are in.
-func (a *Answer) see(s *wpp.Snapshot, thread int, g *Graph, list []seen) error {
-	segments, err := wet.Segments(s, thread)
-	if err != nil {
-		return err
-	}
+func (a *Answer) see(segments []wet.Segment, g *Graph, list []seen) error {
 	slices.SortFunc(list, func(x, y seen) int { return cmp.Compare(x.instance, y.instance) })
 	errs := make([]error, len(segments))
 	parallel.Each(len(segments), func(i int) {

@@ -27,7 +27,7 @@ type Graph struct {
 	places []Place
 	insns  list // of each instance: index in places
 	edges  edges
-	firsts []int // of each segment of the thread's values: its first instance
+	firsts []int // of each segment of values that it is of: its first instance
 	// reads of what others wrote, in order
 	foreign []foreign
 
@@ -69,19 +69,24 @@ const most = 1 << 31
 // Of returns the graph of a thread, by its index in s.Threads, of a snapshot that has values. It
 // takes some 100 ns an instruction that the thread executed.
 func Of(s *wpp.Snapshot, thread int) (g *Graph, err error) {
-	return graphOf(s, thread, func(int, *wet.Executed) {}, nil)
+	defer wpp.Recover(&err)
+	segments, err := wet.Segments(s, thread)
+	if err != nil {
+		return nil, err
+	}
+	return graphOf(s, thread, segments, func(int, *wet.Executed) {}, nil)
 }
 
-// graphOf is Of that tells of each instance. The last one is fault, if there is one.
-func graphOf(s *wpp.Snapshot, thread int, tell func(int, *wet.Executed),
-	fault *wet.Executed) (g *Graph, err error) {
+// graphOf is Of for some segments that tells of each instance. The last one is fault, if there is
+// one.
+func graphOf(s *wpp.Snapshot, thread int, segments []wet.Segment,
+	tell func(int, *wet.Executed), fault *wet.Executed) (g *Graph, err error) {
 	defer wpp.Recover(&err)
 	code, err := wet.CodeOf(s)
 	if err != nil {
 		return nil, err
 	}
 	b := NewBuilder(Flows(s, code))
-	segments, err := wet.Segments(s, thread)
 	for i := 0; i < len(segments) && err == nil; i++ {
 		b.graph.firsts = append(b.graph.firsts, b.graph.Len())
 		err = segments[i].Replay(0, math.MaxUint64, teller{b, tell})

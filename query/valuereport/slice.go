@@ -105,6 +105,14 @@ func writeSliceHead(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, a *slice
 	fmt.Fprintf(out, "%s, execution %d of %d in thread %d: %s: %d of %s executed\n",
 		at, a.Instance, a.Executions, a.TID, what, a.In,
 		text.Count(a.Executed, "instruction"))
+	if a.From != nil {
+		fmt.Fprintf(out, "what ran before position %d was not looked at: --most N allows more than "+
+			"%d instructions, of some 40 bytes each\n", *a.From, cmp.Or(a.Query.Most, slice.DefaultMost))
+	}
+	if a.To != nil {
+		fmt.Fprintf(out, "what ran from position %d on was not looked at: --most N allows more than "+
+			"%d instructions, of some 40 bytes each\n", *a.To, cmp.Or(a.Query.Most, slice.DefaultMost))
+	}
 	if a.Unsure > 0 {
 		fmt.Fprintf(out, "%s of which it is not known where: what is written there is missing\n",
 			text.Count(a.Unsure, "store"))

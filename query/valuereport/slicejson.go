@@ -22,8 +22,12 @@ type SliceJSON struct {
 	Executions    uint64 `json:"executions"` // of these, in the threads that were asked for
 	Thread        int    `json:"thread"`     // id
 	Forward       bool   `json:"forward"`    // what depends on it; else what it depends on
-	Executed      int    `json:"executed"`   // instructions that the thread executed
+	Executed      int    `json:"executed"`   // instructions that were looked at
 	In            int    `json:"in"`         // of these, in the slice
+	// positions in the thread's stream of paths and marks before, and from, which nothing was
+	// looked at; absent: all was
+	From *uint64 `json:"from,omitempty"`
+	To   *uint64 `json:"to,omitempty"` // the end of what was looked at; absent: the thread's
 	// stores of which it is not known where: what was written there is missing
 	Unsure int `json:"unsure"`
 	// instructions that are not emulated: what they used is missing
@@ -130,7 +134,7 @@ func writerJSON(s *wpp.Snapshot, n *names.Names, tid int, p slice.Place) WriterJ
 func WriteSliceJSON(w io.Writer, s *wpp.Snapshot, a *slice.Answer, instructions bool) error {
 	return report.WriteJSON(w, &SliceJSON{SchemaVersion: report.SchemaVersion, At: a.Query.At,
 		Instance: a.Instance, Executions: a.Executions, Thread: a.TID, Forward: a.Query.Forward,
-		Executed: a.Executed, In: a.In, Unsure: a.Unsure, Opaque: a.Opaque, Others: a.Others,
+		Executed: a.Executed, In: a.In, From: a.From, To: a.To, Unsure: a.Unsure, Opaque: a.Opaque, Others: a.Others,
 		Parts: partsJSON(s, a, instructions)}, "slice")
 }
 
