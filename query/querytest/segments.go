@@ -11,8 +11,8 @@ import (
 )
 
 // Rounds is a snapshot with values: the routine count ran so many rounds of a loop of two
-// instructions: one adds 1 to a register, the other jumps back. Its values are in segments, which begin at the rounds
-// that isCut says.
+// instructions: one adds 1 to a register, the other jumps back. Its values are in segments, which
+// begin at the rounds that isCut says.
 func Rounds(rounds int, isCut func(round int) bool) *wpp.Snapshot {
 	rax := machine.Operand{Class: machine.General, Reg: machine.RAX, Size: 8}
 	add := machine.Insn{Op: machine.Add, Len: 4, Size: 8, Dst: rax, Imm: 1,

@@ -20,8 +20,8 @@ type window struct {
 }
 
 // windowOf is the segments around an execution that have so many instructions at most: for what it
-// depends on those before it, else those behind it. Of those that have the execution, two are looked
-// at whatever they have, and it fails where there are more that are too long.
+// depends on those before it, else those behind it. Of those that have the execution, two are
+// looked at whatever they have, and it fails where there are more that are too long.
 func windowOf(s *wpp.Snapshot, q *Query, x *values.Execution) (w window, err error) {
 	all, err := wet.Segments(s, x.Thread)
 	if err != nil || len(all) == 0 {

@@ -134,8 +134,8 @@ func writerJSON(s *wpp.Snapshot, n *names.Names, tid int, p slice.Place) WriterJ
 func WriteSliceJSON(w io.Writer, s *wpp.Snapshot, a *slice.Answer, instructions bool) error {
 	return report.WriteJSON(w, &SliceJSON{SchemaVersion: report.SchemaVersion, At: a.Query.At,
 		Instance: a.Instance, Executions: a.Executions, Thread: a.TID, Forward: a.Query.Forward,
-		Executed: a.Executed, In: a.In, From: a.From, To: a.To, Unsure: a.Unsure, Opaque: a.Opaque, Others: a.Others,
-		Parts: partsJSON(s, a, instructions)}, "slice")
+		Executed: a.Executed, In: a.In, From: a.From, To: a.To, Unsure: a.Unsure,
+		Opaque: a.Opaque, Others: a.Others, Parts: partsJSON(s, a, instructions)}, "slice")
 }
 
 // WriteSliceCSV writes a row for each source line of a slice, or each instruction, under a heading.
