@@ -13,7 +13,7 @@ import (
 
 // ofValues are the flags of a recording that one of values has.
 var ofValues = []string{"pid", "duration", "snapshot-every", "output", "func", "no-func",
-	"weights", "complete", "tid", "max-slowdown", "overhead", "window", "max-stall", "ring-size",
+	"weights", "lib", "complete", "tid", "max-slowdown", "overhead", "window", "max-stall", "ring-size",
 	"on-overflow", "strict", "quiet", "verbose"}
 
 func valuesCommand() *cobra.Command {
