@@ -12,6 +12,7 @@ import (
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
 	"wpptrace/internal/recordreport"
+	"wpptrace/internal/valuing"
 	"wpptrace/loader/target"
 	"wpptrace/query"
 	"wpptrace/query/report"
@@ -41,6 +42,8 @@ func (p *Printer) Result(r *record.Result, process *target.Process) error {
 	p.sayEach(recordreport.Windows(r))
 	overlaps, err := recordreport.Overlaps(r.Snapshot)
 	p.sayEach(overlaps)
+	recorded, unknown := valuing.Recorded(r.Snapshot, r.Path)
+	p.sayEach(recorded)
 	p.unmatched(r)
 	elsewhere := p.elsewhere(r)
 	line, lost := p.lossText(r.Losses)
@@ -48,7 +51,7 @@ func (p *Printer) Result(r *record.Result, process *target.Process) error {
 		func(x wpp.Symbol) bool { return !x.IsMark }) {
 		p.Say("%s", recordreport.Nothing(r, process, p.Flags.byName()))
 	}
-	return cmp.Or(unprinted, err, p.losses(line, lost))
+	return cmp.Or(unprinted, err, unknown, p.losses(line, lost))
 }
 
 // ErrLost says that data were lost, where that is to be an error.

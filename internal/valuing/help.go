@@ -22,8 +22,9 @@ seen later agrees. Unconfirmed: nothing has shown that it is wrong, but other co
 changed what it follows from. Unknown: it follows from what was not seen, or from an instruction
 that is not emulated. What is unknown is printed as -, never as a guess.
 
-Values cost more than paths: name the routines with -F. Of what these call and what is not traced,
-nothing is seen but what it leaves behind.
+Values cost more than paths: name the routines with -F. They are those of the executable alone, and
+of the shared libraries that --lib names. Of what these call and what is not traced, nothing is seen
+but what it leaves behind.
 
 --at PLACE prints each execution of a source line, FILE:LINE; of a routine's first instruction,
 ROUTINE, when the routine is called; or of one instruction, ROUTINE+OFFSET or its ADDRESS in the

@@ -15,7 +15,7 @@ is all that depends on the execution. An entry is a source line, or what of a ro
 is known, the nearest first. AWAY is how many dependences between lines lead to it, at least; TIMES
 how often its instructions are in the slice. Beside it is what it read from memory and wrote there,
 or else what its first instruction computed, in the execution that is the nearest to the one asked
-for: as wpptrace dump --as values prints it.
+for, of as many as stand behind: as wpptrace dump --as values prints it.
 
 Of a thread that executed more than --most instructions, those before the execution that is asked
 for are looked at, with --forward those behind it, and where that was cut off is printed.

@@ -60,24 +60,32 @@ func WriteStat(w io.Writer, s *wpp.Snapshot) error {
 
 // writeEnd says by which signal the process ended, and where.
 func writeEnd(w io.Writer, s *wpp.Snapshot) error {
-	if valuereport.SignalOf(s) == "" {
-		return nil
+	text, err := endOf(s)
+	if err != nil || text == "" {
+		return err
 	}
-	text := valuereport.SignalOf(s) + ": no instruction that was traced faulted"
-	for i := range s.Threads {
-		e, err := values.FaultOf(s, i)
-		if err != nil {
-			return err
-		}
-		if e != nil {
-			text = fmt.Sprintf("%s, in thread %d", valuereport.Fault(s, e), e.TID)
-			break
-		}
-	}
-	if _, err := fmt.Fprintf(w, "ended by %s\n", text); err != nil {
+	if _, err := fmt.Fprintln(w, text); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
+}
+
+// endOf says by which signal the process ended, and where; "": by none.
+func endOf(s *wpp.Snapshot) (string, error) {
+	signal := valuereport.SignalOf(s)
+	if signal == "" {
+		return "", nil
+	}
+	for i := range s.Threads {
+		e, err := values.FaultOf(s, i)
+		if err != nil {
+			return "", err
+		}
+		if e != nil {
+			return fmt.Sprintf("ended by %s, in thread %d", valuereport.Fault(s, e), e.TID), nil
+		}
+	}
+	return "ended by " + signal + ": no instruction that was traced faulted", nil
 }
 
 // writePlaces lists the instructions of which most is unknown.

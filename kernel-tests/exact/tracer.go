@@ -121,7 +121,7 @@ func (w *Tracer) Values(ctx context.Context, t Target, most int,
 	if _, err := w.ValuesTo(ctx, file, t, flags...); err != nil {
 		return nil, err
 	}
-	return w.ReadValues(ctx, file, most)
+	return w.ReadValues(ctx, file, most, t.Libraries...)
 }
 
 // ValuesTo is Values, but that it leaves the snapshot in file and does not read it.
@@ -131,20 +131,21 @@ func (w *Tracer) ValuesTo(ctx context.Context, file string, t Target,
 }
 
 // ReadValues reads the values of a snapshot: no more than most instructions; 0: all.
-func (w *Tracer) ReadValues(ctx context.Context, file string, most int) (*ValueRecord, error) {
+func (w *Tracer) ReadValues(ctx context.Context, file string, most int,
+	libraries ...string) (*ValueRecord, error) {
 	text, err := w.head(ctx, most, "dump", "--as", "values", "--all", file)
 	if err != nil {
 		return nil, err
 	}
 	r := &ValueRecord{}
-	if r.Streams, err = truth.ParseValues(text, ""); err != nil {
+	if r.Streams, err = truth.ParseValues(text, "", libraries...); err != nil {
 		return nil, err
 	}
 	routines, err := w.output(ctx, "stat", "--routines", file)
 	if err != nil {
 		return nil, err
 	}
-	r.Routines, err = truth.ParseRoutines(bytes.NewReader(routines), "")
+	r.Routines, err = truth.ParseRoutines(bytes.NewReader(routines), "", libraries...)
 	return r, err
 }
 

@@ -15,9 +15,10 @@ type image struct {
 	segments []segment
 	// the executable sections, which hold code alone; none in a file without section headers
 	sections []segment
-	phdr     uint64 // link-time address of the program headers
-	bias     uint64 // run-time minus link-time addresses
-	space    uint64 // what is added to a link-time address in a trace
+	phdr     uint64    // link-time address of the program headers
+	bias     uint64    // run-time minus link-time addresses
+	mapped   []segment // as the file has them, where some are clipped
+	space    uint64    // what is added to a link-time address in a trace
 	file     fileID
 }
 
@@ -128,8 +129,8 @@ func (img *image) locate(pid int) error {
 	return fmt.Errorf("auxiliary vector of process %d has no AT_PHDR", pid)
 }
 
-// restrict has the image be no more than the traced ones of some routines: all else runs as
-// libraries do. nil: all of it stays.
+// restrict has the image be no more than the traced ones of some routines, by their addresses in a
+// trace: all else runs as libraries do. nil: all of it stays.
 func (img *image) restrict(to Routines) {
 	if to == nil {
 		return
@@ -137,7 +138,10 @@ func (img *image) restrict(to Routines) {
 	clip := func(list []segment) (clipped []segment) {
 		for _, s := range list {
 			for _, r := range to {
-				lo, hi := max(s.lo, r.Start), min(s.hi, r.End)
+				if r.Start < img.space {
+					continue
+				}
+				lo, hi := max(s.lo, r.Start-img.space), min(s.hi, r.End-img.space)
 				if r.Traced && lo < hi {
 					clipped = append(clipped, segment{lo: lo, hi: hi,
 						code: s.code[lo-s.lo : hi-s.lo], offset: s.offset + lo - s.lo})

@@ -24,6 +24,7 @@ type atlas struct {
 	pid       int
 	exe       *image
 	libraries []string          // base names
+	within    Routines          // what of them is recorded; nil: all
 	images    map[string]*image // by path
 	present   []*image          // of them, those that are mapped
 	here      area
@@ -103,13 +104,15 @@ func (a *atlas) library(path string, lo, offset uint64) (img *image, err error) 
 			return nil, err
 		}
 		img.space = Placed(a.libraries, filepath.Base(path), 0)
+		img.mapped = img.segments
+		img.restrict(a.within)
 		if a.images == nil {
 			a.images = map[string]*image{}
 		}
 		a.images[path] = img
 	}
 	const page = 4096
-	for _, s := range img.segments {
+	for _, s := range img.mapped {
 		if s.offset&^(page-1) == offset {
 			img.bias = lo - s.lo&^(page-1)
 			return img, nil

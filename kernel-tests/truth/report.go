@@ -92,8 +92,8 @@ func (v *ValueStream) Stream() *Stream {
 
 // ParseValues reads the lines of `wpptrace dump --as values`: those of ParseInsns, with what each
 // instruction has written and accessed behind them.
-func ParseValues(r io.Reader, image string) ([]*ValueStream, error) {
-	p := insnParser{image: image, byTID: map[int]*Stream{}}
+func ParseValues(r io.Reader, image string, libraries ...string) ([]*ValueStream, error) {
+	p := insnParser{image: image, libraries: libraries, byTID: map[int]*Stream{}}
 	values := map[*Stream]*ValueStream{}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

@@ -38,7 +38,7 @@ type Options struct {
 	// Stack has stack pointers noted. It costs a hundredth more.
 	Stack bool
 	// Values records registers and memory operands at each step, in Thread.Values. It needs
-	// objdump, and costs 3 us a step. Instructions of Libraries have none.
+	// objdump, and costs 3 us a step.
 	Values bool
 	// Within are, with Values, all that is recorded: those that are Traced. nil: all.
 	Within Routines

@@ -98,14 +98,14 @@ func (s *stepper) loaded() (err error) {
 	if err = s.img.locate(s.pid); err != nil {
 		return err
 	}
+	s.atlas = &atlas{pid: s.pid, exe: s.img, libraries: s.libs}
 	if s.valuer != nil {
 		s.img.restrict(s.valuer.within)
-		s.trace.Bias = s.img.bias
-		if err := s.valuer.open(s.pid, s.img); err != nil {
+		s.trace.Bias, s.atlas.within = s.img.bias, s.valuer.within
+		if err := s.valuer.open(s.pid, s.atlas); err != nil {
 			return err
 		}
 	}
-	s.atlas = &atlas{pid: s.pid, exe: s.img, libraries: s.libs}
 	s.curtain, err = newCurtain(s.atlas, s.pid)
 	return err
 }
@@ -441,7 +441,9 @@ func (s *stepper) resume(t *tracee, sig int) error {
 		}
 	}
 	if !t.free {
-		s.valuer.before(t)
+		if err := s.valuer.before(t); err != nil {
+			return err
+		}
 	}
 	t.injected = sig
 	if err := ptrace(request, t.TID, 0, uintptr(sig)); err != nil {

@@ -13,8 +13,9 @@ import (
 type valuer struct {
 	within Routines
 	pid    int
-	img    *image
-	code   map[uint64]disassembled // by link-time address
+	atlas  *atlas
+	code   map[uint64]disassembled // by address, as Placed makes them of libraries
+	known  map[*image]bool         // those in code
 }
 
 // values are what is known of a thread's registers and of the instruction that it runs next.
@@ -41,30 +42,55 @@ func (v *values) look(tid int) (pc uint64, err error) {
 	return v.now.Rip, nil
 }
 
-// open disassembles the image of a process.
-func (v *valuer) open(pid int, img *image) error {
-	v.pid, v.img = pid, img
-	args := []string{"-d", "-w", "-M", "intel", "--no-show-raw-insn"}
-	out, err := exec.Command("objdump", append(args, fmt.Sprintf("/proc/%d/exe", pid))...).Output()
+// open disassembles the image of a process, and is to do so with its libraries.
+func (v *valuer) open(pid int, a *atlas) error {
+	v.pid, v.atlas = pid, a
+	v.code, v.known = map[uint64]disassembled{}, map[*image]bool{}
+	return v.disassemble(a.exe, fmt.Sprintf("/proc/%d/exe", pid))
+}
+
+func (v *valuer) disassemble(img *image, path string) error {
+	args := []string{"-d", "-w", "-M", "intel", "--no-show-raw-insn", path}
+	out, err := exec.Command("objdump", args...).Output()
 	if err != nil {
-		return fmt.Errorf("disassemble executable: %w", err)
+		return fmt.Errorf("disassemble %s: %w", path, err)
 	}
-	v.code, err = disassemble(bytes.NewReader(out))
+	code, err := disassemble(bytes.NewReader(out))
+	for pc, insn := range code {
+		v.code[pc+img.space] = insn
+	}
+	v.known[img] = true
 	return err
 }
 
+// at is the image that an address is in, disassembled; nil: none that is wanted.
+func (v *valuer) at(pc uint64) (*image, error) {
+	img, err := v.atlas.at(pc)
+	if img == nil || err != nil || v.known[img] {
+		return img, err
+	}
+	for path, is := range v.atlas.images {
+		if is == img {
+			return img, v.disassemble(img, path)
+		}
+	}
+	return img, nil
+}
+
 // before notes what the instruction that runs next finds.
-func (v *valuer) before(t *tracee) {
+func (v *valuer) before(t *tracee) error {
 	if v == nil {
-		return
+		return nil
 	}
 	w := &t.values
-	place := v.img.place(t.pc)
+	img, err := v.at(t.pc)
+	if img == nil || err != nil {
+		w.pending, w.repeats = nil, false
+		return err
+	}
+	place := img.place(t.pc)
 	if !w.repeats || w.pending == nil || w.pending.PC != place {
 		w.pending, w.repeats = nil, false
-		if !v.wants(t.pc) {
-			return
-		}
 		w.pending, w.found = &Step{PC: place}, generals(&w.now)
 		for i, value := range w.found {
 			if value != w.last[i] || len(t.Values) == 0 {
@@ -80,15 +106,12 @@ func (v *valuer) before(t *tracee) {
 	w.count = w.now.Rcx
 	for i, o := range v.code[place].operands {
 		at := &w.places[i]
-		at.addr = o.address(&now, w.now.Gs_base, v.img.bias)
+		at.addr = o.address(&now, w.now.Gs_base, img.bias)
 		if o.read && !(o.repeats && w.count == 0) {
 			v.access(&w.pending.Reads, &at.read, at.addr, o.size)
 		}
 	}
-}
-
-func (v *valuer) wants(pc uint64) bool {
-	return v.img.contains(pc)
+	return nil
 }
 
 // access reads what an operand holds, and puts it to the accesses of the instruction.

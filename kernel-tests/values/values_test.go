@@ -84,7 +84,7 @@ func runs(t *testing.T, target exact.Target, most int,
 	}
 	opt := truth.Options{Path: target.Path, Args: target.Args, Env: target.Env, Dir: target.Dir,
 		Stdin: target.Stdin, FixedAddresses: true, Values: true, Within: r.Routines,
-		Most: most}
+		Most: most, Libraries: target.Libraries}
 	again := make(chan *truth.Trace, 1)
 	go func() {
 		other, err := truth.Run(t.Context(), opt)

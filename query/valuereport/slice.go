@@ -37,6 +37,9 @@ func WriteSlice(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 // WriteSliceLines writes a slice by source line: an entry for each, AWAY TIMES LINE VALUES, the
 // nearest first. Values are what it read from memory and wrote there, or else what its first
 // instruction computed that has computed anything.
+//
+// They are those of the nearest of its executions that are in the slice, whose number is behind
+// them where there are several.
 func WriteSliceLines(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 	out := bufio.NewWriter(w)
 	n := names.Of(s)
@@ -44,9 +47,10 @@ func WriteSliceLines(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 	fmt.Fprintf(out, "\n%6s %7s  LINE: VALUES\n", "AWAY", "TIMES")
 	for _, l := range a.Lines(s) {
 		var accesses, registers []byte
-		foreign := ""
+		foreign, executions := "", 0
 		for _, i := range l.Parts {
 			last := a.Parts[i].Last
+			executions = max(executions, a.Parts[i].Times)
 			if foreign == "" {
 				foreign = foreignText(s, n, &a.Parts[i])
 			}
@@ -62,6 +66,9 @@ func WriteSliceLines(w io.Writer, s *wpp.Snapshot, a *slice.Answer) error {
 		}
 		if len(accesses) == 0 {
 			accesses = registers
+		}
+		if executions > 1 {
+			accesses = fmt.Appendf(accesses, " (1 of %d)", executions)
 		}
 		fmt.Fprintf(out, "%6d %7d  %s:%s%s\n", l.Away, l.Times, whereLine(s, n, &l), accesses,
 			foreign)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
 	"wpptrace/query/querytest"
 	"wpptrace/query/slice"
 	"wpptrace/query/valuereport"
@@ -147,6 +149,27 @@ func TestFormsOfSlices(t *testing.T) {
 		var text strings.Builder
 		if err := c.write(&text); err != nil || !strings.Contains(text.String(), c.want) {
 			t.Errorf("%s: %v, %s lacks %s", name, err, text.String(), c.want)
+		}
+	}
+}
+
+// TestSliceOfSeveralExecutions: values are those of one execution of a line, and behind them is of
+// how many.
+func TestSliceOfSeveralExecutions(t *testing.T) {
+	s := querytest.Values()
+	last := &wet.Executed{Code: &machine.Insn{}, Written: []wet.Register{{Number: machine.RAX,
+		Value: 5, Known: machine.Confirmed}}}
+	a := &slice.Answer{Where: &values.Where{}, At: make([]slice.Place, 1), Parts: []slice.Part{
+		{Times: 3, Last: last}, {Place: slice.Place{Insn: 1, Addr: 0x401003}, Times: 2},
+		{Place: slice.Place{Block: 1, Addr: 0x401008}, Times: 1, Last: last}}}
+	var text strings.Builder
+	if err := valuereport.WriteSliceLines(&text, s, a); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"5  clip.c:2 in clip: rax=5 (1 of 3)\n",
+		"1  clip.c:3 in clip: rax=5\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%s lacks %s", &text, want)
 		}
 	}
 }
