@@ -239,7 +239,12 @@ func (x *session) move(id int, by dap.SteppingGranularity, way stepping.Way,
 			return x.stopped(dap.StoppedEventBody{Reason: "exception", Description: "error",
 				Text: err.Error()})
 		}
-		return x.stopped(x.why(state, end))
+		why := x.why(state, end)
+		if fault, err := state.Fault(); err == nil && fault != nil {
+			why.Reason = "exception"
+			why.Text = valuereport.Fault(x.launched.snapshot, fault)
+		}
+		return x.stopped(why)
 	}, nil
 }
 

@@ -340,6 +340,23 @@ func TestThreads(t *testing.T) {
 	c.end()
 }
 
+// TestFault: the end of a thread that a fault ended is an exception.
+func TestFault(t *testing.T) {
+	c := newClient(t, &server.Server{Snapshot: querytest.Faulted()})
+	c.launch(nil)
+	event[*dap.StoppedEvent](c)
+	send(c, "continue", map[string]any{"threadId": 1})
+	e := event[*dap.StoppedEvent](c).Body
+	if e.Reason != "exception" || !strings.Contains(e.Text, "SIGSEGV") {
+		t.Errorf("it stops with %+v", e)
+	}
+	send(c, "reverseContinue", map[string]any{"threadId": 1})
+	if got, want := c.stopped(), "start of recording: clip clip.c:2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	c.end()
+}
+
 // TestRefusals: what is wrong is answered with why, and what comes next is answered as ever.
 func TestRefusals(t *testing.T) {
 	c := newClient(t, &server.Server{Open: open})
