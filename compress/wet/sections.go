@@ -22,7 +22,7 @@ const (
 )
 
 // version is that of the sections.
-const version = 3
+const version = 4
 
 // Encoded is a segment as files have it.
 type Encoded struct{ head, log []byte }

@@ -16,7 +16,9 @@ import (
 func Append(coded []byte, streams ...[]uint64) []byte {
 	values := uint64(0)
 	for _, s := range streams {
-		values += uint64(len(s))
+		if !isConstant(s) {
+			values += uint64(len(s))
+		}
 	}
 	coded = binary.AppendUvarint(coded, uint64(len(streams)))
 	coded = binary.AppendUvarint(coded, values)
@@ -57,7 +59,8 @@ var (
 
 // Open reads what Append wrote. The cursors are at the beginnings of the streams. It refuses a set
 // of more streams or values than most before it spends memory on them: some 200 bytes a stream, and
-// a bit to 35 bytes a value.
+// a bit to 35 bytes a value. A stream of one value that repeats counts as none: it may have any
+// length.
 func Open(coded []byte, most uint64) ([]*Cursor, error) {
 	streams, n := binary.Uvarint(coded)
 	if n <= 0 {
@@ -88,19 +91,20 @@ func read(r *coding.Choices, streams, left uint64) ([]*Cursor, error) {
 	h := headers{choices: r}
 	for range streams {
 		length := h.length(0)
-		if length > left && !r.Short() {
-			return nil, errors.New("set of streams has more values than it declares")
-		}
-		left -= length
-		c := &Cursor{form: methods[0].form(0), len: length, at: length}
+		c := &Cursor{form: methods[0].form(0), len: length}
 		if length > 0 && !r.Short() {
 			switch m := h.method(0); {
-			case m < len(methods):
-				c.form = newTranscript(r, m, int(length)).read(int(length))
+			case r.Short():
 			case m == constant:
 				c.form = same(newTranscript(r, 0, 1).code(0))
-			default:
+			case m > constant:
 				return nil, fmt.Errorf("stream is of method %d of %d", m, constant+1)
+			case length > left:
+				return nil, errors.New("set of streams has more values than it declares")
+			default:
+				left -= length
+				c.form = newTranscript(r, m, int(length)).read(int(length))
+				c.at = length
 			}
 		}
 		if r.Short() {

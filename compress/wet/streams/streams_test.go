@@ -370,7 +370,7 @@ func TestFormatStaysAsItIs(t *testing.T) {
 		set = append(set, streams[name])
 	}
 	if coded := Append(nil, set...); len(coded) != 5551 ||
-		crc32.ChecksumIEEE(coded) != 0x69bbd747 {
+		crc32.ChecksumIEEE(coded) != 0xcb1f281a {
 		t.Errorf("%d bytes, checksum %#x", len(coded), crc32.ChecksumIEEE(coded))
 	}
 }
@@ -511,5 +511,27 @@ func TestSelection(t *testing.T) {
 		if got > best+best/100+12 {
 			t.Errorf("%s: %d bytes, of the best method %d", name, got, best)
 		}
+	}
+}
+
+// TestConstantStreams: they take no memory and no time, however long they are.
+func TestConstantStreams(t *testing.T) {
+	long := slices.Repeat([]uint64{1 << 40}, 1<<20)
+	coded := Append(nil, long, []uint64{1, 2}, long[:leastConstant])
+	set, err := Open(coded, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range []uint64{1 << 20, 2, leastConstant} {
+		if set[i].Len() != n || set[i].Position() != 0 {
+			t.Errorf("stream %d has %d values, at %d", i, set[i].Len(), set[i].Position())
+		}
+	}
+	set[0].Seek(5)
+	if v, ok := set[0].Next(); v != 1<<40 || !ok {
+		t.Error(v, ok)
+	}
+	if v, ok := set[0].Previous(); v != 1<<40 || !ok || set[0].Position() != 5 {
+		t.Error(v, ok)
 	}
 }
