@@ -93,6 +93,10 @@ type follower struct {
 	insns    int   // that may still be followed
 	until    *spot // as if there were a probe; nil: nowhere
 	accesses []x86.Access
+	// of the hit at hand, used again for the next one
+	ways   pool[way]
+	states pool[state]
+	files  pool[[16]value]
 }
 
 // facts are what is found once of a routine.
@@ -144,7 +148,7 @@ func factsOf(r *plan.Routine) (x facts) {
 // from follows the code from a probe's instruction on; outcome is that of its jump, if it is
 // conditional.
 func (f *follower) from(s *Site, outcome int) *way {
-	st, w := f.begin(), &way{}
+	st, w := f.begin(), f.way()
 	r := f.plan.Routines[s.Routine]
 	at := place{int32(s.Routine), int32(s.Block)}
 	st.flags = f.flagsBefore(st, r, &r.Blocks[s.Block], s.Insn)
@@ -159,7 +163,7 @@ func (f *follower) from(s *Site, outcome int) *way {
 
 // behind follows the code from a block on, in terms of what there is then.
 func (f *follower) behind(at place) *way {
-	st, w := f.begin(), &way{}
+	st, w := f.begin(), f.way()
 	f.follow(w, st, at, 0, false, 0)
 	return w
 }
@@ -167,7 +171,8 @@ func (f *follower) behind(at place) *way {
 func (f *follower) begin() *state {
 	f.ns.reset()
 	f.insns = mostInsns
-	st := &state{}
+	f.ways.n, f.states.n, f.files.n = 0, 0, 0
+	st := f.states.get()
 	st.reset()
 	return st
 }
@@ -223,13 +228,13 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 		}
 		if end < len(b.Insns) {
 			w.ends, w.probe = probed, spot{at, end}
-			w.stores, w.back = st.stores, st.registers()
+			w.stores, w.back = st.stores, f.registers(st)
 			return
 		}
 		var ok bool
 		if at, ok = f.next(w, st, r, at, depth); !ok {
 			if f.traces && w.back == nil && len(w.next) == 0 && !w.cut {
-				w.back = st.registers()
+				w.back = f.registers(st)
 			}
 			return
 		}
@@ -266,7 +271,7 @@ func (f *follower) next(w *way, st *state, r *plan.Routine, at place, depth int,
 			return to, true
 		}
 		w.ends, w.address, w.behind = returned, st.returns, f.facts[r.ID].behind
-		w.routine, w.back = at.routine, st.registers()
+		w.routine, w.back = at.routine, f.registers(st)
 		return to, false
 	case cfg.Trap:
 		return to, false
@@ -298,7 +303,7 @@ func (f *follower) part(w *way, st *state, r *plan.Routine, at place, depth int,
 		w.cut = true
 		return to, false
 	}
-	w.ends, w.next = fork, []*way{{}, {}}
+	w.ends, w.next = fork, []*way{f.way(), f.way()}
 	if _, _, _, ok := st.flags.branch(code); ok {
 		w.ends, w.flags, w.code = condition, st.flags, code
 	}
@@ -306,7 +311,7 @@ func (f *follower) part(w *way, st *state, r *plan.Routine, at place, depth int,
 		flags := st.flags
 		w.next[code&1^1].equal = &flags
 	}
-	f.goOn(w.next[0], st.copy(), at, b.Succ[1], depth+1)
+	f.goOn(w.next[0], f.copy(st), at, b.Succ[1], depth+1)
 	f.goOn(w.next[1], st, at, b.Succ[0], depth+1)
 	return to, false
 }
@@ -343,11 +348,11 @@ func (f *follower) choose(w *way, st *state, r *plan.Routine, at place, depth in
 	slices.SortFunc(succ, func(x, y int) int { return cmp.Compare(r.Blocks[x].Lo, r.Blocks[y].Lo) })
 	left := f.insns
 	for _, s := range succ {
-		n := &way{}
+		n := f.way()
 		if most == mostFirst {
 			f.insns = min(left, mostInsns/4)
 		}
-		f.goOn(n, st.copy(), at, s, depth+1)
+		f.goOn(n, f.copy(st), at, s, depth+1)
 		w.next, w.starts = append(w.next, n), append(w.starts, r.Blocks[s].Lo)
 	}
 	f.insns = left

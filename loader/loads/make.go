@@ -118,6 +118,7 @@ func inPieces(n int, turn func(m *maker, i int), p *plan.Plan, known []facts, o 
 		for i := k * atOnce; i < min((k+1)*atOnce, n); i++ {
 			turn(m, i)
 		}
+		m.follow, m.earlier, m.emit = follower{}, follower{}, emitter{} // are large
 		list[k] = m
 	})
 	return list

@@ -304,20 +304,6 @@ type choice struct {
 	index          value
 }
 
-// copy is the state for another way: neither changes the other's lists.
-func (s *state) copy() *state {
-	t := *s
-	t.stores = t.stores[:len(t.stores):len(t.stores)]
-	t.calls = t.calls[:len(t.calls):len(t.calls)]
-	t.cases = t.cases[:len(t.cases):len(t.cases)]
-	return &t
-}
-
-func (s *state) registers() *[16]value {
-	regs := s.regs
-	return &regs
-}
-
 func (s *state) reset() {
 	*s = state{}
 	for i := range s.regs {

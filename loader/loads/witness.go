@@ -65,12 +65,25 @@ func (m *maker) witness(s *Site) bool {
 		outcomes = 1
 	}
 	for outcome := range outcomes {
-		w := m.follow.from(s, outcome)
-		m.steps(w)
-		m.between(w, nil, 0)
+		if w := m.follow.from(s, outcome); w.most() > fewest {
+			m.steps(w)
+			m.between(w, nil, 0)
+		}
 	}
 	return len(m.extra) > before
 }
+
+// most is how many loads there are on any way.
+func (w *way) most() int {
+	n := 0
+	for _, next := range w.next {
+		n = max(n, next.most())
+	}
+	return len(w.loads) + n
+}
+
+// fewest is how many loads have to come before the one that is left out, for a hit to be worth it.
+const fewest = 12
 
 // between finds witnesses on the ways that begin with one; before are the instructions that were
 // passed on the way to it, and so many loads.
@@ -102,7 +115,6 @@ func (w *way) isLeft(l *load) bool {
 // the second half of these, where fewest calls have not returned, as what they call may be called
 // often.
 func (m *maker) choose(list []passed, loads int) {
-	const fewest = 12 // loads on the way, for a hit to be worth it
 	var best *passed
 	for i := range list {
 		x := &list[i]
