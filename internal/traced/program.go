@@ -186,7 +186,7 @@ func readProgram(
 	}
 	var l *loads.Plan
 	if sel.Values {
-		if l, err = loads.Make(p, loads.Options{Extra: sel.image == ""}); err != nil {
+		if l, err = loads.Make(p, loads.Options{Extra: sel.image == "", Complete: sel.Complete}); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,9 @@ import (
 // alone, in the mean of the ways from there on, for it to be worth that.
 const leastGain = 0.8
 
+// leastStepped is the same of a probe that is single-stepped, where these are admitted.
+const leastStepped = 0.1
+
 // kept are the registers that external code leaves as they were.
 const kept = x86.CalleeSaved | 1<<x86.RSP
 
@@ -76,31 +79,50 @@ type placer struct {
 // left are the registers that it may have changed.
 func (x *placer) from(block int, left x86.Set, least float64) {
 	first := place{int32(x.r.ID), int32(block)}
+	at, ok := x.next(block, x86.Emulated)
+	without := x.m.lost(first, left, nil)
+	with := without
+	if ok && without >= least {
+		with = x.m.lost(first, left, &at)
+	}
+	if without-with < least {
+		ok, with = false, without
+	}
+	if x.m.o.Complete && with >= leastStepped {
+		if dear, has := x.next(block, x86.Stepped); has {
+			at, ok = dear, true
+		}
+	}
+	if !ok {
+		return
+	}
+	q := &x.r.Blocks[at.block].Insns[at.insn]
+	x.taken[q.Addr] = true
+	x.list = append(x.list, Site{Addr: q.Addr, Routine: x.r.ID, Block: int(at.block), Insn: at.insn,
+		Condition: q.Condition(), Stepped: q.Class(x.r.Code(q)) != x86.Emulated})
+}
+
+// next finds the first instruction from a block on that a probe of a class may stand at, or of a
+// cheaper one; ok is false if another probe comes before, or the way parts.
+func (x *placer) next(block int, class x86.Class) (at spot, ok bool) {
 	for range len(x.r.Blocks) {
 		b := &x.r.Blocks[block]
 		site := x.r.Site(block)
 		for i := range b.Insns {
 			q := &b.Insns[i]
 			if site != nil && site.Insn == i || x.taken[q.Addr] {
-				return
+				return at, false
 			}
-			if q.Class(x.r.Code(q)) != x86.Emulated {
-				continue
+			if is := q.Class(x.r.Code(q)); is == x86.Emulated || is == class {
+				return spot{place{int32(x.r.ID), int32(block)}, i}, true
 			}
-			at := spot{place{int32(x.r.ID), int32(block)}, i}
-			if without := x.m.lost(first, left, nil); without >= least &&
-				without-x.m.lost(first, left, &at) >= least {
-				x.taken[q.Addr] = true
-				x.list = append(x.list, Site{Addr: q.Addr, Routine: x.r.ID, Block: block, Insn: i,
-					Condition: q.Condition()})
-			}
-			return
 		}
 		if b.End != cfg.Fall && b.End != cfg.Jmp {
-			return
+			return at, false
 		}
 		block = b.Succ[0]
 	}
+	return at, false
 }
 
 // lost is of how many instructions something is not known by the next hit, in the mean of the ways

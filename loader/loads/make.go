@@ -15,6 +15,9 @@ type Options struct {
 	MostReads int
 	// Extra admits probes for values alone, which only an executable may have.
 	Extra bool
+	// Complete admits single-stepped ones among these, where nothing else shows what external code
+	// has left.
+	Complete bool
 }
 
 // Make makes the plan of loads for the plan of one image, on all CPUs. Cost: 0.3 s for a program of
