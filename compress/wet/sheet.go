@@ -148,12 +148,10 @@ func (s *sheet) code(cells []cell) []byte {
 	return streams.Append(nil, set...)
 }
 
-// How many numbers a byte may have, which those of a stream of one number that repeats are below,
-// and how many a segment may: its instructions have far fewer.
-const (
-	mostRatio   = 2048
-	mostNumbers = 1 << 25
-)
+// mostNumbers bounds how many numbers a segment may have, and by that the memory that a damaged one
+// takes. Its instructions have far fewer; how many a byte has says nothing, as what repeats takes
+// next to none.
+const mostNumbers = 1 << 25
 
 // A reading is a sheet that is read.
 type reading struct {
@@ -169,7 +167,7 @@ func readSheet(r *reader) reading {
 		n := r.count(len(r.rest), "bytes")
 		coded := r.take(n)
 		opening.Go(func() {
-			sets[i], errs[i] = streams.Open(coded, min(uint64(n)*mostRatio, mostNumbers/mostParts))
+			sets[i], errs[i] = streams.Open(coded, mostNumbers/mostParts)
 		})
 	}
 	opening.Wait()
