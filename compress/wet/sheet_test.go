@@ -107,10 +107,11 @@ func TestSheetRefuses(t *testing.T) {
 		"no columns":  {set(one), "it has no columns"},
 		"a short column": {set(one, one, nil, one, one),
 			"it has columns of 0 numbers for 1 streams"},
-		"no such field":   {set(one, one, one, []uint64{uint64(fields)}, one), "field 88"},
-		"a cell twice":    {set(two, two, two, two, one, one), "or twice"},
-		"a damaged set":   {[]byte{1, 3, 4, 9, 1}, "set of streams"},
-		"too many values": {[]byte{1, 3, 4, 0xff, 0x7f}, "set of streams declares 4 streams and"},
+		"no such field": {set(one, one, one, []uint64{uint64(fields)}, one), "field 88"},
+		"a cell twice":  {set(two, two, two, two, one, one), "or twice"},
+		"a damaged set": {[]byte{1, 3, 4, 9, 1}, "set of streams"},
+		"too many values": {[]byte{1, 5, 4, 0xff, 0xff, 0xff, 0x7f},
+			"set of streams declares 4 streams and 268435455 values, more than"},
 	} {
 		if x := readSheet(&reader{rest: c.data}); x.err == nil ||
 			!strings.Contains(x.err.Error(), c.want) {
@@ -155,4 +156,23 @@ func FuzzSheet(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What repeats takes next to no bytes, and was taken for damaged when there was much of it.
+func TestSheetOfWhatRepeats(t *testing.T) {
+	const n = 300_000
+	s := &sheet{}
+	for i := range uint64(n) {
+		s.say(cellAt(1), i%5*1000)
+		s.say(cellAt(2), 3*i)
+		s.say(cellAt(3), i/(n-1))
+	}
+	s.keep()
+	x := readSheet(&reader{rest: s.append(nil)})
+	for i := range uint64(n) {
+		a, b, c := x.number(cellAt(1)), x.number(cellAt(2)), x.number(cellAt(3))
+		if x.err != nil || a != i%5*1000 || b != 3*i || c != i/(n-1) {
+			t.Fatalf("%d, %d, %d are the numbers %d, %v", a, b, c, i, x.err)
+		}
+	}
 }
