@@ -1,6 +1,10 @@
 package valuing_test
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -230,6 +234,38 @@ func TestStepList(t *testing.T) {
 		"1\tlong clip(\n2\t\tif (x ?> limit)\n3\t\t\tx = limit;\n"
 	if text.String() != want {
 		t.Errorf("%q, want %q", text.String(), want)
+	}
+}
+
+// TestStepDAPPort: an editor is served on a port of this machine, and the command ends with it.
+func TestStepDAPPort(t *testing.T) {
+	q := &valuing.Step{}
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	q.Add(f)
+	if err := f.Parse([]string{"--dap=0"}); err != nil || q.NeedsSnapshot() {
+		t.Fatal(err)
+	}
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- q.Write(w, querytest.Values()) }()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "DAP server listening at: 127.0.0.1:")
+	if err != nil || !ok {
+		t.Fatalf("%q, %v", line, err)
+	}
+	conn, err := net.Dial("tcp", "127.0.0.1:"+addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const request = `{"seq":1,"type":"request","command":"threads"}`
+	fmt.Fprintf(conn, "Content-Length: %d\r\n\r\n%s", len(request), request)
+	if text, err := bufio.NewReader(conn).ReadString('}'); err != nil ||
+		!strings.Contains(text, "launch has not come") {
+		t.Errorf("%q, %v", text, err)
+	}
+	conn.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
