@@ -186,7 +186,8 @@ func readProgram(
 	}
 	var l *loads.Plan
 	if sel.Values {
-		if l, err = loads.Make(p, loads.Options{Extra: sel.image == "", Complete: sel.Complete}); err != nil {
+		l, err = loads.Make(p, loads.Options{Extra: sel.image == "", Complete: sel.Complete})
+		if err != nil {
 			return nil, err
 		}
 	}
