@@ -399,9 +399,13 @@ func readStart(r *reader, code *Code) *start {
 // Bytes is how much memory the log takes.
 func (l *Log) Bytes() uint64 { return l.sheet.bytes() }
 
-// appendHead appends where the log begins, and how often each symbol has run in it.
+// appendHead appends where the log begins, and how often each symbol has run in it: of a thread's
+// only log, the paths say that.
 func (l *Log) appendHead(b []byte) []byte {
 	b = l.start.append(b)
+	if isOnly := l.start == nil && l.symbols != math.MaxUint64; isOnly {
+		return binary.AppendUvarint(b, 0)
+	}
 	var gaps, times []byte
 	n, next := uint64(0), 0
 	for symbol, ran := range l.ran {

@@ -116,7 +116,28 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 	if len(logs) > 0 {
 		return nil, errors.New("read the section of values: there are values without a beginning")
 	}
+	if len(list) == 1 {
+		list[0].ran = ranIn(s, s.Threads[thread].Grammar)
+	}
 	return list, nil
+}
+
+// ranIn is how often paths are derived by all of a grammar.
+func ranIn(s *wpp.Snapshot, g *wpp.Grammar) (list []Ran) {
+	times := make([]uint64, len(s.Symbols))
+	for rule := range g.Rules() {
+		for _, v := range g.Body(rule) {
+			if !wpp.IsRule(v) {
+				times[v] += g.Uses(rule)
+			}
+		}
+	}
+	for symbol, n := range times {
+		if n > 0 && !s.Symbols[symbol].IsMark {
+			list = append(list, Ran{uint32(symbol), n})
+		}
+	}
+	return list
 }
 
 // readRan reads how often symbols have run.

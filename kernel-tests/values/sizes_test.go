@@ -35,12 +35,14 @@ func sizesOf(t testing.TB, s *wpp.Snapshot) sizes {
 		t.Fatal(err)
 	}
 	z := sizes{instructions: float64(known.Instructions)}
-	for section := range s.SectionsOf(wet.LogKind) {
-		data, err := section.Data()
-		if err != nil {
-			t.Fatal(err)
+	for _, kind := range []wpp.SectionKind{wet.HeadKind, wet.LogKind} {
+		for section := range s.SectionsOf(kind) {
+			data, err := section.Data()
+			if err != nil {
+				t.Fatal(err)
+			}
+			z.values += 8 * float64(len(data)) / z.instructions
 		}
-		z.values += 8 * float64(len(data)) / z.instructions
 	}
 	for i := range s.Threads {
 		g, err := s.Threads[i].Grammar.InMemory()
