@@ -490,6 +490,10 @@ func (a *atom) span(b *bindings) (at, size uint64, ok bool) {
 	return at, size, ok
 }
 
+// leastPointer is the lowest address that a process may have memory at, by the usual setting of
+// vm.mmap_min_addr: a register with less is no pointer, but an index perhaps.
+const leastPointer = 1 << 16
+
 func (a *atom) matchesUse(d *deed, b *bindings) match {
 	at, size, ok := a.span(b)
 	if !ok {
@@ -505,7 +509,7 @@ func (a *atom) matchesUse(d *deed, b *bindings) match {
 			return isMatch
 		}
 	}
-	if len(a.arguments) == 1 && at != 0 {
+	if len(a.arguments) == 1 && at >= leastPointer {
 		for _, x := range d.bases {
 			if x.known != machine.Unknown && x.is == at {
 				return isMatch
