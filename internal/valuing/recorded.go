@@ -40,8 +40,8 @@ func Recorded(s *wpp.Snapshot, file string) (lines []string, err error) {
 	if end != "" {
 		lines = append(lines, end)
 	}
-	return append(lines, "wpptrace values --stat "+file+" prints what is not known; values --at, "+
-		"values --var, slice, watch and step ask for the rest"), nil
+	return append(lines, "ask by wpptrace values --stat "+file+", which prints what is not known, "+
+		"values --at, values --var, slice, watch and step"), nil
 }
 
 // instructions is how many have been executed of which values were recorded.

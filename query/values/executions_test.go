@@ -10,6 +10,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/wpptest"
 	"wpptrace/query/querytest"
@@ -279,5 +280,30 @@ func TestFindAddress(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %s, want %s", at, got, want)
 		}
+	}
+}
+
+// TestFindInTheProcess: an address of the process, as values have it, is that of the program file
+// behind where the program was loaded.
+func TestFindInTheProcess(t *testing.T) {
+	routine := &wet.Routine{Blocks: []wet.Block{{Addr: 0x1000, Insns: []machine.Insn{
+		{Op: machine.NoOp, Len: 1}, {Op: machine.NoOp, Len: 2}}}}}
+	code := wet.NewCode(func(int) *wet.Routine { return routine })
+	code.Routine(0)
+	code.Place(0, 0x55e0_0000_0000)
+	s := &wpp.Snapshot{Images: make([]wpp.Image, 1), Routines: []wpp.Routine{{Name: "f.isra.0",
+		Entry: 0x1000, Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1003}},
+		Blocks: []wpp.Block{{Addr: 0x1000, Lengths: []byte{1, 2}}}}},
+		Sections: []*wpp.Section{code.Section()}}
+	for _, at := range []string{"0x1001", "0x55e000001001", "*0x55e000001001", "55e000001001",
+		"f.isra.0+1", "f+1", "f+0x1", "<f+1>", "f(long)+1"} {
+		if w, err := values.Find(s, at); err != nil || len(w.At) != 1 || w.At[0].Addr != 0x1001 {
+			t.Errorf("%s: %+v, %v", at, w, err)
+		}
+	}
+	_, err := values.Find(s, "0x55e000001002")
+	const want = "find 0x55e000001002: it is f.isra.0+0x2: no instruction that ran begins there"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
