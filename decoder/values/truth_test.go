@@ -473,7 +473,8 @@ func (b *before) Executed(e *wet.Executed) error {
 	return b.comparison.Executed(e)
 }
 
-// TestBefore asks before one of so many instructions: each time, the segment is replayed up to there.
+// TestBefore asks before one of so many instructions: each time, the segment is replayed up to
+// there.
 const each = 5
 
 // TestBefore: what is known of registers before any instruction is what the truth has of them.
