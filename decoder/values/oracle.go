@@ -36,8 +36,9 @@ type oracle struct {
 	between  []executed   // the same
 	replay   replay
 	judge    judge
-	guard    uint64     // where the number is that guards return addresses
-	kept     [16]uint64 // what pending registers hold
+	returned map[string]returned // by constant functions
+	guard    uint64              // where the number is that guards return addresses
+	kept     [16]uint64          // what pending registers hold
 }
 
 // Begin begins a stretch without a hit: see wet.Oracle.
@@ -383,6 +384,7 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 		}
 	}
 	v.Unsure = v.Registers & b.unsure
+	o.constant(at, &b, m, &v)
 	v.Apply(m)
 	o.log.Recover(at, &v)
 	o.reads = append(o.reads[:0], b.reads...)
