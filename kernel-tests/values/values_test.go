@@ -200,7 +200,7 @@ func reals(t *testing.T) map[string]real {
 			"^(main|fmtumax|make_variable_value|seedrand|set_ppid|set_job_control)$"}},
 		"gzip":    {least: 0.99},
 		"lua":     {least: 0.95},
-		"sed":     {least: 0.98},
+		"sed":     {least: 0.995},
 		"sort":    {least: 0.995},
 		"sqlite3": {least: 0.985},
 		"python3": {least: 0.8, flags: []string{"-F", "^_PyEval_EvalFrameDefault$"}},
