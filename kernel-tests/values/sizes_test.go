@@ -113,13 +113,16 @@ func BenchmarkSizes(b *testing.B) {
 			all = append(all, z)
 		})
 	}
+	if len(all) == 0 {
+		return
+	}
 	middle := func(of func(sizes) float64) float64 {
-		list := []float64{0}
+		var list []float64
 		for _, z := range all {
 			list = append(list, of(z))
 		}
 		slices.Sort(list)
-		return list[len(list)/2]
+		return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 	}
 	b.Logf("medians of %d programs, bits an instruction: values %.3f, with paths %.3f, files %.3f",
 		len(all), middle(func(z sizes) float64 { return z.values }),
