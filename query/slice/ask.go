@@ -85,7 +85,7 @@ func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := graphOf(s, x.Thread, looked.segments, st.executed, x.Fault)
+	g, err := graphOf(s, x.Thread, looked.segments, st.executed, accessing(s, x.Fault))
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +110,26 @@ func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
 	}
 	a.Faulted = true
 	return a, nil
+}
+
+// accessing is a fault as an instruction that uses no more than where it accesses memory, if that
+// is why it faulted.
+func accessing(s *wpp.Snapshot, e *wet.Executed) *wet.Executed {
+	const bus, segv = 7, 11
+	status := s.Figures.WaitStatus
+	if e == nil || status == nil || *status&0x7f != bus && *status&0x7f != segv {
+		return e
+	}
+	for _, o := range [...]machine.Operand{e.Code.Dst, e.Code.Src, e.Code.Third} {
+		if o.Class == machine.Mem {
+			only := *e
+			only.Code = &machine.Insn{Op: machine.Lea, Len: e.Code.Len, Size: 8, Src: o,
+				Dst: machine.Operand{Class: machine.General, Size: 8}}
+			only.FlagsUsed = 0
+			return &only
+		}
+	}
+	return e
 }
 
 // starts finds the instances of an execution.
