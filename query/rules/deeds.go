@@ -192,9 +192,8 @@ func (t *targets) symbols(isFirst func(kind deedKind, routine int) bool) []uint8
 
 // A frame is a call of a routine that a pattern names, which has not returned.
 type frame struct {
-	isExternal bool
-	stack      uint64 // pointer at its first instruction: to where it returns
-	deed       deed
+	stack uint64 // pointer at its first instruction: to where it returns
+	deed  deed
 }
 
 // A watcher has the deeds of a thread that is replayed. It is a wet.Watcher.
@@ -229,7 +228,7 @@ func (w *watcher) Before(b *wet.Before) error {
 		taken := b.Addr != w.jump.next
 		w.jump = nil
 		if taken {
-			if err := w.call(&w.jumped, true); err != nil {
+			if err := w.call(&w.jumped); err != nil {
 				return err
 			}
 		}
@@ -241,7 +240,7 @@ func (w *watcher) Before(b *wet.Before) error {
 	}
 	if to, ok := w.traced[b.Routine]; ok && b.Enters {
 		w.start(b, called, to)
-		if err := w.call(&w.deed, false); err != nil {
+		if err := w.call(&w.deed); err != nil {
 			return err
 		}
 	}
@@ -268,7 +267,7 @@ func (w *watcher) Before(b *wet.Before) error {
 		if in.Op == machine.Call { // which has not pushed where it returns to yet
 			w.deed.stack.is -= 8
 		}
-		if err := w.call(&w.deed, true); err != nil {
+		if err := w.call(&w.deed); err != nil {
 			return err
 		}
 	}
@@ -295,8 +294,8 @@ func deedAt(b *wet.Before) Deed {
 
 // call finds a call, and keeps it for its return. Where the stack pointer is not known, it will not
 // be known when that is: it may be any time from now on.
-func (w *watcher) call(d *deed, isExternal bool) error {
-	f := frame{isExternal, d.stack.is, *d}
+func (w *watcher) call(d *deed) error {
+	f := frame{d.stack.is, *d}
 	if err := w.found(d); err != nil || !w.returns {
 		return err
 	}
@@ -327,7 +326,7 @@ func (w *watcher) missAll() error {
 }
 
 // unwind has those calls be over that the stack pointer is above the frames of. If it is right
-// above, they have returned.
+// above, they have returned; else it is not known whether they have.
 func (w *watcher) unwind(b *wet.Before) error {
 	sp, k := b.General(machine.RSP)
 	if k == machine.Unknown {
@@ -336,14 +335,11 @@ func (w *watcher) unwind(b *wet.Before) error {
 	for n := len(w.frames); n > 0 && w.frames[n-1].stack < sp; n = len(w.frames) {
 		f := w.frames[n-1]
 		w.frames = w.frames[:n-1]
-		var err error
-		switch {
-		case sp == f.stack+8:
-			err = w.giveResult(b, &f)
-		case f.isExternal:
-			err = w.miss(&f)
+		give := w.miss // it was unwound, or a handler runs on a stack of its own
+		if sp == f.stack+8 {
+			give = func(f *frame) error { return w.giveResult(b, f) }
 		}
-		if err != nil {
+		if err := give(&f); err != nil {
 			return err
 		}
 	}
