@@ -92,7 +92,7 @@ func take(record []byte, process int, each func(mapping)) bool {
 		if inode := long(48); inode != 0 {
 			x.file = file{uint64(word(40)), uint64(word(44)), inode}
 		}
-		if x.shared || x.file.inode != 0 {
+		if x.mayChange() {
 			each(x)
 		}
 		return true

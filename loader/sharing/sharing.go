@@ -32,6 +32,9 @@ type mapping struct {
 	shared bool
 }
 
+// mayChange reports whether others may write to it: it is shared, or of a file.
+func (x *mapping) mayChange() bool { return x.shared || x.file.inode != 0 }
+
 // A file is one by its device and inode; the zero value is none.
 type file struct{ major, minor, inode uint64 }
 
@@ -103,7 +106,9 @@ func (m *Memory) look() error {
 	for _, x := range all {
 		n := mapping{place: place{x.Lo, x.Hi}, code: x.Exec, shared: x.Shared}
 		n.file.major, n.file.minor, n.file.inode = x.File.Numbers()
-		m.noted[n] = true
+		if n.mayChange() {
+			m.noted[n] = true
+		}
 	}
 	m.arrange()
 	return nil
