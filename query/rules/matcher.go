@@ -162,7 +162,8 @@ func (m *matcher) read(d *deed) error {
 // compareStates has an order that none of maps is.
 func compareStates(a, b *state) int {
 	return cmp.Or(cmp.Compare(a.class, b.class), slices.Compare(a.bound.is[:], b.bound.is[:]),
-		cmp.Compare(a.bound.known, b.bound.known))
+		cmp.Compare(a.bound.known, b.bound.known),
+		cmp.Compare(a.bound.unconfirmed, b.bound.unconfirmed))
 }
 
 func (m *matcher) touch(s *state) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -177,9 +178,15 @@ func (v *valued) on(s *wpp.Snapshot,
 	return &valuedReading{valued: v, targets: t, kinds: t.symbols(v.isFirst), found: found}, nil
 }
 
+// An unfinished match is the part of one that is left at a thread's end.
+type unfinished struct {
+	Match
+	since uint64 // position where it begins
+}
+
 // thread reads a thread, by its index, and returns the parts of matches that are left at its end.
 // It replays the segments in which a match may begin or go on, and no others.
-func (r *valuedReading) thread(thread int) (left []Match, err error) {
+func (r *valuedReading) thread(thread int) (left []unfinished, err error) {
 	segments, err := wet.Segments(r.snapshot, thread)
 	if err != nil || len(segments) == 0 {
 		return nil, err
@@ -216,11 +223,11 @@ func (r *valuedReading) thread(thread int) (left []Match, err error) {
 	w.forget(math.MaxUint64 - 1)
 	r.Undecided += m.undecided
 	r.Unnamed += w.unnamed
-	for _, s := range m.live {
+	for _, s := range slices.SortedFunc(maps.Values(m.live), compareStates) {
 		if s.isDoubted {
 			r.Undecided++
 		} else {
-			left = append(left, r.match(s))
+			left = append(left, unfinished{r.match(s), s.since})
 		}
 	}
 	return left, nil
@@ -370,13 +377,12 @@ func (r *valuedRule) check(s *wpp.Snapshot, text string,
 			return nil, err
 		}
 		if r.kind == followed && !r.isC {
-			slices.SortFunc(left, func(a, b Match) int {
-				return cmp.Compare(a.Deeds[0].Position, b.Deeds[0].Position)
+			slices.SortStableFunc(left, func(a, b unfinished) int {
+				return cmp.Compare(a.since, b.since)
 			})
 			for _, m := range left {
 				var v verdict
-				at := m.Deeds[0].Position
-				witness(v.due(t, 1), occurrenceOf(t, at, at, m))
+				witness(v.due(t, 1), occurrenceOf(t, m.since, m.since, m.Match))
 				report.Violations += v.violations
 				report.Open += v.open
 			}

@@ -434,6 +434,7 @@ func TestCheckValued(t *testing.T) {
 		"every clip(7) followed by clip(3)":                "kept",
 		"every clip(7) followed by clip(9) before clip(3)": "1 broken: not followed before",
 		"never clip()=5":                                   "undecided",
+		"every . followed by clip(9)":                      "1 broken: not followed up to the end",
 	} {
 		r, err := Check(s, []string{rule})
 		if err != nil {
@@ -452,6 +453,20 @@ func TestCheckValued(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", rule, got, want)
+		}
+	}
+}
+
+// TestStatesHaveAnOrder: of states that differ in anything, one comes first, so that what is printed
+// is the same each time.
+func TestStatesHaveAnOrder(t *testing.T) {
+	states := []stateKey{{}, {class: 1}, {bound: bindings{is: [mostBound]uint64{1}}},
+		{bound: bindings{known: 1}}, {bound: bindings{unconfirmed: 1}}}
+	for i, a := range states {
+		for j, b := range states {
+			if order := compareStates(&state{stateKey: a}, &state{stateKey: b}); order == 0 != (i == j) {
+				t.Errorf("%v is the same as %v: %d", a, b, order)
+			}
 		}
 	}
 }
