@@ -457,14 +457,15 @@ func TestCheckValued(t *testing.T) {
 	}
 }
 
-// TestStatesHaveAnOrder: of states that differ in anything, one comes first, so that what is printed
+// TestStatesHaveAnOrder: of states that differ in anything one comes first, so that what is printed
 // is the same each time.
 func TestStatesHaveAnOrder(t *testing.T) {
 	states := []stateKey{{}, {class: 1}, {bound: bindings{is: [mostBound]uint64{1}}},
 		{bound: bindings{known: 1}}, {bound: bindings{unconfirmed: 1}}}
 	for i, a := range states {
 		for j, b := range states {
-			if order := compareStates(&state{stateKey: a}, &state{stateKey: b}); order == 0 != (i == j) {
+			order := compareStates(&state{stateKey: a}, &state{stateKey: b})
+			if order == 0 != (i == j) {
 				t.Errorf("%v is the same as %v: %d", a, b, order)
 			}
 		}

@@ -112,14 +112,23 @@ func (a *Asked) sizeOf(of int) int64 {
 	return 0
 }
 
-// mostNested is how many types are within each other without a pointer between them, at most.
-const mostNested = 16
+// mostNested is how many types are within each other without a pointer between them, at most, and
+// mostWithin how many parts of one part are looked at: those of a damaged table may have no end.
+const (
+	mostNested = 16
+	mostWithin = 1 << 14
+)
 
 // field is the field of a structure with a name, or of one without a name, or that it inherits,
 // within it; nil: it has none.
-func (a *Asked) field(name string, depth int) *Asked {
+func (a *Asked) field(name string) *Asked {
+	left := mostWithin
+	return a.fieldWithin(name, 0, &left)
+}
+
+func (a *Asked) fieldWithin(name string, depth int, left *int) *Asked {
 	t := a.Kind()
-	if t.Kind != variables.Struct || depth > mostNested {
+	if *left--; t.Kind != variables.Struct || depth > mostNested || *left < 0 {
 		return nil
 	}
 	for i := range t.Members {
@@ -128,8 +137,8 @@ func (a *Asked) field(name string, depth int) *Asked {
 		}
 	}
 	for i := range t.Members {
-		if m := &t.Members[i]; m.Name == "" || m.IsBase {
-			if f := a.member(m).field(name, depth+1); f != nil {
+		if m := &t.Members[i]; *left >= 0 && (m.Name == "" || m.IsBase) {
+			if f := a.member(m).fieldWithin(name, depth+1, left); f != nil {
 				return f
 			}
 		}
@@ -181,16 +190,21 @@ func (a *Asked) Parts(most int) (list []*Asked) {
 
 // numbers are the numbers that a part is made of, without what pointers lead to; of more than most
 // there are some more than that.
-func (a *Asked) numbers(most, depth int) (list []*Asked) {
+func (a *Asked) numbers(most int) []*Asked {
+	left := mostWithin
+	return a.appendNumbers(nil, most, 0, &left)
+}
+
+func (a *Asked) appendNumbers(list []*Asked, most, depth int, left *int) []*Asked {
 	if a.IsNumber() {
-		return []*Asked{a}
+		return append(list, a)
 	}
-	if depth > mostNested {
-		return nil
+	if *left--; depth > mostNested || *left < 0 {
+		return list
 	}
 	for _, x := range a.Parts(most + 1) {
 		if len(list) <= most {
-			list = append(list, x.numbers(most, depth+1)...)
+			list = x.appendNumbers(list, most, depth+1, left)
 		}
 	}
 	return list
@@ -413,7 +427,7 @@ func (f *search) pick(text string, stars int,
 		a, err := Whole(f.table, v).behind(rest, stars)
 		var numbers []*Asked
 		if err == nil {
-			numbers = a.numbers(mostParts, 0)
+			numbers = a.numbers(mostParts)
 			switch n := len(numbers); {
 			case n == 0:
 				err = fmt.Errorf("%s is of a type that is not read, or only declared", a)
@@ -486,7 +500,7 @@ func (a *Asked) fieldsBehind(text string) (*Asked, error) {
 					return nil, fmt.Errorf("%s is no pointer to what is known", a)
 				}
 			}
-			if next = from.field(rest[:end], 0); next == nil {
+			if next = from.field(rest[:end]); next == nil {
 				return nil, fmt.Errorf("%s has no field %s%s", a, names.Printable(rest[:end]),
 					from.fields())
 			}
