@@ -1,6 +1,8 @@
 package slice
 
 import (
+	"slices"
+
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp"
@@ -38,7 +40,7 @@ func (g *Graph) foreignAfter(wrote int) *Foreign {
 // bytes, or some of them, with the same values. It replays these threads, if there is anything to
 // look for.
 func (a *Answer) findWriters(s *wpp.Snapshot, thread int) error {
-	reads := map[uint64][]*Foreign{} // by aligned word
+	reads := map[uint64][]*Foreign{} // by aligned word of any of their bytes
 	for i := range a.Parts {
 		f := a.Parts[i].Foreign
 		if f == nil || f.Read == nil {
@@ -49,7 +51,7 @@ func (a *Answer) findWriters(s *wpp.Snapshot, thread int) error {
 			if x.Write || x.At == machine.Unknown || x.Known == machine.Unknown {
 				continue
 			}
-			for word := x.Addr / 8; word <= (x.Addr+uint64(max(x.Size, 1))-1)/8; word++ {
+			for word, last := words(x); word <= last; word++ {
 				reads[word] = append(reads[word], f)
 			}
 		}
@@ -65,7 +67,7 @@ func (a *Answer) findWriters(s *wpp.Snapshot, thread int) error {
 			for j := range e.Accesses {
 				if x := &e.Accesses[j]; x.Write && x.At != machine.Unknown &&
 					x.Known != machine.Unknown && x.Size > 0 {
-					for _, f := range reads[x.Addr/8] {
+					for _, f := range readOf(reads, x) {
 						f.wrote(s.Threads[i].TID, e, x)
 					}
 				}
@@ -73,6 +75,27 @@ func (a *Answer) findWriters(s *wpp.Snapshot, thread int) error {
 		}
 	}
 	return nil
+}
+
+// words are the first and the last aligned word that an access has bytes of.
+func words(x *machine.Access) (first, last uint64) {
+	return x.Addr / 8, (x.Addr + uint64(max(x.Size, 1)) - 1) / 8
+}
+
+// readOf are the reads of the words that a store has bytes of, each once.
+func readOf(reads map[uint64][]*Foreign, stored *machine.Access) (list []*Foreign) {
+	first, last := words(stored)
+	if first == last { // as nearly always
+		return reads[first]
+	}
+	for word := first; word <= last; word++ {
+		for _, f := range reads[word] {
+			if !slices.Contains(list, f) {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
 }
 
 // wrote notes a store, if it is of bytes that were read, with their values.

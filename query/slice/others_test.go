@@ -109,3 +109,17 @@ func TestHolds(t *testing.T) {
 		}
 	}
 }
+
+// TestReadOf: a store is of what was read in any of the words that it has bytes of.
+func TestReadOf(t *testing.T) {
+	f, g := &Foreign{Since: &Place{}}, &Foreign{}
+	reads := map[uint64][]*Foreign{1: {f}, 2: {f, g}, 4: {g}}
+	for _, c := range []struct {
+		addr       uint64
+		size, want int
+	}{{0, 8, 0}, {8, 1, 1}, {0, 16, 1}, {4, 8, 1}, {8, 16, 2}, {24, 8, 0}, {31, 2, 1}} {
+		if got := readOf(reads, &machine.Access{Addr: c.addr, Size: c.size}); len(got) != c.want {
+			t.Errorf("%d bytes at %d: %d reads, want %d", c.size, c.addr, len(got), c.want)
+		}
+	}
+}
