@@ -52,7 +52,8 @@ func (r *records) close() {
 }
 
 // read hands over the mappings that have been made since it was called last. It returns false where
-// some were lost, or where the process has started a thread: what that maps is not recorded.
+// some were lost, or where the process has started a thread, what that maps is not recorded, or has
+// a queue of requests.
 func (r *records) read(process int, each func(mapping)) (isWhole bool) {
 	page := (*unix.PerfEventMmapPage)(unsafe.Pointer(unsafe.SliceData(r.ring)))
 	head := atomic.LoadUint64(&page.Data_head)
@@ -95,7 +96,7 @@ func take(record []byte, process int, each func(mapping)) bool {
 		if x.mayChange() {
 			each(x)
 		}
-		return true
+		return !isQueue(unix.ByteSliceToString(record[mmap2:]))
 	case len(record) > fork && kind == unix.PERF_RECORD_FORK:
 		return int(word(forked)) != process
 	case kind == unix.PERF_RECORD_EXIT:

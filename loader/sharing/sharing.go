@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"wpptrace/loader/target"
@@ -72,7 +73,7 @@ func (m *Memory) begin() error {
 func (m *Memory) Close() { m.records.close() }
 
 // Update takes in what has been mapped since, and reports whether others may write anywhere: there
-// are threads, or so much was mapped that it is not known where. It takes some 100 ns where nothing
+// are threads, or a queue of requests, or so much was mapped that it is not known where. It takes some 100 ns where nothing
 // was.
 func (m *Memory) Update() (anywhere bool) {
 	if m.anywhere {
@@ -86,7 +87,7 @@ func (m *Memory) Update() (anywhere bool) {
 	if len(m.noted) > had {
 		m.arrange()
 	}
-	m.anywhere = !isWhole || len(m.noted) > mostNoted
+	m.anywhere = m.anywhere || !isWhole || len(m.noted) > mostNoted
 	return m.anywhere
 }
 
@@ -104,6 +105,7 @@ func (m *Memory) look() error {
 		return err
 	}
 	for _, x := range all {
+		m.anywhere = m.anywhere || isQueue(x.Name)
 		n := mapping{place: place{x.Lo, x.Hi}, code: x.Exec, shared: x.Shared}
 		n.file.major, n.file.minor, n.file.inode = x.File.Numbers()
 		if n.mayChange() {
@@ -112,6 +114,12 @@ func (m *Memory) look() error {
 	}
 	m.arrange()
 	return nil
+}
+
+// isQueue reports whether a mapping is of a queue of requests to the kernel, io_uring's or that of
+// aio: it writes to the process's memory when these are done, whatever runs then.
+func isQueue(name string) bool {
+	return name == "anon_inode:[io_uring]" || strings.HasPrefix(name, "/[aio]")
 }
 
 // arrange makes the places of what is mapped. Of a program's and its libraries' files none are:

@@ -140,6 +140,29 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+// TestQueues: the kernel writes anywhere for a process that has a queue of requests, whether it has
+// that before or after it is followed.
+func TestQueues(t *testing.T) {
+	for _, what := range []string{"queue", "requests"} {
+		p := start(t)
+		before := p.follow()
+		if before.Update() {
+			t.Errorf("%s: without it others are said to write anywhere", what)
+		}
+		if at := p.ask(what); at == 0 || at == ^uint64(0) {
+			t.Skipf("this kernel gives no %s", what)
+		}
+		for range 2 {
+			if !before.Update() {
+				t.Errorf("%s: it is not found once it is made", what)
+			}
+		}
+		if !p.follow().Update() {
+			t.Errorf("%s: it is not found where it was there", what)
+		}
+	}
+}
+
 // TestManyMappings: where too much is mapped between two looks, others may write anywhere.
 func TestManyMappings(t *testing.T) {
 	p := start(t)

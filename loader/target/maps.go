@@ -55,15 +55,16 @@ func (p *Process) Mappings(of *os.File) ([]Mapping, error) {
 type Mapped struct {
 	Mapping
 	File FileID
+	Name string // what /proc/PID/maps calls it
 }
 
 // AllMappings lists all mappings of the process.
 func (p *Process) AllMappings() (list []Mapped, err error) {
-	err = readMaps(p.proc("maps"), func(m Mapping, f FileID, _ string) {
+	err = readMaps(p.proc("maps"), func(m Mapping, f FileID, name string) {
 		if f.inode == 0 {
 			f = FileID{}
 		}
-		list = append(list, Mapped{m, f})
+		list = append(list, Mapped{m, f, name})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list all mappings of process %d: %w", p.PID, err)

@@ -1,11 +1,14 @@
 // Maps memory as its input asks for, and prints where: a line, and a page, each.
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char constant[] = "of the program's own file";
@@ -43,6 +46,16 @@ int main(int argc, char **argv)
 			p = (void *)((unsigned long)constant & ~4095ul);
 			mprotect(p, 4096, PROT_READ | PROT_WRITE);
 			mprotect(p, 4096, PROT_READ);
+		}
+		if (!strcmp(what, "queue")) {
+			struct io_uring_params r = {0};
+			int ring = syscall(SYS_io_uring_setup, 8, &r);
+			p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+		}
+		if (!strcmp(what, "requests")) {
+			aio_context_t requests = 0;
+			if (!syscall(SYS_io_setup, 8, &requests))
+				p = (void *)requests;
 		}
 		if (!strcmp(what, "thread")) {
 			pthread_t t;
