@@ -70,7 +70,7 @@ overlap: wpptrace
 test:
 	@.ci/need-go
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 lua5.1 xz:xz-utils dwz cpio \
-		lcov
+		lcov gdb
 	go vet ./...
 	go vet -tags docs ./cmd/wpptrace
 	go tool -modfile=tools/staticcheck.mod staticcheck ./...
@@ -91,7 +91,7 @@ kernel-tests:
 # Every program in every flavour of compiler and flags, against single-stepping: some three hours.
 matrix:
 	@.ci/need-go
-	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang lua5.1
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang lua5.1 gdb
 	WPPTRACE_MATRIX=1 go test -timeout 0 -v ./kernel-tests
 
 # What wpptrace -p does to real servers at work, and what it sees of them: a table, and a JSON
@@ -111,7 +111,7 @@ production:
 # disk, on a machine that does nothing else.
 soak:
 	@.ci/need-go
-	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang lua5.1
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang lua5.1 gdb
 	WPPTRACE_SOAK=1 go test -timeout 0 -v ./cmd/wpptrace
 	WPPTRACE_SOAK=1 go test -timeout 0 -v ./kernel-tests/...
 

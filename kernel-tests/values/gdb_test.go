@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp/variables"
@@ -24,7 +25,7 @@ const mostInGDB = 200
 // instruction that it executes is what gdb prints there.
 func TestVariablesInGDB(t *testing.T) {
 	if _, err := exec.LookPath("gdb"); err != nil {
-		t.Skip("there is no gdb")
+		testenv.Missing(t, err)
 	}
 	for _, command := range []string{"gcc -O2 -g", "clang -O2 -g"} {
 		t.Run(command, func(t *testing.T) {
