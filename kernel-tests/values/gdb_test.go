@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"wpptrace/internal/testenv"
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wpp/variables"
+	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/query/values"
 )
