@@ -248,7 +248,8 @@ func sizes(s *wpp.Snapshot, n *counted) ([]Row, error) {
 		sections[kind] = all - paths
 	}
 	stamps, vals, edges := timestamp*n.instructions, value*n.valued, dependence*n.dependences
-	file := paths + sections[wet.CodeKind] + sections[wet.LogKind]
+	stored := sections[wet.HeadKind] + sections[wet.LogKind]
+	file := paths + sections[wet.CodeKind] + stored
 	rows := []Row{
 		{"1", "instructions executed", float64(n.instructions), "", 646.90e6},
 		{"1", "before compression", float64(stamps + vals + edges), "bytes", 0},
@@ -262,9 +263,8 @@ func sizes(s *wpp.Snapshot, n *counted) ([]Row, error) {
 		{"2", "timestamps in the file: paths and tables", float64(paths), "bytes", 0},
 		{"2", "timestamps: ratio", ratio(stamps, paths), "", 230.99},
 		{"2", "values before compression", float64(vals), "bytes", 0},
-		{"2", "values in the file: what emulation mispredicts", float64(sections[wet.LogKind]),
-			"bytes", 0},
-		{"2", "values: ratio", ratio(vals, sections[wet.LogKind]), "", 11.51},
+		{"2", "values in the file: what emulation mispredicts", float64(stored), "bytes", 0},
+		{"2", "values: ratio", ratio(vals, stored), "", 11.51},
 		{"3", "dependences", float64(n.dependences), "", 0},
 		{"3", "edge labels before compression", float64(edges), "bytes", 0},
 		{"3", "edge labels in the file: they follow from the rest", 0, "bytes", 0},
@@ -274,14 +274,14 @@ func sizes(s *wpp.Snapshot, n *counted) ([]Row, error) {
 		before, file uint64
 		paper        float64 // by the means of tables 2 and 3
 	}{
-		{"timestamps", stamps, paths, 25.74}, {"values", vals, sections[wet.LogKind], 18.05},
+		{"timestamps", stamps, paths, 25.74}, {"values", vals, stored, 18.05},
 		{"edge labels", edges, 0, 56.21},
 	} {
 		rows = append(rows,
 			Row{"figure 8", part.what + ": share before compression",
 				100 * ratio(part.before, stamps+vals+edges), "%", part.paper},
 			Row{"figure 8", part.what + ": share in the file, code left out",
-				100 * ratio(part.file, paths+sections[wet.LogKind]), "%", 0})
+				100 * ratio(part.file, paths+stored), "%", 0})
 	}
 	return rows, nil
 }
