@@ -30,10 +30,10 @@ but what it leaves behind.
 ROUTINE, when the routine is called; or of one instruction, ROUTINE+OFFSET or its ADDRESS in the
 program file or in the process: the number of the execution, its thread, the position in the
 thread's stream, and each instruction's values as dump --as values has them. --instance N prints
-execution N alone, --tid those of a thread. A line is executed once as long as no other line comes
-between, but for those that it calls. OFFSET is in bytes, in decimal, or with 0x in hex; ADDRESS is
-in hex. PLACE may also be the word end: what a thread did last, also the instruction that faulted
-where the process died of that.
+execution N alone, --tid those of a thread. An execution of a line lasts until another line of the
+routine runs; what the line calls does not end it. OFFSET is in bytes, in decimal, or with 0x in
+hex; ADDRESS is in hex. PLACE may also be the word end: what a thread did last. Where the process
+died of a fault, that is the instruction that faulted.
 
 --var NAME prints each value that a variable takes, local or global, with its routine as
 ROUTINE.NAME: a line when it has its first in an activation of its routine, and one each time that

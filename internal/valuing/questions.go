@@ -14,8 +14,8 @@ runs. The slice is all that the execution depends on in this way, in its thread;
 is all that depends on the execution. An entry is a source line, or what of a routine has none that
 is known, the nearest first. AWAY is how many dependences between lines lead to it, at least; TIMES
 how often its instructions are in the slice. Beside it is what it read from memory and wrote there,
-or else what its first instruction computed, in the execution that is the nearest to the one asked
-for, of as many as stand behind: as wpptrace dump --as values prints it.
+or else what its first instruction computed, when it ran nearest to the execution asked for, as
+wpptrace dump --as values prints it; (1 of N) says how many times it is in the slice.
 
 Of a thread that executed more than --most instructions, those before the execution that is asked
 for are looked at, with --forward those behind it, and where that was cut off is printed.
@@ -48,8 +48,8 @@ the bytes: the thread, how many paths and marks of it came before, the instructi
 line if that is known, and the access. Threads come one behind the other: how they ran beside each
 other is not known.
 
-Accesses of code that is not traced are not known. The number of accesses of traced code of which it
-is not known where they were is printed at the end.`
+Accesses of code that is not traced are not known. How many accesses of traced code are left out, as
+their addresses are not known, is printed at the end.`
 
 // StepExample is that of the help of wpptrace step.
 const StepExample = `  wpptrace step x.wpp
