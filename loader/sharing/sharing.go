@@ -73,8 +73,8 @@ func (m *Memory) begin() error {
 func (m *Memory) Close() { m.records.close() }
 
 // Update takes in what has been mapped since, and reports whether others may write anywhere: there
-// are threads, or a queue of requests, or so much was mapped that it is not known where. It takes some 100 ns where nothing
-// was.
+// are threads, or a queue of requests, or so much was mapped that it is not known where. It takes
+// some 100 ns where nothing was.
 func (m *Memory) Update() (anywhere bool) {
 	if m.anywhere {
 		return true
