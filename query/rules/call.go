@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wpptrace/query/internal/deeds"
 	"wpptrace/query/names"
 )
 
@@ -15,19 +16,10 @@ import (
 type call struct {
 	text      string // as it was written
 	name      string // of the routine; in quotes, if it was
-	kind      deedKind
+	kind      deeds.Kind
 	arguments []test
 	result    test
 }
-
-// A deedKind is a kind of what a thread does, as far as patterns with values know it.
-type deedKind uint8
-
-const (
-	called   deedKind = iota // control comes to the routine's first instruction
-	returned                 // and goes back to where it was called
-	used                     // memory is accessed
-)
 
 // A test is one of a value: it gives it a name, or compares it with what the name stands for
 // already; and it compares it with another name, or a number. Both may be missing.
@@ -59,10 +51,7 @@ var comparisons = []struct {
 }{{"!=", unequal}, {"<=", lessOrEqual}, {">=", greaterOrEqual}, {"=", equal}, {"<", less},
 	{">", greater}}
 
-const (
-	mostArguments = 6 // that registers pass, by the System V ABI
-	useWord       = "use"
-)
+const useWord = "use"
 
 // cutCall returns the call that a text begins with, nil if it begins with none.
 func cutCall(text string) *call {
@@ -101,14 +90,14 @@ func cutCall(text string) *call {
 		if left != "" && !isEndOfName(rune(left[0])) {
 			return nil
 		}
-		c.kind, c.result, behind = returned, result, left
+		c.kind, c.result, behind = deeds.Returned, result, left
 	}
-	if c.kind == called && len(c.arguments) == 0 {
+	if c.kind == deeds.Called && len(c.arguments) == 0 {
 		return nil
 	}
 	c.text = text[:len(text)-len(behind)]
 	if c.name == useWord {
-		c.kind = used
+		c.kind = deeds.Used
 	}
 	return c
 }
@@ -121,12 +110,12 @@ func isWord(b byte) bool { return isWordStart(b) || '0' <= b && b <= '9' }
 
 // check fails where a call is none that can be tested.
 func (c *call) check() error {
-	if len(c.arguments) > mostArguments {
+	if len(c.arguments) > deeds.MostArguments {
 		return fmt.Errorf("%s: registers pass %d arguments: those behind them are not known",
-			names.Printable(c.text), mostArguments)
+			names.Printable(c.text), deeds.MostArguments)
 	}
 	n := len(c.arguments)
-	if c.kind == used && (c.result != test{} || n == 0 || n > 2 ||
+	if c.kind == deeds.Used && (c.result != test{} || n == 0 || n > 2 ||
 		slices.ContainsFunc(c.arguments, func(t test) bool { return !t.isPlain() })) {
 		return fmt.Errorf("%s: it is use(POINTER) or use(POINTER, BYTES), of names and numbers",
 			names.Printable(c.text))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wpptrace/compress/wet/machine"
+	"wpptrace/query/internal/deeds"
 )
 
 // Most of what a matcher keeps in mind.
@@ -124,7 +125,7 @@ func (m *matcher) appendWaiting(list []*waiting, path *pattern) []*waiting {
 }
 
 // read reads a deed.
-func (m *matcher) read(d *deed) error {
+func (m *matcher) read(d *deeds.Deed) error {
 	m.step++
 	m.touched, m.next, m.hits = m.touched[:0], m.next[:0], m.hits[:0]
 	for s := range m.restless {
@@ -139,7 +140,7 @@ func (m *matcher) read(d *deed) error {
 			}
 		}
 	}
-	begin := state{since: d.at.Position}
+	begin := state{since: d.At.Position}
 	isUndecided := m.advance(&begin, d)
 	slices.SortFunc(m.touched, compareStates)
 	for _, s := range m.touched {
@@ -174,7 +175,7 @@ func (m *matcher) touch(s *state) {
 }
 
 // lookUp touches the states that wait for what a deed may be.
-func (m *matcher) lookUp(w *waiting, d *deed) {
+func (m *matcher) lookUp(w *waiting, d *deeds.Deed) {
 	a := w.atom
 	for s := range w.any {
 		m.touch(s)
@@ -187,34 +188,34 @@ func (m *matcher) lookUp(w *waiting, d *deed) {
 			m.touch(s)
 		}
 	}
-	touchValue := func(test int, v value, t *boundTest) {
+	touchValue := func(test int, v deeds.Value, t *boundTest) {
 		if t.name < 0 {
 			return
 		}
-		if v.known == machine.Unknown {
+		if v.Known == machine.Unknown {
 			for s := range w.all {
 				m.touch(s)
 			}
 			return
 		}
-		touch(waitKey{test, uint64(t.test.of(v.is))})
+		touch(waitKey{test, uint64(t.test.of(v.Is))})
 	}
-	if a.kind != used {
+	if a.kind != deeds.Used {
 		for i := range a.arguments {
-			touchValue(i, d.arguments[i], &a.arguments[i])
+			touchValue(i, d.Arguments[i], &a.arguments[i])
 		}
-		if a.kind == returned {
-			touchValue(theResult, d.result, &a.result)
+		if a.kind == deeds.Returned {
+			touchValue(theResult, d.Result, &a.result)
 		}
 		return
 	}
-	for _, b := range d.bases {
-		if b.known != machine.Unknown {
-			touch(waitKey{0, b.is})
+	for _, b := range d.Bases {
+		if b.Known != machine.Unknown {
+			touch(waitKey{0, b.Is})
 		}
 	}
-	for i := range d.accesses {
-		x := &d.accesses[i]
+	for i := range d.Accesses {
+		x := &d.Accesses[i]
 		if x.At == machine.Unknown {
 			for s := range w.all {
 				m.touch(s)
@@ -230,7 +231,7 @@ func (m *matcher) lookUp(w *waiting, d *deed) {
 
 // keysOf are the values that a state waits for from an atom; none: any.
 func keysOf(s *state, a *atom) (list []waitKey) {
-	if a.kind == used {
+	if a.kind == deeds.Used {
 		at, size, ok := a.span(&s.bound)
 		if !ok || size>>pageOfUses > mostPages {
 			return nil
@@ -246,7 +247,7 @@ func keysOf(s *state, a *atom) (list []waitKey) {
 			return []waitKey{{i, uint64(t.test.of(s.bound.is[t.name]))}}
 		}
 	}
-	if t := &a.result; a.kind == returned && t.name >= 0 && s.bound.has(t.name) {
+	if t := &a.result; a.kind == deeds.Returned && t.name >= 0 && s.bound.has(t.name) {
 		return []waitKey{{theResult, uint64(t.test.of(s.bound.is[t.name]))}}
 	}
 	return nil
@@ -307,10 +308,10 @@ func (m *matcher) remove(s *state) {
 
 // advance puts into next what a state becomes by a deed, and gives the match that ends there. It
 // reports whether a value was missing for one.
-func (m *matcher) advance(s *state, d *deed) (isUndecided bool) {
+func (m *matcher) advance(s *state, d *deeds.Deed) (isUndecided bool) {
 	for p := range m.positions.follow[s.class].all() {
 		path := m.positions.path[p]
-		bound, deeds, isDoubted := s.bound, s.deeds, s.isDoubted
+		bound, met, isDoubted := s.bound, s.deeds, s.isDoubted
 		if path.atom != anyPath {
 			a, with := m.atoms[path.atom], s.bound
 			is := a.matches(d, &with)
@@ -327,10 +328,10 @@ func (m *matcher) advance(s *state, d *deed) (isUndecided bool) {
 			case (is == isMatch) == path.not:
 				continue
 			case !path.not:
-				bound, deeds = with, deeds.with(d.at, a.text)
+				bound, met = with, met.with(Deed{a.text, d.At})
 			}
 		}
-		to := &state{stateKey: stateKey{m.class[p], bound}, since: s.since, deeds: deeds,
+		to := &state{stateKey: stateKey{m.class[p], bound}, since: s.since, deeds: met,
 			isDoubted: isDoubted}
 		switch {
 		case !m.positions.last.has(p):
@@ -347,8 +348,7 @@ func (m *matcher) advance(s *state, d *deed) (isUndecided bool) {
 }
 
 // with adds a deed. Of many, the first and the last ones are kept.
-func (c *chain) with(d Deed, text string) *chain {
-	d.Text = text
+func (c *chain) with(d Deed) *chain {
 	length := 1
 	if c != nil {
 		if length = c.length + 1; length > mostDeeds {
@@ -378,7 +378,7 @@ const (
 // An atom is a call of a pattern.
 type atom struct {
 	text      string
-	kind      deedKind
+	kind      deeds.Kind
 	routine   int
 	arguments []boundTest
 	result    boundTest
@@ -391,24 +391,24 @@ type boundTest struct {
 }
 
 // isOf reports whether a deed is one of the kind, of the routine.
-func (a *atom) isOf(d *deed) bool {
-	return a.kind == d.kind && (a.kind == used || a.routine == d.routine)
+func (a *atom) isOf(d *deeds.Deed) bool {
+	return a.kind == d.Kind && (a.kind == deeds.Used || a.routine == d.Routine)
 }
 
 // matches says whether a deed is what the atom asks for, and binds the names that it gives.
-func (a *atom) matches(d *deed, b *bindings) match {
+func (a *atom) matches(d *deeds.Deed, b *bindings) match {
 	switch {
 	case !a.isOf(d):
 		return noMatch
-	case a.kind == used:
+	case a.kind == deeds.Used:
 		return a.matchesUse(d, b)
 	}
 	is := isMatch
 	for i := range a.arguments {
-		is = is.and(a.arguments[i].matches(d.arguments[i], b))
+		is = is.and(a.arguments[i].matches(d.Arguments[i], b))
 	}
-	if a.kind == returned {
-		is = is.and(a.result.matches(d.result, b))
+	if a.kind == deeds.Returned {
+		is = is.and(a.result.matches(d.Result, b))
 	}
 	return is
 }
@@ -436,14 +436,14 @@ func (m match) or(o match) match {
 }
 
 // matches tests a value.
-func (t *boundTest) matches(v value, b *bindings) match {
+func (t *boundTest) matches(v deeds.Value, b *bindings) match {
 	if t.name < 0 && t.test.as == none {
 		return isMatch
 	}
-	if v.known == machine.Unknown {
+	if v.Known == machine.Unknown {
 		return notKnown
 	}
-	n := t.test.of(v.is)
+	n := t.test.of(v.Is)
 	if t.test.as != none {
 		to := t.test.to
 		if t.other >= 0 {
@@ -468,7 +468,7 @@ func (t *boundTest) matches(v value, b *bindings) match {
 		}
 	default:
 		b.is[t.name], b.known = uint64(n), b.known|1<<t.name
-		if v.known != machine.Confirmed {
+		if v.Known != machine.Confirmed {
 			b.unconfirmed |= 1 << t.name
 		}
 	}
@@ -495,14 +495,14 @@ func (a *atom) span(b *bindings) (at, size uint64, ok bool) {
 // vm.mmap_min_addr: a register with less is no pointer, but an index perhaps.
 const leastPointer = 1 << 16
 
-func (a *atom) matchesUse(d *deed, b *bindings) match {
+func (a *atom) matchesUse(d *deeds.Deed, b *bindings) match {
 	at, size, ok := a.span(b)
 	if !ok {
 		return notKnown
 	}
 	is := noMatch
-	for i := range d.accesses {
-		x := &d.accesses[i]
+	for i := range d.Accesses {
+		x := &d.Accesses[i]
 		switch {
 		case x.At == machine.Unknown:
 			is = notKnown
@@ -511,8 +511,8 @@ func (a *atom) matchesUse(d *deed, b *bindings) match {
 		}
 	}
 	if len(a.arguments) == 1 && at >= leastPointer {
-		for _, x := range d.bases {
-			if x.known != machine.Unknown && x.is == at {
+		for _, x := range d.Bases {
+			if x.Known != machine.Unknown && x.Is == at {
 				return isMatch
 			}
 		}
@@ -566,7 +566,7 @@ func atomOf(name token, bound, routines *numbering) (*atom, error) {
 		a.arguments = append(a.arguments, number(t))
 	}
 	a.result = number(c.result)
-	if c.kind != used {
+	if c.kind != deeds.Used {
 		a.routine = routines.of(c.name)
 	}
 	if len(bound.list) > mostBound {

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
-	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
+	"wpptrace/query/internal/deeds"
 	"wpptrace/query/values"
 )
 
@@ -21,11 +20,8 @@ type Match struct {
 
 // A Deed is a call, a return or an access to memory: what a pattern with values names.
 type Deed struct {
-	Text     string // as in the pattern
-	Position uint64 // in the thread's stream of paths and marks
-	// the instruction that was to run, or that accessed memory
-	Routine, Block, Insn int
-	Addr                 uint64 // of that, link-time
+	Text string // as in the pattern
+	deeds.Place
 }
 
 // A Binding is the value that a name of a pattern stands for.
@@ -119,7 +115,7 @@ func (v *valued) checkNames() error {
 			a := v.atoms[n]
 			for _, t := range append([]boundTest{a.result}, a.arguments...) {
 				needed[t.other] = true
-				if a.kind == used {
+				if a.kind == deeds.Used {
 					needed[t.name] = true
 				} else if !path.not {
 					given[t.name] = true
@@ -136,13 +132,13 @@ func (v *valued) checkNames() error {
 }
 
 // isFirst reports whether a match may begin with a deed.
-func (v *valued) isFirst(kind deedKind, routine int) bool {
+func (v *valued) isFirst(kind deeds.Kind, routine int) bool {
 	for p := range v.positions.follow[0].all() {
 		path := v.positions.path[p]
 		if path.not || path.atom == anyPath {
 			return true
 		}
-		if a := v.atoms[path.atom]; a.kind == kind && (kind == used || a.routine == routine) {
+		if a := v.atoms[path.atom]; a.kind == kind && (kind == deeds.Used || a.routine == routine) {
 			return true
 		}
 	}
@@ -150,15 +146,15 @@ func (v *valued) isFirst(kind deedKind, routine int) bool {
 }
 
 // has reports whether an atom is of a kind.
-func (v *valued) has(kind deedKind) bool {
+func (v *valued) has(kind deeds.Kind) bool {
 	return slices.ContainsFunc(v.atoms, func(a *atom) bool { return a.kind == kind })
 }
 
 // A valuedReading is what reads the threads of a snapshot.
 type valuedReading struct {
 	*valued
-	*targets
-	kinds []uint8 // which deeds are in each symbol
+	*deeds.Deeds
+	snapshot *wpp.Snapshot
 	Valued
 	found func(thread int, end, since uint64, m Match)
 	lost  uint64 // parts of matches that a gap has ended
@@ -170,12 +166,12 @@ func (v *valued) on(s *wpp.Snapshot,
 	if !values.Has(s) {
 		return nil, fmt.Errorf("%w; names with parentheses are put in quotes", values.ErrNone)
 	}
-	t, err := newTargets(s, v.routines.list)
+	x, err := deeds.Of(s, deeds.Asked{Names: v.routines.list, Uses: v.has(deeds.Used),
+		Returns: v.has(deeds.Returned), IsFirst: v.isFirst})
 	if err != nil {
 		return nil, err
 	}
-	t.uses, t.returns = v.has(used), v.has(returned)
-	return &valuedReading{valued: v, targets: t, kinds: t.symbols(v.isFirst), found: found}, nil
+	return &valuedReading{valued: v, Deeds: x, snapshot: s, found: found}, nil
 }
 
 // An unfinished match is the part of one that is left at a thread's end.
@@ -185,44 +181,13 @@ type unfinished struct {
 }
 
 // thread reads a thread, by its index, and returns the parts of matches that are left at its end.
-// It replays the segments in which a match may begin or go on, and no others.
 func (r *valuedReading) thread(thread int) (left []unfinished, err error) {
-	segments, err := wet.Segments(r.snapshot, thread)
-	if err != nil || len(segments) == 0 {
+	m := newMatcher(r.valued)
+	if err := r.Read(thread, &threadReading{r, m, thread}); err != nil {
 		return nil, err
 	}
-	t := &r.snapshot.Threads[thread]
-	gaps, has := gapsOf(t, r.snapshot, segments, r.kinds)
-	m := newMatcher(r.valued)
-	w := &watcher{targets: r.targets}
-	w.forget = func(symbol uint64) {
-		for len(gaps) > 0 && gaps[0] <= symbol {
-			gaps = gaps[1:]
-			r.lost += uint64(m.clear())
-			w.frames = w.frames[:0]
-		}
-	}
-	w.found = func(d *deed) error {
-		if err := m.read(d); err != nil {
-			return err
-		}
-		r.give(thread, m, d.at.Position)
-		return nil
-	}
-	for i := range segments {
-		if has[i]&hasFirst == 0 && len(m.live) == 0 && len(w.frames) == 0 {
-			continue
-		}
-		if has[i]&hasDeeds == 0 && len(w.frames) == 0 {
-			continue
-		}
-		if err := segments[i].Replay(0, math.MaxUint64, w); err != nil {
-			return nil, err
-		}
-	}
-	w.forget(math.MaxUint64 - 1)
 	r.Undecided += m.undecided
-	r.Unnamed += w.unnamed
+	r.Valued.Unnamed = r.Deeds.Unnamed()
 	for _, s := range slices.SortedFunc(maps.Values(m.live), compareStates) {
 		if s.isDoubted {
 			r.Undecided++
@@ -232,6 +197,25 @@ func (r *valuedReading) thread(thread int) (left []unfinished, err error) {
 	}
 	return left, nil
 }
+
+// A threadReading gives the deeds of a thread to a matcher. It is a deeds.Reader.
+type threadReading struct {
+	whole   *valuedReading
+	matcher *matcher
+	thread  int
+}
+
+func (x *threadReading) Read(d *deeds.Deed) error {
+	if err := x.matcher.read(d); err != nil {
+		return err
+	}
+	x.whole.give(x.thread, x.matcher, d.At.Position)
+	return nil
+}
+
+func (x *threadReading) Forget() { x.whole.lost += uint64(x.matcher.clear()) }
+
+func (x *threadReading) IsIdle() bool { return len(x.matcher.live) == 0 }
 
 // give gives the matches that end with a deed: of those with the same values the shortest.
 func (r *valuedReading) give(thread int, m *matcher, end uint64) {
@@ -395,8 +379,8 @@ func (r *valuedRule) check(s *wpp.Snapshot, text string,
 		report.Open += reading.lost
 	}
 	*report.Valued = reading.Valued
-	if len(reading.inlined) > 0 && report.Violations == 0 {
-		return &RuleReport{Rule: text, Unknown: reading.inlined, Inlined: true,
+	if inlined := reading.inlined(); len(inlined) > 0 && report.Violations == 0 {
+		return &RuleReport{Rule: text, Unknown: inlined, Inlined: true,
 			Witnesses: []Violation{}}, nil
 	}
 	report.Kept = report.Violations == 0 && report.Open == 0 && report.Undecided == 0
@@ -410,15 +394,15 @@ func (r *valuedRule) check(s *wpp.Snapshot, text string,
 // neverRan returns the names of traced routines of which no path ran.
 func (r *valuedReading) neverRan() []string {
 	a := newPathNames(r.snapshot)
-	for i, name := range r.targets.names {
-		for _, is := range r.traced {
-			if is == i {
-				a.names = append(a.names, name)
-				break
-			}
-		}
-	}
+	a.names = r.Traced()
 	return a.neverRan()
+}
+
+// inlined returns the names of routines that are inlined as well.
+func (r *valuedReading) inlined() []string {
+	a := newPathNames(r.snapshot)
+	a.names = r.routines.list
+	return a.namesOf(a.inlined())
 }
 
 // checkValued checks a rule with values.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wet/machine"
+	"wpptrace/query/internal/deeds"
 	"wpptrace/query/querytest"
 )
 
@@ -51,7 +52,7 @@ func TestCutCall(t *testing.T) {
 		got := ""
 		if c := cutCall(text); c != nil {
 			got = fmt.Sprint(c.text, " ", c.name, " ", c.kind, " ", c.arguments)
-			if c.kind == returned {
+			if c.kind == deeds.Returned {
 				got += fmt.Sprint(" ", c.result)
 			}
 		}
@@ -116,44 +117,46 @@ var valuedPatterns = []string{
 	"f(p:1) (!g()=p:1)* h(_,p:1)",
 }
 
+func confirmed(n uint64) deeds.Value { return deeds.Value{Is: n, Known: machine.Confirmed} }
+
 // A hidden deed is one of which it is said which of its values are not known.
-func drawDeeds(t *rapid.T, routines []string) (full, partial []deed) {
+func drawDeeds(t *rapid.T, routines []string) (full, partial []deeds.Deed) {
 	routine := func(name string) int { return slices.Index(routines, name) }
 	small := rapid.SampledFrom([]uint64{0, 1, 2, leastPointer, leastPointer + 1})
 	n := rapid.IntRange(1, 14).Draw(t, "deeds")
 	for i := range n {
-		d := deed{at: Deed{Position: uint64(i)}}
+		d := deeds.Deed{At: deeds.Place{Position: uint64(i)}}
 		hides := rapid.IntRange(0, 5).Draw(t, "hides") == 0
 		values := func(n int) {
 			for k := range n {
-				d.arguments[k] = value{small.Draw(t, "argument"), machine.Confirmed}
+				d.Arguments[k] = confirmed(small.Draw(t, "argument"))
 			}
 		}
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
-			d.routine = routine("f")
+			d.Routine = routine("f")
 			values(1)
 		case 1:
-			d.kind, d.routine = returned, routine("g")
+			d.Kind, d.Routine = deeds.Returned, routine("g")
 			values(1)
-			d.result = value{small.Draw(t, "result"), machine.Confirmed}
+			d.Result = confirmed(small.Draw(t, "result"))
 		case 2:
-			d.routine = routine("h")
+			d.Routine = routine("h")
 			values(2)
 		case 3:
-			d.kind, d.routine = used, isNone
-			d.accesses = []machine.Access{{Addr: small.Draw(t, "addr"),
+			d.Kind, d.Routine = deeds.Used, -1
+			d.Accesses = []machine.Access{{Addr: small.Draw(t, "addr"),
 				Size: rapid.IntRange(1, 2).Draw(t, "size"), At: machine.Confirmed}}
-			d.bases[0] = value{small.Draw(t, "base"), machine.Confirmed}
+			d.Bases[0] = confirmed(small.Draw(t, "base"))
 		}
 		full = append(full, d)
 		if hides {
-			for k := range d.arguments {
-				d.arguments[k] = value{}
+			for k := range d.Arguments {
+				d.Arguments[k] = deeds.Value{}
 			}
-			d.result, d.bases = value{}, [2]value{}
-			if d.kind == used {
-				d.accesses = []machine.Access{{Size: 1}}
+			d.Result, d.Bases = deeds.Value{}, [2]deeds.Value{}
+			if d.Kind == deeds.Used {
+				d.Accesses = []machine.Access{{Size: 1}}
 			}
 		}
 		partial = append(partial, d)
@@ -170,11 +173,12 @@ type ended struct {
 
 // readAll reads deeds by a matcher, and returns where the shortest matches begin, and how much was
 // undecided up to each deed.
-func readAll(t *rapid.T, v *valued, deeds []deed) (found map[ended]uint64, undecided []uint64) {
+func readAll(t *rapid.T, v *valued, list []deeds.Deed) (found map[ended]uint64,
+	undecided []uint64) {
 	m := newMatcher(v)
 	found = map[ended]uint64{}
-	for i := range deeds {
-		if err := m.read(&deeds[i]); err != nil {
+	for i := range list {
+		if err := m.read(&list[i]); err != nil {
 			t.Fatal(err)
 		}
 		undecided = append(undecided, m.undecided)
@@ -243,14 +247,14 @@ type walk struct {
 }
 
 // walks are all ways in which a pattern reads on.
-func walks(v *valued, p *pattern, deeds []deed, from []walk) (list []walk) {
+func walks(v *valued, p *pattern, did []deeds.Deed, from []walk) (list []walk) {
 	switch p.op {
 	case onePath:
 		for _, w := range from {
-			if w.at == len(deeds) {
+			if w.at == len(did) {
 				continue
 			}
-			d, bound := &deeds[w.at], w.bound
+			d, bound := &did[w.at], w.bound
 			is := p.atom == anyPath || v.atoms[p.atom].matches(d, &bound) == isMatch
 			for _, other := range p.nor {
 				unused := w.bound
@@ -266,12 +270,12 @@ func walks(v *valued, p *pattern, deeds []deed, from []walk) (list []walk) {
 		return list
 	case sequence:
 		for _, part := range p.of {
-			from = walks(v, part, deeds, from)
+			from = walks(v, part, did, from)
 		}
 		return from
 	case choice:
 		for _, part := range p.of {
-			list = append(list, walks(v, part, deeds, from)...)
+			list = append(list, walks(v, part, did, from)...)
 		}
 		return list
 	}
@@ -279,7 +283,7 @@ func walks(v *valued, p *pattern, deeds []deed, from []walk) (list []walk) {
 		if n >= p.least {
 			list = append(list, from...)
 		}
-		if from = walks(v, p.of[0], deeds, from); len(from) == 0 {
+		if from = walks(v, p.of[0], did, from); len(from) == 0 {
 			break
 		}
 	}
@@ -299,7 +303,7 @@ func TestMatcherIsBounded(t *testing.T) {
 	m := newMatcher(v)
 	m.most = 100
 	for i := range uint64(200) {
-		d := deed{arguments: [mostArguments]value{{i, machine.Confirmed}}}
+		d := deeds.Deed{Arguments: [deeds.MostArguments]deeds.Value{confirmed(i)}}
 		if err = m.read(&d); err != nil {
 			break
 		}
@@ -330,7 +334,8 @@ func TestComparisons(t *testing.T) {
 			t.Fatal(text, err)
 		}
 		for n, want := range values {
-			d := deed{arguments: [mostArguments]value{{n, machine.Unconfirmed}}}
+			d := deeds.Deed{}
+			d.Arguments[0] = deeds.Value{Is: n, Known: machine.Unconfirmed}
 			if got := v.atoms[0].matches(&d, &bindings{}); (got == isMatch) != want ||
 				got == notKnown {
 				t.Errorf("%s of %d: %v", text, n, got)
@@ -370,8 +375,8 @@ func TestUses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := deed{kind: used, accesses: []machine.Access{c.access},
-			bases: [2]value{{c.base, machine.Confirmed}}}
+		d := deeds.Deed{Kind: deeds.Used, Accesses: []machine.Access{c.access},
+			Bases: [2]deeds.Value{confirmed(c.base)}}
 		if got := v.atoms[0].matches(&d, &bindings{}); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

@@ -1,7 +1,8 @@
-package rules
+package deeds
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"wpptrace/compress/ops"
@@ -12,46 +13,81 @@ import (
 	"wpptrace/query/names"
 )
 
-// A deed is what a thread does that a pattern with values sees: a call of a routine that it names,
-// its return, or an access to memory if it asks for uses.
-type deed struct {
-	kind      deedKind
-	routine   int // index in targets.names
-	at        Deed
-	stack     value // pointer at the first instruction of what is called
-	arguments [mostArguments]value
-	result    value
-	bases     [2]value // general registers that the accesses' addresses are made of
-	accesses  []machine.Access
+// A Deed is what a thread does: a call of a routine that is asked for, its return, or an access to
+// memory.
+type Deed struct {
+	Kind      Kind
+	Routine   int // index in Asked.Names; none of an access
+	At        Place
+	Arguments [MostArguments]Value // of a call and its return
+	Result    Value                // of a return
+	Bases     [2]Value             // general registers that the accesses' addresses are made of
+	Accesses  []machine.Access
+	stack     Value // pointer at the first instruction of what is called
 }
 
-// A value is one as far as it is known.
-type value struct {
-	is    uint64
-	known machine.Knowledge
+// A Kind is a kind of deed.
+type Kind uint8
+
+const (
+	Called   Kind = iota // control comes to the routine's first instruction
+	Returned             // and goes back to where it was called
+	Used                 // memory is accessed
+)
+
+// A Place is where a deed is done.
+type Place struct {
+	Position uint64 // in the thread's stream of paths and marks
+	// the instruction that was to run, or that accessed memory
+	Routine, Block, Insn int
+	Addr                 uint64 // of that, link-time
 }
 
-// argumentRegisters are those that pass integers and pointers, by the System V ABI.
-var argumentRegisters = [mostArguments]int{machine.RDI, machine.RSI, machine.RDX, machine.RCX, 8, 9}
+// A Value is one as far as it is known.
+type Value struct {
+	Is    uint64
+	Known machine.Knowledge
+}
 
-// targets are the routines that a pattern names, and which instructions call them.
-type targets struct {
+// MostArguments is how many integers and pointers registers pass, by the System V ABI.
+const MostArguments = 6
+
+// argumentRegisters are those that pass them.
+var argumentRegisters = [MostArguments]int{machine.RDI, machine.RSI, machine.RDX, machine.RCX, 8, 9}
+
+// Asked says which deeds are asked for: calls of routines, and what else.
+type Asked struct {
+	Names   []string // of routines, of traced code or that it calls; in quotes, if need be
+	Uses    bool     // accesses to memory count
+	Returns bool     // so do returns
+	// whether a reader that waits for nothing has something to do with a deed
+	IsFirst func(kind Kind, routine int) bool
+}
+
+// Deeds are those of the threads of a snapshot. They belong to one goroutine.
+type Deeds struct {
+	asked    Asked
 	snapshot *wpp.Snapshot
-	names    []string
-	traced   map[int]int             // index in names, by routine
+	traced   map[int]int             // index in Names, by routine
 	external map[callees.Address]int // and by where it is called
-	inlined  []string                // those of names that are inlined as well
-	uses     bool                    // accesses count
-	returns  bool                    // so do returns
 	code     *wet.Code               // of the snapshot
 	blocks   map[[2]int][]*instruction
+	kinds    []uint8 // which deeds are in each symbol
+	unnamed  uint64
+}
+
+// A Reader is given the deeds of a thread, in order.
+type Reader interface {
+	Read(*Deed) error // which is good until it returns; an error ends the reading
+	Forget()          // a gap comes: what ran in it is not known
+	IsIdle() bool     // it waits for nothing: what is no first deed changes nothing
 }
 
 // An instruction is one that a deed may be of.
 type instruction struct {
 	in   *machine.Insn
 	next uint64 // link-time, of the one behind it
-	to   int    // what it calls or jumps to, that is not traced: index in targets.names
+	to   int    // what it calls or jumps to, that is not traced: index in Asked.Names
 }
 
 // What instructions are that call nothing that is named.
@@ -60,10 +96,10 @@ const (
 	isPointer = -2 // it calls what a register or memory says
 )
 
-// newTargets finds the routines of some names. A name that stands for traced routines stands for
-// them alone.
-func newTargets(s *wpp.Snapshot, list []string) (*targets, error) {
-	t := &targets{snapshot: s, names: list, traced: map[int]int{},
+// Of finds the routines that are asked for. A name that stands for traced routines stands for them
+// alone. It fails where a name stands for none, and where the snapshot's code cannot be read.
+func Of(s *wpp.Snapshot, asked Asked) (*Deeds, error) {
+	t := &Deeds{asked: asked, snapshot: s, traced: map[int]int{},
 		external: map[callees.Address]int{}, blocks: map[[2]int][]*instruction{}}
 	var err error
 	if t.code, err = wet.CodeOf(s); err != nil {
@@ -74,7 +110,7 @@ func newTargets(s *wpp.Snapshot, list []string) (*targets, error) {
 		return nil, err
 	}
 	known := names.Of(s)
-	for i, name := range list {
+	for i, name := range t.asked.Names {
 		routines, which := known.Split(name)
 		if which != "" {
 			return nil, fmt.Errorf("%s is a path: of a call with values, name the routine",
@@ -106,16 +142,55 @@ func newTargets(s *wpp.Snapshot, list []string) (*targets, error) {
 			_, err := known.Routines(name)
 			return nil, fmt.Errorf("%w; and no traced code calls a function of that name", err)
 		}
-		if c := inlinedAs(known, name); len(c.Into) > 0 {
-			t.inlined = append(t.inlined, name)
+	}
+	t.kinds = t.symbols()
+	return t, nil
+}
+
+// Traced returns the names that stand for traced routines.
+func (t *Deeds) Traced() (list []string) {
+	for i, name := range t.asked.Names {
+		for _, is := range t.traced {
+			if is == i {
+				list = append(list, name)
+				break
+			}
 		}
 	}
-	return t, nil
+	return list
+}
+
+// Unnamed is how often, in what has been read, code that is not traced was called by a pointer: by
+// which name is not known.
+func (t *Deeds) Unnamed() uint64 { return t.unnamed }
+
+// Read reads a thread, by its index. It replays the segments in which there are deeds that the
+// reader may have to do with, and no others: some 100 ns an instruction.
+func (t *Deeds) Read(thread int, r Reader) error {
+	segments, err := wet.Segments(t.snapshot, thread)
+	if err != nil || len(segments) == 0 {
+		return err
+	}
+	gaps, has := gapsOf(&t.snapshot.Threads[thread], t.snapshot, segments, t.kinds)
+	w := &watcher{Deeds: t, reader: r, gaps: gaps}
+	for i := range segments {
+		if has[i]&hasFirst == 0 && r.IsIdle() && len(w.frames) == 0 {
+			continue
+		}
+		if has[i]&hasDeeds == 0 && len(w.frames) == 0 {
+			continue
+		}
+		if err := segments[i].Replay(0, math.MaxUint64, w); err != nil {
+			return err
+		}
+	}
+	w.forget(math.MaxUint64 - 1)
+	return nil
 }
 
 // block returns the instructions of a block that deeds may be of, by their index there, nil for
 // the others; or nil if there are none.
-func (t *targets) block(routine, block int) []*instruction {
+func (t *Deeds) block(routine, block int) []*instruction {
 	key := [2]int{routine, block}
 	list, ok := t.blocks[key]
 	if ok {
@@ -138,7 +213,7 @@ func (t *targets) block(routine, block int) []*instruction {
 		} else if in.Op == machine.Call && len(t.external) > 0 {
 			x.to = isPointer
 		}
-		if x.to == isNone && in.Op != machine.Return && !t.uses {
+		if x.to == isNone && in.Op != machine.Return && !t.asked.Uses {
 			continue
 		}
 		if list == nil {
@@ -153,63 +228,70 @@ func (t *targets) block(routine, block int) []*instruction {
 // The ways in which deeds are in a symbol.
 const (
 	hasDeeds = 1 << iota
-	hasFirst // one that a match may begin with
+	hasFirst // one that IsFirst is true of
 )
 
-// symbols says of each symbol which deeds are in it. isFirst says of a deed whether a match may
-// begin with it.
-func (t *targets) symbols(isFirst func(kind deedKind, routine int) bool) []uint8 {
+// symbols says of each symbol which deeds are in it.
+func (t *Deeds) symbols() []uint8 {
 	list := make([]uint8, len(t.snapshot.Symbols))
 	for sym := range t.snapshot.Symbols {
 		p := &t.snapshot.Symbols[sym]
 		if p.IsMark {
 			continue
 		}
-		add := func(routine int, kinds ...deedKind) {
+		add := func(routine int, kinds ...Kind) {
 			list[sym] |= hasDeeds
 			for _, kind := range kinds {
-				if isFirst(kind, routine) {
+				if t.asked.IsFirst(kind, routine) {
 					list[sym] |= hasFirst
 				}
 			}
 		}
 		if to, ok := t.traced[p.Routine]; ok {
-			add(to, called, returned)
+			add(to, Called, Returned)
 		}
 		for _, b := range p.Blocks {
 			for _, x := range t.block(p.Routine, b) {
 				if x != nil && x.to >= 0 {
-					add(x.to, called, returned)
+					add(x.to, Called, Returned)
 				}
 			}
 		}
-		if t.uses {
-			add(isNone, used)
+		if t.asked.Uses {
+			add(isNone, Used)
 		}
 	}
 	return list
 }
 
-// A frame is a call of a routine that a pattern names, which has not returned.
+// A frame is a call of a routine that is asked for, which has not returned.
 type frame struct {
 	stack uint64 // pointer at its first instruction: to where it returns
-	deed  deed
+	deed  Deed
 }
 
 // A watcher has the deeds of a thread that is replayed. It is a wet.Watcher.
 type watcher struct {
-	*targets
-	found   func(*deed) error
-	deed    deed
+	*Deeds
+	reader  Reader
+	deed    Deed
 	frames  []frame
+	gaps    []uint64     // positions of those that have not been reached
 	jump    *instruction // conditional, to what is not traced, that comes right before
-	jumped  deed
-	forget  func(symbol uint64) // before the first deed of a symbol
+	jumped  Deed
 	symbol  uint64
 	begun   bool
 	at      *instruction
 	pointer *instruction // a call by a pointer that comes right before
-	unnamed uint64       // of these, those of code that is not traced
+}
+
+// forget has the reader forget, before the first deed of a symbol, what a gap has ended.
+func (w *watcher) forget(symbol uint64) {
+	for len(w.gaps) > 0 && w.gaps[0] <= symbol {
+		w.gaps = w.gaps[1:]
+		w.reader.Forget()
+		w.frames = w.frames[:0]
+	}
 }
 
 // Before is for a replay: see wet.Watcher.
@@ -239,7 +321,7 @@ func (w *watcher) Before(b *wet.Before) error {
 		}
 	}
 	if to, ok := w.traced[b.Routine]; ok && b.Enters {
-		w.start(b, called, to)
+		w.start(b, Called, to)
 		if err := w.call(&w.deed); err != nil {
 			return err
 		}
@@ -260,46 +342,46 @@ func (w *watcher) Before(b *wet.Before) error {
 	case w.at.to == isPointer:
 		w.pointer = w.at
 	case in.Op == machine.JumpIf:
-		w.start(b, called, w.at.to)
+		w.start(b, Called, w.at.to)
 		w.jump, w.jumped = w.at, w.deed
 	default:
-		w.start(b, called, w.at.to)
+		w.start(b, Called, w.at.to)
 		if in.Op == machine.Call { // which has not pushed where it returns to yet
-			w.deed.stack.is -= 8
+			w.deed.stack.Is -= 8
 		}
 		if err := w.call(&w.deed); err != nil {
 			return err
 		}
 	}
-	if w.uses {
+	if w.asked.Uses {
 		w.address(b)
 	}
 	return nil
 }
 
 // start begins a deed, of which it notes what is known before an instruction.
-func (w *watcher) start(b *wet.Before, kind deedKind, routine int) {
-	w.deed = deed{kind: kind, routine: routine, at: deedAt(b)}
+func (w *watcher) start(b *wet.Before, kind Kind, routine int) {
+	w.deed = Deed{Kind: kind, Routine: routine, At: placeOf(b)}
 	for i, r := range argumentRegisters {
 		v, k := b.General(r)
-		w.deed.arguments[i] = value{v, k}
+		w.deed.Arguments[i] = Value{v, k}
 	}
 	sp, k := b.General(machine.RSP)
-	w.deed.stack = value{sp, k}
+	w.deed.stack = Value{sp, k}
 }
 
-func deedAt(b *wet.Before) Deed {
-	return Deed{Position: b.Symbol, Routine: b.Routine, Block: b.Block, Insn: b.Insn, Addr: b.Addr}
+func placeOf(b *wet.Before) Place {
+	return Place{Position: b.Symbol, Routine: b.Routine, Block: b.Block, Insn: b.Insn, Addr: b.Addr}
 }
 
 // call finds a call, and keeps it for its return. Where the stack pointer is not known, it will not
 // be known when that is: it may be any time from now on.
-func (w *watcher) call(d *deed) error {
-	f := frame{d.stack.is, *d}
-	if err := w.found(d); err != nil || !w.returns {
+func (w *watcher) call(d *Deed) error {
+	f := frame{d.stack.Is, *d}
+	if err := w.reader.Read(d); err != nil || !w.asked.Returns {
 		return err
 	}
-	if d.stack.known == machine.Unknown {
+	if d.stack.Known == machine.Unknown {
 		return w.miss(&f)
 	}
 	w.frames = append(w.frames, f)
@@ -309,8 +391,8 @@ func (w *watcher) call(d *deed) error {
 // miss has a call have returned, nobody knows with what.
 func (w *watcher) miss(f *frame) error {
 	w.deed = f.deed
-	w.deed.kind, w.deed.result = returned, value{}
-	return w.found(&w.deed)
+	w.deed.Kind, w.deed.Result = Returned, Value{}
+	return w.reader.Read(&w.deed)
 }
 
 // missAll has all calls be over, as miss does.
@@ -361,15 +443,15 @@ func (w *watcher) giveBack(b *wet.Before) error {
 
 func (w *watcher) giveResult(b *wet.Before, f *frame) error {
 	w.deed = f.deed
-	w.deed.kind, w.deed.at = returned, deedAt(b)
+	w.deed.Kind, w.deed.At = Returned, placeOf(b)
 	v, k := b.General(machine.RAX)
-	w.deed.result = value{v, k}
-	return w.found(&w.deed)
+	w.deed.Result = Value{v, k}
+	return w.reader.Read(&w.deed)
 }
 
 // address notes what the addresses that an instruction accesses begin with.
 func (w *watcher) address(b *wet.Before) {
-	w.deed = deed{kind: used, routine: isNone, at: deedAt(b)}
+	w.deed = Deed{Kind: Used, Routine: isNone, At: placeOf(b)}
 	for _, o := range [...]*machine.Operand{&w.at.in.Dst, &w.at.in.Src, &w.at.in.Third} {
 		if o.Class != machine.Mem || w.at.in.Op == machine.Lea {
 			continue
@@ -377,7 +459,7 @@ func (w *watcher) address(b *wet.Before) {
 		for i, r := range [...]uint8{o.Reg, o.Index} {
 			if r < 16 && (i == 0 || o.Scale == 0) {
 				v, k := b.General(int(r))
-				w.deed.bases[i] = value{v, k}
+				w.deed.Bases[i] = Value{v, k}
 			}
 		}
 	}
@@ -385,11 +467,11 @@ func (w *watcher) address(b *wet.Before) {
 
 // Executed is for a replay: see wet.Observer.
 func (w *watcher) Executed(e *wet.Executed) error {
-	if !w.uses || len(e.Accesses) == 0 {
+	if !w.asked.Uses || len(e.Accesses) == 0 {
 		return nil
 	}
-	w.deed.accesses = e.Accesses
-	return w.found(&w.deed)
+	w.deed.Accesses = e.Accesses
+	return w.reader.Read(&w.deed)
 }
 
 // isGap reports whether a mark stands for what was not seen.
