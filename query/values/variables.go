@@ -28,8 +28,8 @@ type Taken struct {
 // that it changes, or is not known any more. Where debug information has a variable nowhere, it has
 // no value; of one in memory that has not been given its first, it is what was there before. What
 // is given is good until found returns, whose error ends it. A segment begins with nothing known of
-// memory. It takes the time of a replay of all of these
-// threads, and the memory that one segment has touched.
+// memory. It takes the time of a replay of all of these threads, and the memory that one segment
+// has touched.
 func EachTaken(s *wpp.Snapshot, list []*Asked, tids []int,
 	found func(*Taken) error) (err error) {
 	defer wpp.Recover(&err)
