@@ -13,6 +13,7 @@ type resumption struct {
 	at     place
 	call   *plan.Routine // behind a call of that; nil: external code may have run
 	probes []spot        // before which something is read that they may read
+	stores []spot        // those before which something is only stored
 	// routines that may return before any probe
 	returns []int32
 }
@@ -46,6 +47,9 @@ func (m *maker) examineBefore(x *resumption) {
 			x.returns = append(x.returns, w.routine)
 		case w.ends == probed && isRead && !slices.Contains(x.probes, w.probe):
 			x.probes = append(x.probes, w.probe)
+		case w.ends == probed && !isRead && len(w.stores) > 0 &&
+			!slices.Contains(x.stores, w.probe):
+			x.stores = append(x.stores, w.probe)
 		}
 	})
 }
@@ -57,9 +61,9 @@ type spot struct {
 }
 
 // beforeHits lists by probes the places from which the code up to them runs behind external code:
-// routines may have returned since without a probe.
+// routines may have returned since without a probe. Those that only store come last.
 func beforeHits(all []resumption, routines int) map[spot][]place {
-	list := map[spot][]place{}
+	list, stores := map[spot][]place{}, map[spot][]place{}
 	callers := make([][]*resumption, routines)
 	var left []*resumption
 	for i := range all {
@@ -73,9 +77,19 @@ func beforeHits(all []resumption, routines int) map[spot][]place {
 		for _, at := range left[0].probes {
 			list[at] = append(list[at], left[0].at)
 		}
+		for _, at := range left[0].stores {
+			stores[at] = append(stores[at], left[0].at)
+		}
 		for _, routine := range left[0].returns {
 			left = append(left, callers[routine]...)
 			callers[routine] = nil
+		}
+	}
+	for at, places := range stores {
+		for _, p := range places {
+			if !slices.Contains(list[at], p) {
+				list[at] = append(list[at], p)
+			}
 		}
 	}
 	return list

@@ -11,7 +11,8 @@
 //
 //   - what the way itself has stored;
 //   - what is stored in the frame of a routine that takes no address in it, return addresses and
-//     what is popped: only the code that is followed writes there;
+//     what is popped: only the code that is followed writes there, but for the return address of a
+//     routine that external code alone calls, which is read;
 //   - read-only data of the image's file;
 //   - what has an address that cannot be computed at the hit, or would be one read too many.
 //

@@ -116,7 +116,13 @@ func (x execution) repeats() bool {
 // need says whether a program has to make a load.
 func (x execution) need(r *plan.Routine, o *x86.Operand, at value, size uint8) need {
 	switch x.e.Operation {
-	case x86.Pop, x86.PopF, x86.Leave, x86.Return:
+	case x86.Return:
+		out := x.f.facts[r.ID].returnsOut && len(x.st.calls) == 0
+		if out && at.isKnown() && !x.st.covers(at, size) {
+			return returnAddress
+		}
+		return private
+	case x86.Pop, x86.PopF, x86.Leave:
 		return private
 	}
 	if (o.Base == x86.RSP || o.Base == x86.RBP) && x.f.facts[r.ID].hidesFrame &&

@@ -156,7 +156,10 @@ func (m *maker) lostOn(w *way, loads []load, results []result, equal []*compared
 			readable = i + 1
 		}
 	}
-	if w.ends != probed { // some code runs up to the next hit
+	switch { // some code runs up to the next hit
+	case w.ends == returned && m.follow.facts[w.routine].returnsOut:
+		by, readable = 0, len(loads)+1
+	case w.ends != probed:
 		by, readable = kept|1<<x86.RAX, len(loads)+1
 	}
 	m.earlier.ns.reset()

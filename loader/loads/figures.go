@@ -56,7 +56,7 @@ func (m *maker) figure(w *way, g *grouper, hits float64) (x ProgramFigure) {
 func (w *way) count(x *ProgramFigure) {
 	for i := range w.loads {
 		switch w.loads[i].need {
-		case toRead:
+		case toRead, returnAddress:
 			x.Loads.Read++
 		case forwarded:
 			x.Loads.Forwarded++

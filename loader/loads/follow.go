@@ -27,6 +27,7 @@ const (
 	toRead        need = iota
 	forwarded          // the route itself has stored what is loaded
 	private            // in a frame of which nobody else knows the address, or what a return takes
+	returnAddress      // what a return takes that external code has stored: it is read all the same
 	readOnly           // of the image's file
 	notComputable      // the address depends on what is not known at the hit
 	behindOther        // none, but external code, which may change what was loaded before
@@ -102,6 +103,7 @@ type follower struct {
 // facts are what is found once of a routine.
 type facts struct {
 	hidesFrame bool
+	returnsOut bool                     // external code calls it, and no traced routine does
 	jumps      bool                     // to other routines
 	checks     map[int][]*cfg.JumpTable // by the blocks that check their bounds
 	// the registers that code behind a return is known by; none: programs end there

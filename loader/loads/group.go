@@ -37,8 +37,10 @@ type grouper struct {
 // the reads of another one after it.
 func (g *grouper) group(w *way, last bool) {
 	for i := range w.loads {
-		if l := &w.loads[i]; l.need == toRead && !g.add(w, l.at, l.size) {
-			l.left = len(g.known) >= g.o.MostReads
+		l := &w.loads[i]
+		isRead := l.need == toRead || l.need == returnAddress
+		if isRead && !g.add(w, l.at, l.size) {
+			l.left = l.need == toRead && len(g.known) >= g.o.MostReads
 			g.beyond++
 			w.leaves = true
 		}

@@ -43,8 +43,11 @@ func makePlan(p *plan.Plan, o Options, figures bool) (*Plan, Figures, error) {
 		all[i] = Site{Addr: s.Addr, Routine: s.Routine, Block: s.Block, Insn: s.Insn,
 			Condition: s.Condition, Stepped: s.Stepped}
 	}
+	calls := callsOf(p)
+	for i, r := range p.Routines {
+		known[i].returnsOut = r.ExternalCallers() && calls[i] == 0
+	}
 	if o.Extra {
-		calls := callsOf(p)
 		found := inPieces(len(p.Routines), func(m *maker, i int) {
 			if r := p.Routines[i]; r.Traced() {
 				m.extras(r, calls[i])
