@@ -148,8 +148,14 @@ func readRan(r *reader, symbols int) []Ran {
 		list[i].Symbol = uint32(next + r.count(symbols-1-next, "symbol"))
 		next = int(list[i].Symbol) + 1
 	}
+	const most = 1 << 32 // in all: a segment has far fewer
+	left := uint64(most)
 	for i := range list {
-		list[i].Times = r.number()
+		if list[i].Times = r.number(); list[i].Times > left {
+			r.fail("a path that runs %d times, of %d", list[i].Times, uint64(most))
+			return nil
+		}
+		left -= list[i].Times
 	}
 	return list
 }

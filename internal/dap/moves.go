@@ -177,9 +177,10 @@ func (x *session) initialized() error { return x.event("initialized", &dap.Initi
 func (x *session) begin() error {
 	if x.launched.runs {
 		then, err := x.move(x.current+1, "", stepping.Forward, (*stepping.State).Run)
-		if err == nil {
-			return then()
+		if err != nil {
+			return x.stopped(dap.StoppedEventBody{Reason: "exception", Text: err.Error()})
 		}
+		return then()
 	}
 	return x.stopped(dap.StoppedEventBody{Reason: "entry"})
 }
