@@ -21,6 +21,7 @@ type executed struct {
 	in      *machine.Insn // nil: external code, which returns to next
 	next    uint64        // address behind it
 	at      wet.Place
+	private bool   // its operand is in a frame of which nobody else knows the address
 	written uint16 // registers; only a judge knows them
 }
 
@@ -198,6 +199,7 @@ func (o *oracle) along(code *wet.Routine, p, before *path, from start,
 			}
 			next += uint64(b.Insns[i].Len)
 			o.between = append(o.between, executed{in: &b.Insns[i], next: next,
+				private: slices.Contains(b.Frame, i),
 				at: wet.Place{Symbol: from.symbol, Step: j, Routine: p.Routine,
 					Block: p.Blocks[j], Insn: i}})
 		}
@@ -286,6 +288,7 @@ type backwards struct {
 	external   bool   // external code runs behind
 	fs         uint64
 	reads      []loads.Read
+	frame      []loads.Read   // the same of private frames, whatever is stored elsewhere
 	memory     *memory.Memory // as it is before the first instruction that is carried back over
 }
 
@@ -294,6 +297,7 @@ func (b *backwards) undo(x *executed, scratch *machine.Machine) {
 	if x.in == nil {
 		b.known &= machine.CalleeSaved
 		b.low, b.unsure, b.external, b.reads = b.known, b.known, true, b.reads[:0]
+		b.frame = nil
 		b.values[machine.RSP] -= 8
 		return
 	}
@@ -325,7 +329,7 @@ func (b *backwards) undoOwn(x *executed, scratch *machine.Machine) {
 	}
 	scratch.SetGeneral(machine.FS, b.fs, machine.Confirmed)
 	scratch.Step(x.in, x.next, nothing{})
-	b.undoMemory(x.in, &after, scratch.Accesses())
+	b.undoMemory(x, &after, scratch.Accesses())
 }
 
 // settle ends a step. unsure: what has become known may follow from what is not known for sure.
@@ -480,21 +484,29 @@ func undoneBy(op machine.Op, v, by uint64) (before uint64, ok bool) {
 }
 
 // undoMemory finds what memory held, by the accesses of an instruction, whose bytes are not known.
-func (b *backwards) undoMemory(in *machine.Insn, after *backwards, accesses []machine.Access) {
+func (b *backwards) undoMemory(x *executed, after *backwards, accesses []machine.Access) {
+	in := x.in
 	var found []loads.Read
+	if in.Op == machine.Call { // what has been called is another activation
+		b.frame = nil
+	}
 	for i := range accesses {
 		a := &accesses[i]
 		known := a.At != machine.Unknown && a.Size > 0 && a.Size <= 8
 		switch {
 		case a.Write && (a.At == machine.Unknown || a.Size == 0):
 			b.reads = b.reads[:0]
+			if x.private {
+				b.frame = nil
+			}
 			return
 		case a.Write:
 			v, ok := b.word(a.Addr, a.Size)
 			if ok {
 				b.undoStore(in, v)
 			}
-			b.remove(a.Addr, uint64(a.Size))
+			b.reads = remove(b.reads, a.Addr, uint64(a.Size))
+			b.frame = remove(b.frame, a.Addr, uint64(a.Size))
 			before, can := undone(in, v, after)
 			if ok && can && in.Dst.Class == machine.Mem && known {
 				found = append(found, readOf(a.Addr, a.Size, before))
@@ -508,6 +520,9 @@ func (b *backwards) undoMemory(in *machine.Insn, after *backwards, accesses []ma
 		}
 	}
 	b.reads = append(b.reads, found...)
+	if x.private {
+		b.frame = append(b.frame, found...)
+	}
 }
 
 // undoLoad finds what the register held that an instruction has changed by what it has loaded.
@@ -567,13 +582,24 @@ func readOf(addr uint64, size int, v uint64) loads.Read {
 	return r
 }
 
-// word returns what memory holds, where all of it is known.
+// word returns what memory holds, where all of it is known. Where only a private frame has it, it
+// is not sure.
 func (b *backwards) word(addr uint64, size int) (v uint64, ok bool) {
+	if v, ok = wordOf(b.reads, addr, size); ok {
+		return v, ok
+	}
+	if v, ok = wordOf(b.frame, addr, size); ok {
+		b.guessed = true
+	}
+	return v, ok
+}
+
+func wordOf(reads []loads.Read, addr uint64, size int) (v uint64, ok bool) {
 	if size > 8 {
 		return 0, false
 	}
-	for i := range b.reads {
-		r := &b.reads[i]
+	for i := range reads {
+		r := &reads[i]
 		at, n := addr-r.Addr, uint64(r.Size)
 		if !r.Failed && at < n && at+uint64(size) <= n {
 			var word [8]byte
@@ -584,25 +610,26 @@ func (b *backwards) word(addr uint64, size int) (v uint64, ok bool) {
 	return 0, false
 }
 
-// remove has bytes be not known.
-func (b *backwards) remove(addr, size uint64) {
-	for i := 0; i < len(b.reads); i++ {
-		r := b.reads[i]
+// remove takes bytes out of what is known.
+func remove(reads []loads.Read, addr, size uint64) []loads.Read {
+	for i := 0; i < len(reads); i++ {
+		r := reads[i]
 		lo, hi := addr-r.Addr, addr+size-r.Addr
 		before, behind := lo < uint64(r.Size), hi-1 < uint64(r.Size)
 		inside := r.Addr-addr < size // its first byte
 		if !before && !behind && !inside {
 			continue
 		}
-		b.reads = slices.Delete(b.reads, i, i+1)
+		reads = slices.Delete(reads, i, i+1)
 		i--
 		if before && lo > 0 {
-			b.reads = append(b.reads, part(&r, 0, lo))
+			reads = append(reads, part(&r, 0, lo))
 		}
 		if behind && hi < uint64(r.Size) {
-			b.reads = append(b.reads, part(&r, hi, uint64(r.Size)))
+			reads = append(reads, part(&r, hi, uint64(r.Size)))
 		}
 	}
+	return reads
 }
 
 // part is some bytes of a read.
