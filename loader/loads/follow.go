@@ -102,7 +102,7 @@ type follower struct {
 
 // facts are what is found once of a routine.
 type facts struct {
-	hidesFrame bool
+	hidesFrame bool                     // and it loses nothing of that to an exception
 	returnsOut bool                     // external code calls it, and no traced routine does
 	jumps      bool                     // to other routines
 	checks     map[int][]*cfg.JumpTable // by the blocks that check their bounds
@@ -125,11 +125,29 @@ func (x *facts) probe(r *plan.Routine, block, insn int) int {
 	return first
 }
 
+// catches reports whether the routine goes on behind an exception: from a landing pad it may
+// return. The place of its frame, and so what that holds, is not known there.
+func catches(r *plan.Routine) bool {
+	seen := map[int]bool{}
+	for left := slices.Clone(r.Pads); len(left) > 0; left = left[1:] {
+		n := left[0]
+		if n == cfg.Exit || seen[n] {
+			continue
+		}
+		seen[n] = true
+		if r.Blocks[n].End == cfg.Ret {
+			return true
+		}
+		left = append(left, r.Blocks[n].Succ...)
+	}
+	return false
+}
+
 func factsOf(r *plan.Routine) (x facts) {
 	if !r.Traced() {
 		return x
 	}
-	x.hidesFrame = cfg.HidesFrame(r.Blocks, r.CFA, r.Code)
+	x.hidesFrame = cfg.HidesFrame(r.Blocks, r.CFA, r.Code) && !catches(r)
 	for b := range r.Blocks {
 		switch end := r.Blocks[b].End; end {
 		case cfg.Tail, cfg.TailInd:
