@@ -43,9 +43,10 @@ type Answer struct {
 	In       int // of these, in the slice
 	// the instructions of the slice: backward that whose last execution comes last is the first,
 	// forward that whose first one comes first
-	Parts          []Part
-	Unsure, Opaque int // see Graph
-	Others         int // reads in the slice of what others wrote: see Foreign
+	Parts []Part
+	// see Graph
+	Unsure, Opaque, Doubtful int
+	Others                   int // reads in the slice of what others wrote: see Foreign
 }
 
 // A Part is an instruction of a slice.
@@ -96,7 +97,8 @@ func Ask(s *wpp.Snapshot, q Query) (a *Answer, err error) {
 	}
 	a = &Answer{Query: q, Where: where, Instance: x.Instance, Executions: x.Of,
 		TID: s.Threads[x.Thread].TID, Executed: g.Len(), Unsure: g.Unsure, Opaque: g.Opaque,
-		From: looked.from, To: looked.to}
+		Doubtful: g.Doubtful,
+		From:     looked.from, To: looked.to}
 	for _, i := range of {
 		a.At = append(a.At, g.Place(i))
 	}

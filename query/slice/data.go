@@ -94,7 +94,7 @@ func (b *Builder) reads(a *machine.Access) {
 	}
 	for from := 0; from < a.Size; {
 		to := min(from+int(8-(a.Addr+uint64(from))%8), a.Size)
-		isOthers, since := false, def(0)
+		isOthers, doubtful, since := false, false, def(0)
 		for i := from; i < min(to, len(data)); i++ {
 			p, at := b.memory.at(a.Addr + uint64(i))
 			if p.known[at] && p.value[at] != data[i] {
@@ -106,6 +106,7 @@ func (b *Builder) reads(a *machine.Access) {
 			if isOthers {
 				p.by[at] = 0
 			}
+			doubtful = doubtful || data == nil && p.known[at]
 			if i < len(data) {
 				p.known[at], p.value[at] = true, data[i]
 			}
@@ -113,6 +114,9 @@ func (b *Builder) reads(a *machine.Access) {
 		}
 		if isOthers {
 			b.graph.foreign = append(b.graph.foreign, foreign{b.graph.Len(), since})
+		}
+		if doubtful {
+			b.graph.Doubtful++
 		}
 		from = to
 	}

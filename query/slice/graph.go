@@ -34,6 +34,9 @@ type Graph struct {
 	// Unsure is how many stores there were of which it is not known where: what they wrote is
 	// missing among dependences. Opaque is how many instructions it is not known of what they use.
 	Unsure, Opaque int
+	// Doubtful is how many reads there were of which the value is not known, though that of the
+	// thread's last store there is: they depend on it, unless others wrote since.
+	Doubtful int
 }
 
 // A foreign read is one of memory that code which is not traced, or another thread, wrote after the

@@ -382,6 +382,24 @@ func TestWrittenByOthers(t *testing.T) {
 	}
 }
 
+// What is read and is not known depends on what the thread wrote, unless others wrote since.
+func TestDoubtful(t *testing.T) {
+	access := func(write bool, known machine.Knowledge) wet.Executed {
+		return wet.Executed{Code: &machine.Insn{Op: machine.NoOp, Len: 1},
+			Accesses: []machine.Access{{Addr: 0x1000, Size: 4, Write: write,
+				At: machine.Confirmed, Known: known}}}
+	}
+	for _, stored := range []machine.Knowledge{machine.Confirmed, machine.Unknown} {
+		g := build(t, noFlow, []wet.Executed{access(true, stored), access(false, machine.Unknown)})
+		if got := dependences(g, 1, Data); !slices.Equal(got, []int{0}) {
+			t.Errorf("%v: it depends on %d", stored, got)
+		}
+		if is := stored != machine.Unknown; (g.Doubtful == 1) != is {
+			t.Errorf("%v: %d are doubtful", stored, g.Doubtful)
+		}
+	}
+}
+
 func TestUnsure(t *testing.T) {
 	e := wet.Executed{Code: &machine.Insn{Op: machine.Opaque, Len: 1},
 		Accesses: []machine.Access{{Write: true}}}

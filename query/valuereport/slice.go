@@ -128,6 +128,10 @@ func writeSliceHead(out *bufio.Writer, s *wpp.Snapshot, n *names.Names, a *slice
 		fmt.Fprintf(out, "%s of what code that is not traced wrote, or another thread: it ends "+
 			"there\n", text.Count(a.Others, "read"))
 	}
+	if a.Doubtful > 0 {
+		fmt.Fprintf(out, "%s of which the value is not known: others may have written there since "+
+			"the thread did\n", text.Count(a.Doubtful, "read"))
+	}
 	if a.Opaque > 0 {
 		fmt.Fprintf(out, "%s executed and not emulated: what is used there is missing\n",
 			text.Count(a.Opaque, "instruction"))

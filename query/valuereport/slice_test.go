@@ -120,7 +120,7 @@ func TestFormsOfSlices(t *testing.T) {
 				"     0       1  clip: w[7000:8]=5, which others wrote after clip+0x8, clip.c:3, " +
 				"likely thread 9 at clip+0x8, clip.c:3\n"},
 		"lines": {func(w io.Writer) error { return valuereport.WriteSliceJSON(w, s, a, false) },
-			`"others":1,"parts":[{"away":0,"times":1,"routine":"clip","written":[],"accesses":` +
+			`"others":1,"doubtful":0,"parts":[{"away":0,"times":1,"routine":"clip","written":[],"accesses":` +
 				`[{"write":true,"address":"7000","size":8,"value":"5","confirmed":true}],` +
 				`"foreign":[{"accesses":[{"write":true,"address":"7000","size":8,"value":"5",` +
 				`"confirmed":true}],"since":{"thread":4711,"routine":"clip","offset":8,` +

@@ -34,6 +34,8 @@ type SliceJSON struct {
 	Opaque int `json:"opaque"`
 	// reads of what code that is not traced wrote, or another thread: the slice ends there
 	Others int `json:"others"`
+	// reads of which the value is not known: others may have written there since the thread did
+	Doubtful int `json:"doubtful"`
 	// the nearest first; with --instructions, those that ran nearest
 	Parts []SlicePartJSON `json:"parts"`
 }
@@ -135,7 +137,8 @@ func WriteSliceJSON(w io.Writer, s *wpp.Snapshot, a *slice.Answer, instructions 
 	return report.WriteJSON(w, &SliceJSON{SchemaVersion: report.SchemaVersion, At: a.Query.At,
 		Instance: a.Instance, Executions: a.Executions, Thread: a.TID, Forward: a.Query.Forward,
 		Executed: a.Executed, In: a.In, From: a.From, To: a.To, Unsure: a.Unsure,
-		Opaque: a.Opaque, Others: a.Others, Parts: partsJSON(s, a, instructions)}, "slice")
+		Opaque: a.Opaque, Others: a.Others, Doubtful: a.Doubtful,
+		Parts: partsJSON(s, a, instructions)}, "slice")
 }
 
 // WriteSliceCSV writes a row for each source line of a slice, or each instruction, under a heading.

@@ -220,7 +220,7 @@ func ofLine(s *wpp.Snapshot, file string, line int) (list []Instruction, err err
 			at := b.Addr
 			for k, n := range b.Lengths {
 				x := SpanOf(b, k)
-				if x.Line == line && path.Clean(s.Files[x.File]) == found {
+				if x.Line == line && line > 0 && path.Clean(s.Files[x.File]) == found {
 					list = append(list, Instruction{r, at})
 				}
 				at += uint64(n)
