@@ -106,17 +106,22 @@ static void threads(int n)
 		pthread_join(all[i], 0);
 }
 
+static volatile int found; // a thread that is alike
+
 // Of threads whose numbers are alike in their last ten bits, one has the kernel's memory for values.
 static void *alike(void *p)
 {
-	return (gettid() - getpid()) % 1024 ? p : thread(p);
+	if ((gettid() - getpid()) % 1024)
+		return p;
+	found = 1;
+	return thread(p);
 }
 
 static void slots(void)
 {
 	pthread_t t;
 	thread(saw[0]);
-	for (int i = 0; i < 1100; i++) {
+	for (int i = 0; i < 20000 && !found; i++) { // others may take the number that is looked for
 		pthread_create(&t, 0, alike, saw[1]);
 		pthread_join(t, 0);
 	}
