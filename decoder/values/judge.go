@@ -39,7 +39,7 @@ func (o *oracle) shown(l *wet.Load, read []byte, known bool) bool {
 	}
 	for n := len(j.judgments); n > 0; n = len(j.judgments) {
 		x := &j.judgments[n-1]
-		if before(x.at, l.Place) {
+		if x.at.Compare(l.Place) < 0 {
 			j.judgments = j.judgments[:n-1]
 			continue
 		}
@@ -56,13 +56,6 @@ func (o *oracle) shown(l *wet.Load, read []byte, known bool) bool {
 		return known
 	}
 	return false
-}
-
-func before(p, q wet.Place) bool {
-	if p.Symbol != q.Symbol {
-		return p.Symbol < q.Symbol
-	}
-	return p.Step < q.Step || p.Step == q.Step && p.Insn < q.Insn
 }
 
 // judgeFrom judges the loads from an instruction on that runs, up to the next hit.

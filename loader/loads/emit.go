@@ -11,30 +11,22 @@ type emitter struct {
 	ns    *nodes
 	steps []Step
 	cases []uint32 // indices in steps
-	cost  Cost
 	// some ways leave traced code, and the program knows whether it is one of these
 	mixed bool
 	// nobody but the program says whether traced code is left
 	alone bool
 
 	// on the way
-	share   float64 // of the hits that come here
 	known   []*group
 	cells   map[value]uint8 // those with results
 	results []value         // by cell, from FirstResult on
 	full    bool            // a cell was missing
 }
 
-// A Cost is what a program does in the mean of its ways.
-type Cost struct {
-	Reads, Steps float64
-	Words        float64 // of 8 bytes, that were read
-}
-
 // program makes the program of all ways that begin with one. leaves says whether traced code may be
 // left whatever it finds. No steps: nothing is read.
 func (e *emitter) program(w *way) (leaves bool) {
-	e.steps, e.cases, e.cost, e.share = e.steps[:0], e.cases[:0], Cost{}, 1
+	e.steps, e.cases = e.steps[:0], e.cases[:0]
 	e.known, e.full = e.known[:0], false
 	if e.cells == nil {
 		e.cells = map[value]uint8{}
@@ -187,17 +179,14 @@ func (e *emitter) choice(w *way) {
 // oneOf makes ways of which one is come to, and returns where they begin; the program goes on
 // behind all of them.
 func (e *emitter) oneOf(list []*way) (starts []uint32) {
-	share := e.share
 	var ends []int
 	for i, n := range list {
-		e.share = share / float64(len(list))
 		starts = append(starts, uint32(len(e.steps)))
 		e.apartFrom(func() { e.way(n) })
 		if i < len(list)-1 {
 			ends = append(ends, e.jump())
 		}
 	}
-	e.share = share
 	e.arrive(ends...)
 	return starts
 }
@@ -216,17 +205,14 @@ func (e *emitter) find(list []*way, starts []uint64, at uint8) {
 		e.way(list[0])
 		return
 	}
-	share, half := e.share, len(list)/2
+	half := len(list) / 2
 	branch := len(e.steps)
 	e.step(Step{Op: Branch, A: at, B: ImageBias, Imm: int32(starts[half]), Size: 8,
 		Condition: x86.AboveOrEqual})
-	e.share = share * float64(half) / float64(len(list))
 	e.apartFrom(func() { e.find(list[:half], starts[:half], at) })
 	end := e.jump()
 	e.arrive(branch)
-	e.share = share - e.share
 	e.apartFrom(func() { e.find(list[half:], starts[half:], at) })
-	e.share = share
 	e.arrive(end)
 }
 
@@ -239,7 +225,6 @@ func (e *emitter) arrive(branches ...int) {
 
 func (e *emitter) step(s Step) {
 	e.steps = append(e.steps, s)
-	e.cost.Steps += e.share
 }
 
 // jump makes a branch that is always taken, and returns where it is.
@@ -272,8 +257,6 @@ func (e *emitter) fetch(g *group) {
 	}
 	e.step(s)
 	e.known = append(e.known, g)
-	e.cost.Reads += e.share
-	e.cost.Words += e.share * float64((s.Size+7)/8)
 }
 
 // cell makes the steps that have a value in a cell, unless it is in one.

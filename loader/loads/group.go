@@ -28,9 +28,6 @@ type grouper struct {
 	known []*group // on the way, in the order of their reads
 	asked []int32  // nodes that were asked for on the way
 	had   []answer // by node
-	most  int      // reads of any way
-	// loads that are left out, for there are too many
-	beyond int
 }
 
 // group finds those of a way and of all behind it. last: it is no way of which the program makes
@@ -41,7 +38,6 @@ func (g *grouper) group(w *way, last bool) {
 		isRead := l.need == toRead || l.need == returnAddress
 		if isRead && !g.add(w, l.at, l.size) {
 			l.left = l.need == toRead && len(g.known) >= g.o.MostReads
-			g.beyond++
 			w.leaves = true
 		}
 	}
@@ -130,7 +126,6 @@ func (g *grouper) add(w *way, at value, size uint8) bool {
 	n := &group{base: at.node, lo: at.add, hi: at.add + int64(size)}
 	g.known = append(g.known, n)
 	w.groups = append(w.groups, n)
-	g.most = max(g.most, len(g.known))
 	return true
 }
 

@@ -43,31 +43,11 @@ func TestMostReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		figures, err := loads.FiguresOf(p, loads.Options{Extra: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		reads := func(x *loads.ProgramFigure) float64 { return x.Mean.Reads }
-		steps := func(x *loads.ProgramFigure) float64 { return x.Mean.Steps }
-		var sum loads.LoadFigures
-		most := 0
-		for i := range figures {
-			x := &figures[i]
-			sum.Read += x.Loads.Read
-			sum.NotComputable += x.Loads.NotComputable
-			sum.Beyond += x.Loads.Beyond
-			most = max(most, x.MostReads)
-		}
-		t.Logf("%s: %d sites, %d for values alone, %d steps; reads %.2f, median %.2f, 99 %% %.2f, "+
-			"most %d; steps %.1f, median %.1f, 99 %% %.1f; loads %+v", path, len(p.Sites),
-			len(l.Extra), len(l.Steps), figures.Mean(reads), figures.Share(0.5, reads),
-			figures.Share(0.99, reads), most, figures.Mean(steps), figures.Share(0.5, steps),
-			figures.Share(0.99, steps), sum)
-		left := sum.NotComputable + sum.Beyond
-		if most > loads.MostReads || left*100 > sum.Read || figures.Mean(reads) > 2 ||
-			figures.Mean(steps) > 10 {
-			t.Errorf("%s: %d reads of a hit at most, %d of %d loads are left out", path, most, left,
-				sum.Read)
+		f := loads.FiguresOf(p, loads.Options{Extra: true})
+		t.Logf("%s: %d sites, %d for values alone, %d steps; %+v", path, len(p.Sites),
+			len(l.Extra), len(l.Steps), f)
+		if f.MostReads > loads.MostReads || f.NotRead*100 > f.Read || f.Reads > 2 || f.Steps > 10 {
+			t.Errorf("%s: %+v", path, f)
 		}
 	}
 }

@@ -23,48 +23,13 @@ type Options struct {
 // Make makes the plan of loads for the plan of one image, on all CPUs. Cost: 0.3 s for a program of
 // 20,000 sites on one CPU.
 func Make(p *plan.Plan, o Options) (*Plan, error) {
-	made, _, err := makePlan(p, o, false)
-	return made, err
-}
-
-// makePlan makes a plan, and its figures if they are asked for.
-func makePlan(p *plan.Plan, o Options, figures bool) (*Plan, Figures, error) {
 	if len(p.Parts) != 1 {
-		return nil, nil, errors.New("plan loads: the plan is of several images: plan those of each")
+		return nil, errors.New("plan loads: the plan is of several images: plan those of each")
 	}
 	if o.MostReads <= 0 || o.MostReads > MostReads {
 		o.MostReads = MostReads
 	}
-	known := make([]facts, len(p.Routines))
-	parallel.Each(len(known), func(i int) { known[i] = factsOf(p.Routines[i]) })
-	all := make([]Site, len(p.Sites))
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		all[i] = Site{Addr: s.Addr, Routine: s.Routine, Block: s.Block, Insn: s.Insn,
-			Condition: s.Condition, Stepped: s.Stepped}
-	}
-	calls := callsOf(p)
-	for i, r := range p.Routines {
-		known[i].returnsOut = r.ExternalCallers() && calls[i] == 0
-	}
-	if o.Extra {
-		found := inPieces(len(p.Routines), func(m *maker, i int) {
-			if r := p.Routines[i]; r.Traced() {
-				m.extras(r, calls[i])
-			}
-		}, p, known, &o)
-		for _, m := range found {
-			all = append(all, m.extra...)
-		}
-		for _, s := range all[len(p.Sites):] {
-			known[s.Routine].add(s)
-		}
-		all = witnesses(all, p, known, &o)
-	}
-	list := continuations(p)
-	inPieces(len(list), func(m *maker, i int) { m.examine(&list[i]) }, p, known, &o)
-	f := finder{plan: p, facts: known}
-	f.find(list)
+	known, all, list := prepare(p, &o)
 	behind := inPieces(len(list), func(m *maker, i int) { m.behind(list[i].from) }, p, known, &o)
 	spots := make([]spot, len(all))
 	for i := range all {
@@ -77,7 +42,7 @@ func makePlan(p *plan.Plan, o Options, figures bool) (*Plan, Figures, error) {
 	few.MostReads = min(o.MostReads, mostBehind)
 	before := inPieces(len(all), func(m *maker, i int) { m.before(spots[i], from[spots[i]]) },
 		p, known, &few)
-	sites := inPieces(len(all), func(m *maker, i int) { m.site(&all[i], i, figures) }, p, known, &o)
+	sites := inPieces(len(all), func(m *maker, i int) { m.site(&all[i]) }, p, known, &o)
 
 	made := &Plan{Base: p, Extra: all[len(p.Sites):], After: map[uint64]uint32{}}
 	x := newKnots()
@@ -87,9 +52,7 @@ func makePlan(p *plan.Plan, o Options, figures bool) (*Plan, Figures, error) {
 		}
 	}
 	a := newAssembler(x)
-	var counted Figures
 	for _, m := range sites {
-		counted = append(counted, m.figures...)
 		for i := range m.made {
 			x, y := m.made[i][0], m.made[i][1]
 			made.Looks = append(made.Looks, Look{Leaves: [2]bool{x.leaves, y.leaves},
@@ -110,7 +73,43 @@ func makePlan(p *plan.Plan, o Options, figures bool) (*Plan, Figures, error) {
 		}
 	}
 	made.Steps, made.Cases = a.finish()
-	return made, counted, nil
+	return made, nil
+}
+
+// prepare finds what programs are made of: what is known of routines, where probes stand, those of
+// the plan first, and where programs go on.
+func prepare(p *plan.Plan, o *Options) (known []facts, all []Site, list []continuation) {
+	known = make([]facts, len(p.Routines))
+	parallel.Each(len(known), func(i int) { known[i] = factsOf(p.Routines[i]) })
+	all = make([]Site, len(p.Sites))
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		all[i] = Site{Addr: s.Addr, Routine: s.Routine, Block: s.Block, Insn: s.Insn,
+			Condition: s.Condition, Stepped: s.Stepped}
+	}
+	calls := callsOf(p)
+	for i, r := range p.Routines {
+		known[i].returnsOut = r.ExternalCallers() && calls[i] == 0
+	}
+	if o.Extra {
+		found := inPieces(len(p.Routines), func(m *maker, i int) {
+			if r := p.Routines[i]; r.Traced() {
+				m.extras(r, calls[i])
+			}
+		}, p, known, o)
+		for _, m := range found {
+			all = append(all, m.extra...)
+		}
+		for _, s := range all[len(p.Sites):] {
+			known[s.Routine].add(s)
+		}
+		all = witnesses(all, p, known, o)
+	}
+	list = continuations(p)
+	inPieces(len(list), func(m *maker, i int) { m.examine(&list[i]) }, p, known, o)
+	f := finder{plan: p, facts: known}
+	f.find(list)
+	return known, all, list
 }
 
 // inPieces has makers take numbers up to n on all CPUs, each some in their order.
@@ -142,8 +141,7 @@ type maker struct {
 	knots   *knots
 	made    [][2]program
 	extra   []Site
-	again   []int   // which of what it was to make sites for has got some
-	figures Figures // if they are asked for
+	again   []int // which of what it was to make sites for has got some
 }
 
 // A program is what is made for one outcome of a site.
@@ -164,21 +162,15 @@ func (m *maker) merge(x *knots) {
 	m.knots = nil
 }
 
-// site makes the programs of a site, the look of which has that number.
-func (m *maker) site(s *Site, look int, figures bool) {
+// site makes the programs of a site.
+func (m *maker) site(s *Site) {
 	var list [2]program
 	outcomes := 2
 	if s.Condition == plan.NoCondition {
 		outcomes = 1
 	}
 	for outcome := range outcomes {
-		w := m.follow.from(s, outcome)
-		g := m.program(w, &list[outcome])
-		if figures {
-			x := m.figure(w, g, m.hits(s, look)/float64(outcomes))
-			x.Look, x.Outcome = look, outcome
-			m.figures = append(m.figures, x)
-		}
+		m.program(m.follow.from(s, outcome), &list[outcome])
 	}
 	m.made = append(m.made, list)
 }
@@ -191,17 +183,16 @@ func (m *maker) behind(at place) {
 	m.made = append(m.made, list)
 }
 
-func (m *maker) program(w *way, p *program) (g *grouper) {
-	g, p.leaves = m.steps(w)
+func (m *maker) program(w *way, p *program) {
+	p.leaves = m.steps(w)
 	p.first = m.knots.program(m.emit.steps, m.emit.cases)
-	return g
 }
 
 // steps has the emitter make the steps of a program.
-func (m *maker) steps(w *way) (g *grouper, leaves bool) {
-	g = &grouper{ns: m.emit.ns, o: m.o}
+func (m *maker) steps(w *way) (leaves bool) {
+	g := &grouper{ns: m.emit.ns, o: m.o}
 	g.group(w, true)
-	return g, m.emit.program(w)
+	return m.emit.program(w)
 }
 
 // examine finds out what programs behind a call do.
