@@ -116,7 +116,7 @@ func TestDamagedValues(t *testing.T) {
 		"head cut off":         {code, head[:len(head)-1], log, "it is cut off"},
 		"head with more":       {code, more(head), log, "1 bytes too many"},
 		"head of a later form": {code, []byte{9}, log, "version 9"},
-		"head of no thread":    {code, []byte{version, 7}, log, "7 thread of 0"},
+		"head of no thread":    {code, []byte{version, 7}, log, "thread of number 7"},
 		"head of nothing":      {code, []byte{version, 0}, log, "it is cut off"},
 		"log cut off":          {code, head, log[:len(log)-1], "it is cut off"},
 		"log with more":        {code, head, more(log), "1 bytes too many"},

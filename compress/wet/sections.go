@@ -19,10 +19,12 @@ const (
 	LogKind    = wpp.FirstSection + 18 // of a segment of a thread
 	HeadKind   = wpp.FirstSection + 19 // of a segment, before its log
 	CountsKind = wpp.FirstSection + 23
+
+	ThreadsKind = wpp.FirstSection + 27 // which threads the heads are of
 )
 
 // version is that of the sections.
-const version = 4
+const version = 5
 
 // Encoded is a segment as files have it.
 type Encoded struct{ head, log []byte }
@@ -36,12 +38,68 @@ func (l *Log) Sections(thread int) []*wpp.Section {
 	return e.Sections(thread)
 }
 
-// Sections returns the sections of the segment, of a thread by its index in Snapshot.Threads.
-// Those of a thread follow one another in the order of its segments.
+// Sections returns the sections of the segment, of a thread by its number: see ThreadsSection.
+// Those of a thread follow one another in the order of its segments, and those of others may stand
+// between them.
 func (e *Encoded) Sections(thread int) []*wpp.Section {
 	head := binary.AppendUvarint(binary.AppendUvarint(nil, version), uint64(thread))
 	return []*wpp.Section{wpp.NewSection(HeadKind, append(head, e.head...)),
 		wpp.NewSection(LogKind, e.log)}
+}
+
+// ThreadsSection returns the section that says which number each of Snapshot.Threads has in the
+// sections of its values, -1: it has none. In a snapshot without one, thread i has number i. Where
+// threads are in Snapshot.Threads may be known only when all have been met, and their first
+// segments are in the file by then.
+func ThreadsSection(numbers []int) *wpp.Section {
+	b := binary.AppendUvarint(nil, version)
+	for _, n := range numbers {
+		b = binary.AppendUvarint(b, uint64(n+1))
+	}
+	return wpp.NewSection(ThreadsKind, b)
+}
+
+// threads returns the indices in Snapshot.Threads of those that have values, by their numbers.
+func threads(s *wpp.Snapshot) (of map[int]int, err error) {
+	for section := range s.SectionsOf(ThreadsKind) {
+		read, err := section.Decoded(func() (any, error) {
+			return readThreads(section, len(s.Threads))
+		})
+		if err != nil {
+			return nil, err
+		}
+		return read.(map[int]int), nil
+	}
+	of = map[int]int{}
+	for i := range s.Threads {
+		of[i] = i
+	}
+	return of, nil
+}
+
+func readThreads(section *wpp.Section, n int) (of map[int]int, err error) {
+	data, err := section.Data()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{rest: data}
+	if v := r.number(); v != version {
+		r.fail("version %d, which another wpptrace reads", v)
+	}
+	of = map[int]int{}
+	for i := range n {
+		number := r.count(math.MaxInt32, "numbers of threads") - 1
+		if _, twice := of[number]; twice {
+			r.fail("two threads of number %d", number)
+		}
+		if number >= 0 {
+			of[number] = i
+		}
+	}
+	if err := r.end(); err != nil {
+		return nil, fmt.Errorf("read the section of threads with values: %w", err)
+	}
+	return of, nil
 }
 
 // A Segment is a part of a thread's stream with the values of what ran there. It is immutable: any
@@ -69,6 +127,10 @@ type Ran struct {
 // they hold is read when they are replayed. It fails where a section is damaged.
 func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 	code, err := CodeOf(s)
+	if code == nil { // a recording that was cut off has none
+		return nil, err
+	}
+	of, err := threads(s)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +149,11 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 		if v := r.number(); v != version {
 			r.fail("version %d, which another wpptrace reads", v)
 		}
-		of := r.count(len(s.Threads)-1, "thread")
-		if r.err == nil && of != thread {
+		number := r.count(math.MaxInt32, "threads")
+		if i, ok := of[number]; !ok {
+			r.fail("values of a thread of number %d, which there is not", number)
+		} else if r.err == nil && i != thread {
 			continue
-		}
-		if code == nil {
-			r.fail("a thread's values, and there are no instructions")
 		}
 		g := Segment{snapshot: s, code: code, thread: thread, head: len(data), log: log}
 		if r.err == nil {

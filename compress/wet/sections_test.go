@@ -3,6 +3,7 @@ package wet
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"wpptrace/compress/ops"
@@ -86,5 +87,46 @@ func TestSegmentsAscend(t *testing.T) {
 		if _, err := Segments(&part, 0); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestSegmentsOfThreads: segments are of the thread that has their number, wherever they stand.
+func TestSegmentsOfThreads(t *testing.T) {
+	s := recorded(t, []int{0, 1, 2, 2})
+	s.Threads = append(s.Threads, s.Threads[0], s.Threads[0])
+	of := func(number int, at *start) []*wpp.Section {
+		log := Log{start: at}
+		return log.Sections(number)
+	}
+	later := &start{at: Place{Symbol: 1, Step: 1, Block: 2, Insn: 3},
+		state: machine.New().AppendState(nil)}
+	code := slices.Collect(s.SectionsOf(CodeKind))
+	s.Sections = slices.Concat(code, of(1, nil), of(0, nil), of(1, later),
+		[]*wpp.Section{ThreadsSection([]int{1, -1, 0})})
+	for thread, want := range []int{2, 0, 1} {
+		got, err := Segments(s, thread)
+		if err != nil || len(got) != want {
+			t.Errorf("thread %d: %d segments, %v, want %d", thread, len(got), err, want)
+		}
+	}
+	for name, c := range map[string]struct {
+		section *wpp.Section
+		want    string
+	}{
+		"one number twice": {ThreadsSection([]int{1, 1, 0}), "two threads of number 1"},
+		"one missing":      {ThreadsSection([]int{1, -1, -1}), "thread of number 0"},
+		"too few":          {ThreadsSection([]int{1, -1}), "cut off"},
+		"too many":         {ThreadsSection([]int{1, -1, 0, 2}), "1 bytes too many"},
+		"a later form":     {wpp.NewSection(ThreadsKind, []byte{9}), "version 9"},
+	} {
+		part := *s
+		part.Sections = append(slices.Clone(s.Sections[:len(s.Sections)-1]), c.section)
+		if _, err := Segments(&part, 0); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	s.Sections = s.Sections[1:]
+	if got, err := Segments(s, 0); len(got) > 0 || err != nil {
+		t.Errorf("of a recording that was cut off: %d segments, %v", len(got), err)
 	}
 }

@@ -59,6 +59,7 @@ type sheet struct {
 	of     map[cell]int // index in streams
 	values [][]uint64
 	said   []said // may still be taken back
+	room   uint64 // numbers that values have room for
 }
 
 type said struct {
@@ -80,7 +81,9 @@ func (s *sheet) keep() {
 			s.of[x.in] = i
 			s.values = append(s.values, nil)
 		}
+		before := cap(s.values[i])
 		s.values[i] = append(s.values[i], x.number)
+		s.room += uint64(cap(s.values[i]) - before)
 	}
 	s.said = s.said[:0]
 }
@@ -90,7 +93,8 @@ func (s *sheet) takeBack() { s.said = s.said[:0] }
 
 // clone returns a copy that shares the numbers that stay.
 func (s *sheet) clone() sheet {
-	c := sheet{of: maps.Clone(s.of), values: slices.Clone(s.values), said: slices.Clone(s.said)}
+	c := sheet{of: maps.Clone(s.of), values: slices.Clone(s.values), said: slices.Clone(s.said),
+		room: s.room}
 	for i, v := range c.values {
 		c.values[i] = slices.Clip(v)
 	}
@@ -98,11 +102,8 @@ func (s *sheet) clone() sheet {
 }
 
 // bytes is how much memory it takes.
-func (s *sheet) bytes() (n uint64) {
-	for _, v := range s.values {
-		n += 8 * uint64(cap(v))
-	}
-	return n + 128*uint64(len(s.values)) + 48*uint64(cap(s.said))
+func (s *sheet) bytes() uint64 {
+	return 8*s.room + 128*uint64(len(s.values)) + 48*uint64(cap(s.said))
 }
 
 // columns is how many streams say what the others are of.

@@ -8,10 +8,12 @@ import (
 
 // A Section is a part of a snapshot that belongs to a package above this one, which alone knows
 // what its data means: a profile, the values of a thread. That package makes one with NewSection,
-// adds it to Snapshot.Sections, and finds it again with SectionsOf in a snapshot that was read. It
-// is immutable.
+// adds it to Snapshot.Sections, and finds it again with SectionsOf in a snapshot that was read. Its
+// data never changes. Any number of goroutines may use it.
 type Section struct {
-	kind   SectionKind
+	kind SectionKind
+
+	where  sync.Mutex
 	data   []byte
 	source SectionSource // nil: it is in memory
 
@@ -81,14 +83,31 @@ func (s *Section) Kind() SectionKind { return s.kind }
 // Data returns the section's data, which must not be changed. A section of a file is read from
 // there by each call, and may turn out to be damaged.
 func (s *Section) Data() ([]byte, error) {
-	if s.source == nil {
-		return s.data, nil
+	data, source := s.held()
+	if source == nil {
+		return data, nil
 	}
-	return s.source.Data()
+	return source.Data()
 }
 
 // Source returns where the data is, or nil for a section in memory.
-func (s *Section) Source() SectionSource { return s.source }
+func (s *Section) Source() SectionSource {
+	_, source := s.held()
+	return source
+}
+
+func (s *Section) held() ([]byte, SectionSource) {
+	s.where.Lock()
+	defer s.where.Unlock()
+	return s.data, s.source
+}
+
+// Store has a source have the data from now on, in place of memory: it has the same.
+func (s *Section) Store(source SectionSource) {
+	s.where.Lock()
+	defer s.where.Unlock()
+	s.data, s.source = nil, source
+}
 
 // SectionsOf iterates over the sections of a kind, in the order of the file.
 func (s *Snapshot) SectionsOf(kind SectionKind) iter.Seq[*Section] {
@@ -105,7 +124,7 @@ func (s *Snapshot) SectionsOf(kind SectionKind) iter.Seq[*Section] {
 // one of a later version may be that was read.
 func (s *Snapshot) checkSections() error {
 	for i, x := range s.Sections {
-		if n := x.kind.Number(); x.source == nil && n < uint32(FirstSection) {
+		if n := x.kind.Number(); x.Source() == nil && n < uint32(FirstSection) {
 			return fmt.Errorf("section %d: kind %d is the file format's own", i, n)
 		}
 	}

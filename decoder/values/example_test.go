@@ -40,5 +40,5 @@ func Example() {
 	}
 	decoded.Close()
 	thread.End()
-	_ = append(recorder.Sections()(), thread.Sections(0)()...)
+	_ = recorder.Sections([]*values.Thread{thread})()
 }

@@ -66,7 +66,7 @@ func TestSnapshotAmidALargeStretch(t *testing.T) {
 	s := &wpp.Snapshot{Images: make([]wpp.Image, 1), Symbols: []wpp.Symbol{{Blocks: []int{0}}},
 		Routines: []wpp.Routine{{Blocks: []wpp.Block{{Addr: 0x1000, Lengths: lengths}}}},
 		Threads:  []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}},
-		Sections: append(rec.Sections()(), th.Sections(0)()...)}
+		Sections: rec.Sections([]*Thread{th})()}
 	segments, err := wet.Segments(s, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,7 @@ type oracle struct {
 	thread   *Thread
 	memory   *memory.Memory
 	log      wet.Log
-	ended    []*segment // before that of the log
-	cutAt    uint64     // the walker's steps, when the last one ended
+	cutAt    uint64 // the walker's steps, when the last segment ended
 	states   queue
 	hits     uint64       // of the thread, so far
 	astray   bool         // hits is not known, up to the next gap
@@ -124,7 +123,7 @@ func (o *oracle) cut() (isNew bool) {
 		return false
 	}
 	o.cutAt = steps
-	o.ended = append(o.ended, o.recorder.encode(o.log.Cut(o.thread.walker)))
+	o.recorder.encode(o.log.Cut(o.thread.walker), o.thread)
 	o.memory.Begin()
 	o.memory.BeginSegment()
 	return true

@@ -40,6 +40,10 @@ type Recorder struct {
 	races   bool          // others may write to all memory
 	counts  wet.Counts
 	scratch *machine.Machine // knows nothing
+
+	ended    []*segment // of all threads, in their order, but for those that are spilled
+	segments uint64     // that have ended
+	bytes    uint64     // of the threads
 }
 
 type key struct {
@@ -140,7 +144,7 @@ func (r *Recorder) Thread(id uint32, started uint64, next ops.Sink) *Thread {
 func (r *Recorder) thread(id uint32, started uint64) *Thread {
 	k := key{id, started}
 	if r.threads[k] == nil {
-		r.threads[k] = newThread(r)
+		r.threads[k] = newThread(r, len(r.threads))
 	}
 	return r.threads[k]
 }
@@ -190,17 +194,36 @@ func (r *Recorder) Counts() wet.Counts {
 	return c
 }
 
-// Sections copies what all threads have in common, of a snapshot, and leaves the rest to complete,
-// as Thread.Sections does.
-func (r *Recorder) Sections() (complete func() []*wpp.Section) {
+// Sections copies what is known of values so far, of a snapshot that has these threads, nil: one
+// without values. That is quick. It leaves the rest to complete, which may run while the recording
+// goes on: to encode a segment takes some microseconds for each number that was not as predicted.
+func (r *Recorder) Sections(of []*Thread) (complete func() []*wpp.Section) {
 	code, counts := r.code.Copy(), r.Counts()
-	return func() []*wpp.Section { return []*wpp.Section{code.Section(), counts.Section()} }
+	numbers := make([]int, len(of))
+	var parts []func() []*wpp.Section
+	for i, t := range of {
+		if numbers[i] = -1; t != nil {
+			numbers[i] = t.number
+			parts = append(parts, t.sections())
+		}
+	}
+	return func() []*wpp.Section {
+		list := []*wpp.Section{code.Section(), counts.Section(), wet.ThreadsSection(numbers)}
+		for _, part := range parts {
+			list = append(list, part()...)
+		}
+		return list
+	}
 }
 
-// Bytes is how much memory values take.
-func (r *Recorder) Bytes() (n uint64) {
-	for _, t := range r.threads {
-		n += t.bytes()
+// Bytes is about how much memory values take. It takes time linear in the segments that are not
+// spilled.
+func (r *Recorder) Bytes() uint64 {
+	const eachThread, eachSegment, eachPath = 1 << 10, 600, 200
+	n := r.bytes + eachThread*uint64(len(r.threads)) + eachSegment*r.segments +
+		eachPath*uint64(len(r.known))
+	for _, s := range r.ended {
+		n += s.bytes()
 	}
 	return n
 }

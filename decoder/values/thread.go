@@ -14,12 +14,15 @@ import (
 // operations, which it hands on.
 type Thread struct {
 	recorder *Recorder
+	number   int // of the thread: see wet.ThreadsSection
 	next     ops.Sink
 	oracle   oracle
 	walker   *wet.Walker
 	queue    []step // symbols that have not been walked
 	sited    int    // of these, those with sites, or marks
 	failed   error
+	ended    []*segment // before that of the log
+	counted  uint64     // bytes that count among the recorder's
 }
 
 // A step is a symbol that is to be walked some times: a mark has no path.
@@ -42,8 +45,8 @@ func (s *step) leftOut(log *wet.Log) {
 	}
 }
 
-func newThread(r *Recorder) *Thread {
-	t := &Thread{recorder: r}
+func newThread(r *Recorder, number int) *Thread {
+	t := &Thread{recorder: r, number: number}
 	t.oracle = oracle{recorder: r, thread: t}
 	t.walker = wet.NewWalker(r.code, &t.oracle, nil)
 	t.oracle.memory = t.walker.Memory()
@@ -138,29 +141,37 @@ func (t *Thread) End() {
 	if t.failed == nil {
 		t.failed = errEnded
 	}
-	for i := range t.queue {
-		t.queue[i].leftOut(&t.oracle.log)
-	}
-	t.queue, t.walker, t.oracle.memory, t.oracle.states = nil, nil, nil, queue{
-		damaged: t.oracle.states.damaged}
+	t.recorder.encode(t.soFar(), t)
+	t.queue, t.walker, t.oracle = nil, nil, oracle{states: queue{damaged: t.oracle.states.damaged}}
+	t.count()
 }
 
 // errEnded keeps what comes late from being walked.
 var errEnded = errors.New("the thread has ended")
 
-// Sections copies what is known of the thread's values so far, of a snapshot in which it has that
-// index, which is quick. It leaves the rest to complete, which may run while the recording goes on:
-// to encode them takes some microseconds for each number that was not as predicted.
-func (t *Thread) Sections(thread int) (complete func() []*wpp.Section) {
-	all, log := slices.Clone(t.oracle.ended), t.oracle.soFar()
+// soFar copies the log.
+func (t *Thread) soFar() *wet.Log {
+	log := t.oracle.soFar()
 	for i := range t.queue {
 		t.queue[i].leftOut(log)
 	}
+	return log
+}
+
+// sections is those of Recorder.Sections that are the thread's.
+func (t *Thread) sections() (complete func() []*wpp.Section) {
+	all, log := slices.Clip(t.ended), (*wet.Log)(nil)
+	if !errors.Is(t.failed, errEnded) {
+		log = t.soFar()
+	}
 	return func() (list []*wpp.Section) {
 		for _, ended := range all {
-			list = append(list, ended.wait().Sections(thread)...)
+			list = append(list, ended.wait()...)
 		}
-		return append(list, log.Sections(thread)...)
+		if log != nil {
+			list = append(list, log.Sections(t.number)...)
+		}
+		return list
 	}
 }
 
@@ -175,16 +186,16 @@ func (t *Thread) Err() error {
 func (t *Thread) take(b wire.Batch) {
 	if t.failed == nil {
 		t.oracle.states.add(b.RawStates())
+		t.count()
 	}
 }
 
-func (t *Thread) bytes() uint64 {
+// count counts the memory that the thread takes anew, but for segments that have ended.
+func (t *Thread) count() {
 	n := t.oracle.log.Bytes() + uint64(cap(t.oracle.states.data))
 	if t.oracle.memory != nil {
 		n += t.oracle.memory.Bytes()
 	}
-	for _, ended := range t.oracle.ended {
-		n += ended.bytes()
-	}
-	return n
+	t.recorder.bytes += n - t.counted
+	t.counted = n
 }

@@ -379,7 +379,7 @@ func (r *run) snapshot(t testing.TB, rec *values.Recorder, th *values.Thread,
 		s.Routines = append(s.Routines, w)
 	}
 	s.Threads = []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}}
-	s.Sections = append(rec.Sections()(), th.Sections(0)()...)
+	s.Sections = rec.Sections([]*values.Thread{th})()
 	return s
 }
 
@@ -777,18 +777,18 @@ func TestSectionsWaitForNothing(t *testing.T) {
 	}
 	rec, th, release := begin()
 	release()
-	want := append(th.Sections(0)(), rec.Sections()()...)
+	want := rec.Sections([]*values.Thread{th})()
 	if len(want) < 5 {
 		t.Fatalf("there are %d sections: no segments have ended", len(want))
 	}
 	rec, th, release = begin()
-	ofThread, ofAll := th.Sections(0), rec.Sections()
+	complete := rec.Sections([]*values.Thread{th})
 	for _, s := range r.symbols[half:] {
 		th.NewPath(s.routine, s.number, 1)
 	}
 	th.End()
 	release()
-	got := append(ofThread(), ofAll()...)
+	got := complete()
 	same := slices.EqualFunc(got, want, func(a, b *wpp.Section) bool {
 		x, _ := a.Data()
 		y, _ := b.Data()
@@ -796,5 +796,43 @@ func TestSectionsWaitForNothing(t *testing.T) {
 	})
 	if !same {
 		t.Error("what is recorded later changes what was copied")
+	}
+}
+
+// TestSpill: each segment is spilled once, those of a thread in their order, and takes no memory
+// from then on; a snapshot has them all.
+func TestSpill(t *testing.T) {
+	r := load(t, states.Names()[0])
+	c := code.Of(r.plan.Base)
+	c.Place(0, r.sample.Trace.Bias)
+	symbols := &ops.Symbols{}
+	rec := values.New(r.plan, c, r.paths, symbols, nil)
+	rec.SetSegment(200)
+	th := rec.Thread(1, 1, ops.NewRecorder(symbols, func(uint32, uint64) {}))
+	for _, b := range r.batches(t) {
+		rec.Take(b)
+	}
+	var spilled []*wpp.Section
+	for i, s := range r.symbols {
+		th.NewPath(s.routine, s.number, 1)
+		if i%100 == 0 {
+			spilled = append(spilled, rec.Spill()...)
+		}
+	}
+	th.End()
+	all := rec.Sections([]*values.Thread{th})()
+	before := rec.Bytes()
+	last := rec.Spill()
+	if after := rec.Bytes(); after >= before {
+		t.Errorf("what is spilled takes memory: %d bytes, %d before", after, before)
+	}
+	if spilled = append(spilled, last...); len(spilled) < 10 || len(last) == 0 {
+		t.Fatalf("%d sections are spilled, the last %d", len(spilled), len(last))
+	}
+	all = slices.DeleteFunc(all, func(x *wpp.Section) bool {
+		return x.Kind() != wet.HeadKind && x.Kind() != wet.LogKind
+	})
+	if !slices.Equal(all, spilled) {
+		t.Errorf("%d sections are spilled, and a snapshot has %d, or others", len(spilled), len(all))
 	}
 }

@@ -259,7 +259,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		streams.AddOther(r.threads.values.Bytes)
 		r.snapshots.variables = variables.NewTable(o.Log)
 	}
-	streams.Begin(r.snapshots.tables)
+	streams.Begin(r.snapshots.spilled)
 	return nil
 }
 

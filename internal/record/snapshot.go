@@ -127,6 +127,19 @@ func (s *snapshots) counted() (complete func() (*wpp.Snapshot, error)) {
 	}
 }
 
+// spilled is tables with the sections that are written with a segment that is spilled.
+func (s *snapshots) spilled(from int) (to int, complete func() (*wpp.Snapshot, error)) {
+	to, tables := s.tables(from)
+	sections := s.threads.values.spill()
+	return to, func() (*wpp.Snapshot, error) {
+		made, err := tables()
+		if err == nil {
+			made.Sections = append(made.Sections, sections...)
+		}
+		return made, err
+	}
+}
+
 // tables is snapshot without the threads, and only with the symbols from a number on. to is how
 // many there are.
 func (s *snapshots) tables(from int) (to int, complete func() (*wpp.Snapshot, error)) {

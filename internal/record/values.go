@@ -85,18 +85,21 @@ func (v *valued) sections(all []*thread) (complete func() []*wpp.Section) {
 	if v == nil {
 		return func() []*wpp.Section { return nil }
 	}
-	var parts []func() []*wpp.Section
+	of := make([]*values.Thread, len(all))
 	for i, t := range all {
-		if t.values != nil {
-			parts = append(parts, t.values.Sections(i))
-		}
+		of[i] = t.values
 	}
-	parts = append(parts, v.Sections())
+	ofAll := v.Sections(of)
 	ran, routines, imports := v.code.Copy(), len(v.plan.Routines), slices.Clip(v.imports)
-	return func() (list []*wpp.Section) {
-		for _, part := range parts {
-			list = append(list, part()...)
-		}
-		return append(list, code.Callees(ran, routines, imports).Section())
+	return func() []*wpp.Section {
+		return append(ofAll(), code.Callees(ran, routines, imports).Section())
 	}
+}
+
+// spill returns the sections that need not stay in memory once they are written.
+func (v *valued) spill() []*wpp.Section {
+	if v == nil {
+		return nil
+	}
+	return v.Spill()
 }

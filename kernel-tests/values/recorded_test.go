@@ -219,7 +219,7 @@ func recordIn(t *testing.T, sample *states.Sample, segment uint64) (*wpp.Snapsho
 	made := &wpp.Snapshot{Machine: im.Machine,
 		Images:   []wpp.Image{{Name: im.Name, BuildID: id}},
 		Threads:  []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(grammar), Ended: true}},
-		Sections: append(recorder.Sections()(), kept.Sections(0)()...)}
+		Sections: recorder.Sections([]*recording.Thread{kept})()}
 	var routines truth.Routines
 	for _, r := range p.Routines {
 		w := wpp.Routine{Name: r.Name, Symbol: r.Symbol, Entry: r.Addr, LeftOut: r.LeftOut,

@@ -100,39 +100,49 @@ func (f *fileReader) checkSections() {
 // sections writes sections of other packages that are not written yet.
 func (f *Writer) sections(list []*wpp.Section) error {
 	for _, s := range list {
-		if f.others[s] {
+		if f.others[s] != nil {
 			continue
 		}
-		if err := f.frame.other(s); err != nil {
+		h, err := f.frame.other(s)
+		if err != nil {
 			return err
 		}
-		f.others[s] = true
+		f.others[s] = &storedSection{sectionHeader: h, at: f.frame.at - int64(h.stored)}
 	}
 	return nil
 }
 
+// Store has sections that are written be in the file that is written, and not in memory any more.
+func (f *Writer) Store(list []*wpp.Section, file io.ReaderAt) {
+	for _, s := range list {
+		stored := *f.others[s]
+		stored.file = file
+		s.Store(&stored)
+	}
+}
+
 // other writes a section of another package: as it is stored, where it is.
-func (w *frameWriter) other(s *wpp.Section) error {
+func (w *frameWriter) other(s *wpp.Section) (h sectionHeader, err error) {
 	if stored, ok := s.Source().(*storedSection); ok {
 		if err := w.write(stored.sectionHeader); err != nil {
-			return err
+			return h, err
 		}
-		return stored.copyTo(w)
+		return stored.sectionHeader, stored.copyTo(w)
 	}
 	data, err := s.Data()
 	if err != nil {
-		return err
+		return h, err
 	}
 	kind := sectionKind(s.Kind())
 	if len(data) > maxRaw {
-		return fmt.Errorf("section %v is larger than %d MiB before compression", kind, maxRaw>>20)
+		return h, fmt.Errorf("section %v is larger than %d MiB before compression", kind, maxRaw>>20)
 	}
 	var stored []byte
 	if len(data) > 0 {
 		stored = w.zstd.EncodeAll(data, nil)
 	}
-	h := sectionHeader{kind, uint32(len(stored)), uint32(len(data)), checksum(stored)}
-	return w.write(h, stored)
+	h = sectionHeader{kind, uint32(len(stored)), uint32(len(data)), checksum(stored)}
+	return h, w.write(h, stored)
 }
 
 // Write writes bytes that belong to a section whose header is written.

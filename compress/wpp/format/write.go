@@ -29,17 +29,17 @@ func Write(w io.Writer, s *wpp.Snapshot) error {
 // left. It belongs to one goroutine. After an error it is of no use.
 type Writer struct {
 	frame    *frameWriter
-	program  [sha256.Size]byte       // of the last one written
-	symbols  int                     // that are written
-	segments map[*wpp.Segment]uint32 // that are written, and their numbers
-	others   map[*wpp.Section]bool   // that are written
+	program  [sha256.Size]byte               // of the last one written
+	symbols  int                             // that are written
+	segments map[*wpp.Segment]uint32         // that are written, and their numbers
+	others   map[*wpp.Section]*storedSection // that are written, without their file
 }
 
 // NewWriter writes the header of a file, and returns a writer of the rest.
 func NewWriter(w io.Writer) (*Writer, error) {
 	f, err := newFrameWriter(w)
-	return &Writer{frame: f, segments: map[*wpp.Segment]uint32{}, others: map[*wpp.Section]bool{}},
-		err
+	return &Writer{frame: f, segments: map[*wpp.Segment]uint32{},
+		others: map[*wpp.Section]*storedSection{}}, err
 }
 
 // Segments returns how many segments are written.

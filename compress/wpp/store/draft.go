@@ -74,8 +74,9 @@ func (d *Draft) open() (err error) {
 
 // Spill writes a segment of a thread and returns it as one that is in the file. tables are the
 // figures and the tables of the program that are known so far, without threads; of its symbols,
-// only those that were not handed to Spill before. thread is a number below 2^31 that is the
-// thread's alone. What was written is on the disk then. After an error the draft takes nothing any
+// only those that were not handed to Spill before; of its sections, those that need not stay in
+// memory. thread is a number below 2^31 that is the thread's alone. What was written is on the disk
+// then. After an error the draft takes nothing any
 // more, and its file stays as far as it goes.
 func (d *Draft) Spill(tables *wpp.Snapshot, thread int, t wpp.Thread) (*wpp.Segment, error) {
 	d.mutex.Lock()
@@ -102,6 +103,7 @@ func (d *Draft) spill(tables *wpp.Snapshot, thread int, t wpp.Thread) (*wpp.Segm
 	if err := d.out.Flush(); err != nil {
 		return nil, err
 	}
+	d.w.Store(tables.Sections, d.file)
 	if err := d.file.Sync(); err != nil || !first {
 		return s, err
 	}

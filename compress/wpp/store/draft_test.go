@@ -168,3 +168,59 @@ func TestDraft(t *testing.T) {
 		t.Errorf("left in the directory: %v", names)
 	}
 }
+
+// Sections that are written with a segment are read from the file from then on, are in it once, and
+// can be copied into others.
+func TestDraftWithSections(t *testing.T) {
+	const kind = wpp.FirstSection + 30
+	want := wpptest.Repetitive()
+	dir := t.TempDir()
+	d := NewDraft(filepath.Join(dir, "x.wpp"))
+	var sections []*wpp.Section
+	var texts []string
+	final, err := wpptest.InHalves(want,
+		func(tables *wpp.Snapshot, thread int, x wpp.Thread) (*wpp.Segment, error) {
+			texts = append(texts, strings.Repeat(fmt.Sprint(len(texts)), 1000))
+			s := wpp.NewSection(kind, []byte(texts[len(texts)-1]))
+			sections = append(sections, s)
+			part := *tables
+			part.Sections = []*wpp.Section{s}
+			segment, err := d.Spill(&part, thread, x)
+			if err == nil && s.Source() == nil {
+				t.Error("a section that was written is in memory")
+			}
+			return segment, err
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts = append(texts, "the last one")
+	final.Sections = append(sections, wpp.NewSection(kind, []byte(texts[len(texts)-1])))
+	check := func(path string) {
+		t.Helper()
+		got, err := ReadFile(path, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wpptest.SameStreams(t, want, got)
+		var have []string
+		for s := range got.SectionsOf(kind) {
+			data, err := s.Data()
+			if err != nil {
+				t.Error(err)
+			}
+			have = append(have, string(data))
+		}
+		if !slices.Equal(have, texts) {
+			t.Errorf("there are %d sections, want %d, or others", len(have), len(texts))
+		}
+	}
+	if err := WriteFile(filepath.Join(dir, "middle.wpp"), final); err != nil {
+		t.Fatal(err)
+	}
+	check(filepath.Join(dir, "middle.wpp"))
+	if err := d.Finish(t.Context(), final); err != nil {
+		t.Fatal(err)
+	}
+	check(filepath.Join(dir, "x.wpp"))
+}
