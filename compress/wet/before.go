@@ -59,17 +59,3 @@ func (b *Before) Held(addr uint64, to []byte) (h memory.Held) {
 	}
 	return h
 }
-
-// A watchingWindow passes on what is about to run, too.
-type watchingWindow struct {
-	*window
-	watcher Watcher
-}
-
-// Before is for the walker: see Watcher.
-func (x *watchingWindow) Before(b *Before) error {
-	if b.Symbol < x.from {
-		return nil
-	}
-	return x.watcher.Before(b)
-}

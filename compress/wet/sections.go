@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"wpptrace/compress/wet/machine"
-	"wpptrace/compress/wet/memory"
 	"wpptrace/compress/wpp"
 )
 
@@ -339,17 +338,16 @@ func (g *Segment) walk(n, from, to uint64, o Observer) (*Walker, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &window{observer: o, from: from, tid: thread.TID}
-	var observer Observer = x
-	if watcher, ok := o.(Watcher); ok {
-		observer = &watchingWindow{x, watcher}
-	}
-	w := NewWalker(g.code, p, observer)
-	x.memory, w.stop, p.memory = w.Memory(), n, w.Memory()
+	w := NewWalker(g.code, p, nil)
+	w.stop, w.done.TID, p.memory = n, thread.TID, w.Memory()
 	at, err := g.begin(w)
+	from = max(from, at)
 	for sym := range expand(thread.Grammar, at) {
 		if at >= to || err != nil {
 			break
+		}
+		if at == from {
+			w.observe(o)
 		}
 		if at == p.symbols {
 			w.Lose()
@@ -362,6 +360,9 @@ func (g *Segment) walk(n, from, to uint64, o Observer) (*Walker, error) {
 		}
 		if failed := p.failed(); failed != nil && err == nil {
 			err = failed
+		}
+		if w.memory.IsTooLarge() && err == nil {
+			err = errTooLarge
 		}
 	}
 	if err != nil && !errors.Is(err, errEnd) {
@@ -413,24 +414,4 @@ func expand(g *wpp.Grammar, from uint64) iter.Seq[uint32] {
 	}
 }
 
-// A window passes on what was executed from a symbol on.
-type window struct {
-	observer Observer
-	memory   *memory.Memory
-	from     uint64
-	tid      int
-}
-
 var errTooLarge = errors.New("it accesses more memory than a recording keeps: it is damaged")
-
-// Executed is for the walker: see Observer.
-func (x *window) Executed(e *Executed) error {
-	if x.memory.IsTooLarge() {
-		return errTooLarge
-	}
-	if e.Symbol < x.from {
-		return nil
-	}
-	e.TID = x.tid
-	return x.observer.Executed(e)
-}

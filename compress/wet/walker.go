@@ -59,11 +59,16 @@ type Walker struct {
 // NewWalker returns a walker that has not begun. It tells the observer what it has executed; nil:
 // nobody.
 func NewWalker(c *Code, o Oracle, observer Observer) *Walker {
-	w := &Walker{code: c, oracle: o, observer: observer, machine: machine.New(), fresh: true,
-		stop: math.MaxUint64}
-	w.watcher, _ = observer.(Watcher)
+	w := &Walker{code: c, oracle: o, machine: machine.New(), fresh: true, stop: math.MaxUint64}
+	w.observe(observer)
 	w.forget()
 	return w
+}
+
+// observe has an observer be told from here on.
+func (w *Walker) observe(o Observer) {
+	w.observer = o
+	w.watcher, _ = o.(Watcher)
 }
 
 // Memory is the model of the thread's memory. The oracle may keep its changes and undo them.

@@ -35,6 +35,7 @@ const (
 	timestamp  = 4
 	value      = 4
 	dependence = 8
+	number     = 4 // of a stream of the second tier
 )
 
 // mostSlices is how many slices table 9 is the average of.
@@ -342,12 +343,15 @@ func controlFlow(s *wpp.Snapshot) []Row {
 }
 
 func rates(table, what string, bytes uint64, took time.Duration, paper float64) []Row {
-	seconds := max(took, 1).Seconds()
 	return []Row{
 		{table, what, float64(bytes), "bytes", 0},
-		{table, what, seconds, "s", 0},
-		{table, what, float64(bytes) / 1e6 / seconds, "MB/s", paper},
+		{table, what, max(took, 1).Seconds(), "s", 0},
+		speed(table, what, bytes, took, paper),
 	}
+}
+
+func speed(table, what string, bytes uint64, took time.Duration, paper float64) Row {
+	return Row{table, what, float64(bytes) / 1e6 / max(took, 1).Seconds(), "MB/s", paper}
 }
 
 func loaded(a *machine.Access) (v uint64, is bool) {

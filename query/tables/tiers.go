@@ -25,7 +25,7 @@ func inTiers(s *wpp.Snapshot, n *counted) ([]Row, error) {
 	stamps1, stamps2 := of(&t.Timestamps)
 	values1, values2 := of(&t.Values)
 	edges1, edges2 := of(&t.Edges)
-	return []Row{
+	rows := []Row{
 		{"2", "in the paper's tiers: instructions, the first", float64(t.Instructions), "", 0},
 		{"2", "timestamps, tier 1: ratio", stamps1, "", 37.74},
 		{"2", "timestamps, tier 2: ratio", stamps2, "", 230.99},
@@ -36,5 +36,14 @@ func inTiers(s *wpp.Snapshot, n *counted) ([]Row, error) {
 		{"3", "and of the rest, those that others share", float64(t.Shared), "", 0},
 		{"3", "edge labels, tier 1: ratio", edges1, "", 14.43},
 		{"3", "edge labels, tier 2: ratio", edges2, "", 130.31},
-	}, nil
+	}
+	for _, of := range []struct {
+		table, what string
+		*tiers.Component
+	}{{"6", "timestamps, tier 2", &t.Timestamps}, {"7", "values, tier 2", &t.Values},
+		{"9", "edge labels, tier 2", &t.Edges}} {
+		rows = append(rows, speed(of.table, of.what+", forward", number*of.Numbers, of.Forward, 0),
+			speed(of.table, of.what+", backward", number*of.Numbers, of.Backward, 0))
+	}
+	return rows, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"wpptrace/compress/wet/streams"
 	"wpptrace/query/slice"
 )
 
@@ -22,7 +21,7 @@ type edge struct {
 type labels struct{ from, back []uint64 }
 
 // measureEdges says how large the labels of dependences are.
-func (m *maker) measureEdges(t *Tiers) {
+func (m *maker) measureEdges(t *Tiers) error {
 	g := m.graph.Graph()
 	of := map[edge]*labels{}
 	var order []edge
@@ -60,7 +59,7 @@ func (m *maker) measureEdges(t *Tiers) {
 		t.Edges.First += labelSize * uint64(len(l.from))
 		all = append(all, l.from, l.back)
 	}
-	t.Edges.Second = uint64(len(streams.Append(nil, all...)))
+	return t.Edges.second(all)
 }
 
 // key is the same for edges between the same two paths with the same labels.

@@ -1,17 +1,44 @@
 package tiers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/streams"
 	"wpptrace/compress/wpp"
 	"wpptrace/query/slice"
 )
 
 // A Component is one of a trace: how many bytes it has in each tier.
-type Component struct{ Before, First, Second uint64 }
+type Component struct {
+	Before, First, Second uint64
+	Numbers               uint64        // of the streams of the second tier
+	Forward, Backward     time.Duration // that it took to step through all of them
+}
+
+// second puts streams in the second tier, and steps through them there.
+func (c *Component) second(all [][]uint64) error {
+	coded := streams.Append(nil, all...)
+	c.Second = uint64(len(coded))
+	set, err := streams.Open(coded, math.MaxUint64)
+	if err != nil {
+		return fmt.Errorf("read the second tier: %w", err)
+	}
+	for _, s := range set {
+		c.Numbers += s.Len()
+		begin := time.Now()
+		s.Seek(s.Len())
+		c.Forward += time.Since(begin)
+		begin = time.Now()
+		s.Seek(0)
+		c.Backward += time.Since(begin)
+	}
+	return nil
+}
 
 // Tiers are those of a thread's first instructions.
 type Tiers struct {
@@ -53,9 +80,7 @@ func Of(s *wpp.Snapshot, thread int, most uint64) (t *Tiers, err error) {
 	}
 	m.values.flush()
 	t = &Tiers{Instructions: uint64(len(m.at))}
-	m.values.measure(t)
-	m.measureEdges(t)
-	return t, nil
+	return t, cmp.Or(m.values.measure(t), m.measureEdges(t))
 }
 
 var errEnough = errors.New("enough")

@@ -75,9 +75,12 @@ func TestSharedPatterns(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	m := Tiers{Instructions: 18}
-	v.measure(&m)
+	if err := v.measure(&m); err != nil {
+		t.Fatal(err)
+	}
 	// six timestamps; a pattern of six bytes with twice two values, and one that is always the same
-	if m.Timestamps.First != 4*6 || m.Values.Before != 4*18 || m.Values.First != 6+4*(4+1) {
+	if m.Timestamps.First != 4*6 || m.Values.Before != 4*18 || m.Values.First != 6+4*(4+1) ||
+		m.Timestamps.Numbers != 6 || m.Values.Numbers != 6+4+1 {
 		t.Errorf("%+v", m)
 	}
 }

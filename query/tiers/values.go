@@ -1,13 +1,13 @@
 package tiers
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
 	"slices"
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
-	"wpptrace/compress/wet/streams"
 )
 
 // A valuer collects the timestamps and values of paths.
@@ -155,7 +155,7 @@ func groupsOf(sets []set) (groups []*group) {
 }
 
 // measure says how large timestamps and values are.
-func (v *valuer) measure(t *Tiers) {
+func (v *valuer) measure(t *Tiers) error {
 	t.Timestamps.Before, t.Values.Before = wordSize*t.Instructions, wordSize*v.count
 	var stamps, values [][]uint64
 	for _, symbol := range slices.Sorted(maps.Keys(v.nodes)) {
@@ -168,8 +168,7 @@ func (v *valuer) measure(t *Tiers) {
 			values = append(values, lists...)
 		}
 	}
-	t.Timestamps.Second = uint64(len(streams.Append(nil, stamps...)))
-	t.Values.Second = uint64(len(streams.Append(nil, values...)))
+	return cmp.Or(t.Timestamps.second(stamps), t.Values.second(values))
 }
 
 // A set is inputs: bits.
