@@ -16,7 +16,7 @@
 //
 // A Log has what the model mispredicts. It is cut into segments of some million instructions, each
 // of which begins with the registers and an empty memory: what the model knew from before and is
-// loaded again is said again. So a segment is replayed without those before it. Its head says how
-// often each path ran in it: which segment has the Nth execution of an instruction is known without
-// reading paths.
+// loaded again is said again. So a segment is replayed without those before it, and what it says is
+// read as the replay comes there: see transcript. Its head says how often each path ran in it:
+// which segment has the Nth execution of an instruction is known without reading paths.
 package wet

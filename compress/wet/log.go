@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"wpptrace/compress/coding"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wet/memory"
 )
@@ -75,22 +76,22 @@ func (e *Entry) Apply(m *machine.Machine) {
 	m.ConfirmFlags()
 }
 
-func (e *Entry) say(s *sheet, at Place) {
-	s.say(cellOf(at, entryBits), uint64(e.bits()))
+func (e *Entry) say(s *sayings, at Place) {
+	s.say(cellOf(at, entryBits), uint64(e.bits()), 0)
 	if e.Registers != 0 {
-		s.say(cellOf(at, entryRegisters), uint64(e.Registers))
+		s.say(cellOf(at, entryRegisters), uint64(e.Registers), 0)
 		sayRegisters(s, at, entryValue, e.Registers, &e.Values)
 	}
 	if e.HasFlags {
-		s.say(cellOf(at, entryFlags), uint64(e.Flags))
+		s.say(cellOf(at, entryFlags), uint64(e.Flags), 0)
 	}
 	if e.HasFS {
-		s.say(cellOf(at, entryFS), e.FS)
+		s.say(cellOf(at, entryFS), e.FS, 0)
 	}
 }
 
 func (e *Entry) read(x *reading, at Place) {
-	has := x.number(cellOf(at, entryBits))
+	has := x.number(cellOf(at, entryBits), 0)
 	*e = Entry{HasFlags: has&hasFlags != 0, HasFS: has&hasFS != 0,
 		Unchecked: has&isUnchecked != 0, Forget: has&isForget != 0, Lost: has&isLost != 0,
 		Changed: has&isChanged != 0}
@@ -98,28 +99,28 @@ func (e *Entry) read(x *reading, at Place) {
 		x.fail("it has an entry with flags %#x", has)
 	}
 	if has&hasRegisters != 0 {
-		e.Registers = uint16(x.number(cellOf(at, entryRegisters)))
+		e.Registers = uint16(x.number(cellOf(at, entryRegisters), 0))
 		readRegisters(x, at, entryValue, e.Registers, &e.Values)
 	}
 	if e.HasFlags {
-		e.Flags = uint8(x.number(cellOf(at, entryFlags)))
+		e.Flags = uint8(x.number(cellOf(at, entryFlags), 0))
 	}
 	if e.HasFS {
-		e.FS = x.number(cellOf(at, entryFS))
+		e.FS = x.number(cellOf(at, entryFS), 0)
 	}
 }
 
-func sayRegisters(s *sheet, at Place, first field, of uint16, values *[16]uint64) {
+func sayRegisters(s *sayings, at Place, first field, of uint16, values *[16]uint64) {
 	for ; of != 0; of &= of - 1 {
 		n := bits.TrailingZeros16(of)
-		s.say(cellOf(at, first+field(n)), values[n])
+		s.say(cellOf(at, first+field(n)), values[n], 0)
 	}
 }
 
 func readRegisters(x *reading, at Place, first field, of uint16, values *[16]uint64) {
 	for ; of != 0; of &= of - 1 {
 		n := bits.TrailingZeros16(of)
-		values[n] = x.number(cellOf(at, first+field(n)))
+		values[n] = x.number(cellOf(at, first+field(n)), 0)
 	}
 }
 
@@ -164,43 +165,54 @@ func (v *Recovery) isEmpty() bool {
 	return v.Registers|v.Pending|v.Confirmed == 0 && !v.Lost
 }
 
-func (v *Recovery) say(s *sheet, at Place) {
-	s.say(cellOf(at, recoveryRegisters), uint64(v.Registers)|uint64(v.Pending)<<recoveryPending)
+func (v *Recovery) say(s *sayings, at Place) {
+	if v.isEmpty() {
+		s.say(cellOf(at, recoveryIsEmpty), 0, 0)
+		return
+	}
+	s.say(cellOf(at, recoveryIsEmpty), 1, 0)
+	s.say(cellOf(at, recoveryRegisters), uint64(v.Registers)|uint64(v.Pending)<<recoveryPending, 0)
 	confirmed := uint64(v.Confirmed) | uint64(v.Unsure)<<unsureShift
 	if v.Lost {
 		confirmed |= recoveryLost
 	}
-	s.say(cellOf(at, recoveryConfirmed), confirmed)
+	s.say(cellOf(at, recoveryConfirmed), confirmed, 0)
 	sayRegisters(s, at, recoveryValue, v.Registers, &v.Values)
 }
 
 func (v *Recovery) read(x *reading, at Place) {
-	registers := x.number(cellOf(at, recoveryRegisters))
+	if x.number(cellOf(at, recoveryIsEmpty), 0) == 0 {
+		*v = Recovery{}
+		return
+	}
+	registers := x.number(cellOf(at, recoveryRegisters), 0)
 	*v = Recovery{Registers: uint16(registers), Pending: uint16(registers >> recoveryPending)}
-	confirmed := x.number(cellOf(at, recoveryConfirmed))
+	confirmed := x.number(cellOf(at, recoveryConfirmed), 0)
 	v.Confirmed, v.Lost = uint16(confirmed), confirmed&recoveryLost != 0
 	v.Unsure = uint16(confirmed >> unsureShift)
 	readRegisters(x, at, recoveryValue, v.Registers, &v.Values)
 }
 
-// What a log says of a load. What it says nothing of is as predicted, which is what is held, and
-// confirmed; or neither held nor known.
+// What a log says of a load. Nothing but asExpected is said of one that is confirmed as held.
 const (
-	asPredicted    = iota // unconfirmed
+	asExpected     = iota // held, and confirmed; or neither held nor known
+	asPredicted           // held, and unconfirmed
 	otherwise             // confirmed; its bytes follow
 	otherwiseMaybe        // unconfirmed; its bytes follow
 	notKnown              // though something is held there
-	loadCodes
 )
 
 // A Log is what a thread's values are known by, beside its paths: what the model mispredicts, at
 // hits, behind external code and at loads. What has happened since Begin can be taken back. The
 // zero value is an empty one.
 type Log struct {
-	done     runs
-	open     runs // with what has happened since
-	sheet    sheet
-	opener   opener // of the stretch
+	said     sayings
+	open     sayings  // since Begin
+	sure     uint64   // loads that the model was sure of, up to Begin
+	openSure uint64   // and so far
+	odd      []uint64 // the numbers of those that read otherwise, or unsurely
+	kept     int      // of these, those up to Begin
+	opener   opener   // of the stretch
 	entry    Entry
 	recovery Recovery
 	at       Place    // of these
@@ -208,6 +220,11 @@ type Log struct {
 	start    *start   // nil: the thread's
 	ran      []uint64 // how often each symbol of a path has, by its number
 }
+
+// sayings are what a log says, in the order of the walk.
+type sayings []said
+
+func (s *sayings) say(in cell, number, about uint64) { *s = append(*s, said{in, number, about}) }
 
 // Walked says that a symbol has been walked to its end.
 func (l *Log) Walked() { l.symbols++ }
@@ -241,16 +258,17 @@ func (l *Log) Cut(w *Walker) (ended *Log) {
 	return ended
 }
 
-// Copy returns the log as it is now, which shares the numbers with it: another goroutine may Encode
-// it. It takes some 100 ns for each instruction that something is said of.
+// Copy returns the log as it is now, which shares what stays with it: another goroutine may Encode
+// it.
 func (l *Log) Copy() *Log {
 	c := *l
-	c.sheet, c.ran = l.sheet.clone(), slices.Clone(l.ran)
+	c.said, c.odd = slices.Clip(l.said), slices.Clone(l.odd)
+	c.open, c.ran = slices.Clone(l.open), slices.Clone(l.ran)
 	return &c
 }
 
-// Encode returns the log as files have it. It takes some microseconds for each number that was not
-// as predicted.
+// Encode returns the log as files have it. It takes some microsecond for each number that was not
+// as predicted, and some 100 ns for each load that the model was not sure of.
 func (l *Log) Encode() Encoded { return Encoded{l.appendHead(nil), l.append(nil)} }
 
 // An opener is what a stretch begins with.
@@ -262,100 +280,87 @@ const (
 	external
 )
 
-// runs is how many things there were, by their kind, since the last of which something is said.
-type runs [loadRun + 1]uint64
-
-// say says how many there were.
-func (l *Log) say(kind field) {
-	l.sheet.say(cell{field: kind}, l.open[kind])
-	l.open[kind] = 0
-}
-
 // Begin begins a stretch at a place, and keeps what has happened before.
 func (l *Log) Begin(at Place, e *Entry) {
 	l.keep()
 	l.entry, l.at, l.opener = *e, at, hit
-	l.done = l.open
 }
 
 // Recover begins one behind external code, and says what is known there.
 func (l *Log) Recover(at Place, v *Recovery) {
 	l.keep()
 	l.recovery, l.at, l.opener = *v, at, external
-	l.done = l.open
 }
 
 func (l *Log) keep() {
-	switch {
-	case l.opener == nothing:
-		return
-	case l.opener == external && l.recovery.isEmpty():
-		l.open[recoveryRun]++
-	case l.opener == external:
-		l.say(recoveryRun)
-		l.recovery.say(&l.sheet, l.at)
-	case l.entry.bits() == 0:
-		l.open[entryRun]++
-	default:
-		l.say(entryRun)
-		l.entry.say(&l.sheet, l.at)
+	switch l.opener {
+	case hit:
+		l.entry.say(&l.said, l.at)
+	case external:
+		l.recovery.say(&l.said, l.at)
 	}
-	l.sheet.keep()
+	l.said = append(l.said, l.open...)
+	l.open = l.open[:0]
+	l.sure, l.kept = l.openSure, len(l.odd)
 }
 
 // Lose takes back what has happened since Begin, and says that nothing is known of that stretch.
 func (l *Log) Lose() {
-	l.open = l.done
-	l.sheet.takeBack()
+	l.open, l.openSure, l.odd = l.open[:0], l.sure, l.odd[:l.kept]
 	l.entry.Lost, l.recovery.Lost = true, true
 }
 
 // Used says what a pending register holds that an instruction uses.
 func (l *Log) Used(at Place, register int, value uint64) {
-	l.sheet.say(cellOf(at, usedValue+field(register)), value)
+	l.open.say(cellOf(at, usedValue+field(register)), value, 0)
 }
 
 // Load says what a load has read, and how sure that is: of that, what was not predicted.
 func (l *Log) Load(of *Load, read []byte, k machine.Knowledge) (isNew bool) {
 	predicted, held := of.OfSegment().Knowledge(len(read)), of.All(len(read))
-	same := held && slices.Equal(of.Bytes, read)
-	at := cellOf(of.Place, loadCode)
-	switch {
+	code := uint64(asExpected)
+	switch same := held && slices.Equal(of.Bytes, read); {
 	case k == machine.Unknown && held:
-		l.say(loadRun)
-		l.sheet.say(at, notKnown)
-		return false
-	case same && k == machine.Confirmed, k == machine.Unknown:
-		l.open[loadRun]++
-		return k != predicted
-	case same && k == machine.Unconfirmed:
-		l.say(loadRun)
-		l.sheet.say(at, asPredicted)
-		return k != predicted
+		code = notKnown
+	case k == machine.Unknown, same && k == machine.Confirmed:
+	case same:
+		code = asPredicted
+	case k == machine.Confirmed:
+		code = otherwise
+	default:
+		code = otherwiseMaybe
 	}
-	l.say(loadRun)
-	if k == machine.Confirmed {
-		l.sheet.say(at, otherwise)
-	} else {
-		l.sheet.say(at, otherwiseMaybe)
+	if isSure := held && predicted == machine.Confirmed; isSure {
+		l.openSure++
+		if code == asExpected {
+			return false
+		}
+		l.odd = append(l.odd, l.openSure-1)
 	}
-	for i := 0; i < len(read); i += 8 {
-		var word [8]byte
-		copy(word[:], read[i:])
-		l.sheet.say(cellOf(of.Place, loadWord+field(i/8)), binary.LittleEndian.Uint64(word[:]))
+	l.open.say(cellOf(of.Place, loadCode), code, of.state(predicted, held))
+	if code == otherwise || code == otherwiseMaybe {
+		beside := of.beside()
+		for i := 0; i < len(read); i += 8 {
+			var word [8]byte
+			copy(word[:], read[i:])
+			n := binary.LittleEndian.Uint64(word[:])
+			l.open.say(cellOf(of.Place, loadWord+field(i/8)), n, beside)
+			beside = n
+		}
+		return true
 	}
-	return true
+	return k != predicted && k != machine.Unknown
 }
 
 // Result says what is known of the registers that an instruction has left unknown.
 func (l *Log) Result(at Place, v *Recovery) {
 	if v.Registers == 0 {
-		l.open[resultRun]++
+		l.open.say(cellOf(at, resultIsEmpty), 0, 0)
 		return
 	}
-	l.say(resultRun)
-	l.sheet.say(cellOf(at, resultRegisters), uint64(v.Registers)|uint64(v.Unsure)<<16)
-	sayRegisters(&l.sheet, at, resultValue, v.Registers, &v.Values)
+	l.open.say(cellOf(at, resultIsEmpty), 1, 0)
+	l.open.say(cellOf(at, resultRegisters), uint64(v.Registers)|uint64(v.Unsure)<<16, 0)
+	sayRegisters(&l.open, at, resultValue, v.Registers, &v.Values)
 }
 
 // how a segment begins
@@ -397,7 +402,9 @@ func readStart(r *reader, code *Code) *start {
 }
 
 // Bytes is how much memory the log takes.
-func (l *Log) Bytes() uint64 { return l.sheet.bytes() }
+func (l *Log) Bytes() uint64 {
+	return 32*uint64(cap(l.said)+cap(l.open)) + 8*uint64(cap(l.odd)+cap(l.ran))
+}
 
 // appendHead appends where the log begins, and how often each symbol has run in it: of a thread's
 // only log, the paths say that.
@@ -423,66 +430,96 @@ func (l *Log) append(b []byte) []byte {
 	now := l.Copy()
 	now.keep()
 	b = binary.AppendUvarint(b, now.symbols)
-	for _, run := range now.open {
-		b = binary.AppendUvarint(b, run)
+	var odd []byte
+	next := uint64(0)
+	for _, n := range now.odd {
+		odd = binary.AppendUvarint(odd, n-next)
+		next = n + 1
 	}
-	return now.sheet.append(b)
+	b = append(binary.AppendUvarint(b, uint64(len(odd))), odd...)
+	b = binary.AppendUvarint(b, uint64(len(now.said)))
+	t := newTranscript(coding.NewWriter(nil, uint64(len(now.said))), len(now.said))
+	for _, s := range now.said {
+		t.code(s)
+	}
+	coded := t.choices.Finish()
+	return append(binary.AppendUvarint(b, uint64(len(coded))), coded...)
 }
 
 // A player is the oracle that says what a log does.
 type player struct {
 	symbols  uint64
-	left     runs              // things of which nothing is said
-	more     [loadRun + 1]bool // something is said behind them
-	last     runs              // at the end
-	sheet    reading
+	sure     uint64 // loads that the model is sure of, up to the next one that is not as it holds
+	odd      reader // how many, for the others
+	said     reading
 	memory   *memory.Memory // the walk's
 	entry    Entry
 	recovery Recovery
 	err      error
 }
 
-// next reports whether something is said of the next thing of a kind.
-func (p *player) next(kind field) bool {
-	if p.left[kind] > 0 {
-		p.left[kind]--
-		return false
-	}
-	if !p.more[kind] {
-		p.sheet.fail("more happens than it says")
-	}
-	return p.more[kind]
-}
-
-// advance goes to the next run of a kind.
-func (p *player) advance(kind field) {
-	in := cell{field: kind}
-	if p.more[kind] = p.sheet.has(in); p.more[kind] {
-		p.left[kind] = p.sheet.number(in)
-	} else {
-		p.left[kind] = p.last[kind]
-	}
-}
+// mostSaid bounds how much a segment may say. It has far fewer instructions.
+const mostSaid = 1 << 25
 
 func readLog(r *reader) *player {
 	p := &player{symbols: r.number()}
-	for kind := range p.last {
-		p.last[kind] = r.number()
-	}
-	p.sheet = readSheet(r)
-	p.err = r.end()
-	for kind := range p.left {
-		p.advance(field(kind))
+	p.odd.rest = r.take(r.count(len(r.rest), "bytes"))
+	p.advance()
+	n := r.count(mostSaid, "numbers")
+	coded := r.take(r.count(len(r.rest), "bytes"))
+	if p.err = r.end(); p.err == nil {
+		p.said = reading{newTranscript(coding.NewReader(coded, uint64(n)), n), n, nil}
 	}
 	return p
 }
 
+// advance goes to the next load that the model is sure of, and wrongly.
+func (p *player) advance() {
+	if p.sure = math.MaxUint64; len(p.odd.rest) > 0 {
+		p.sure = p.odd.number()
+	}
+}
+
+// A reading reads what a log says.
+type reading struct {
+	transcript *transcript
+	left       int // numbers
+	err        error
+}
+
+// number returns what is said next, of a cell, 0 once something was wrong.
+func (x *reading) number(in cell, about uint64) uint64 {
+	switch {
+	case x.err != nil:
+		return 0
+	case x.left == 0:
+		x.fail("it says less than it should")
+		return 0
+	}
+	x.left--
+	n := x.transcript.code(said{in, 0, about})
+	if x.transcript.choices.Short() {
+		x.fail("it says less than it should")
+		return 0
+	}
+	return n
+}
+
+func (x *reading) fail(format string, args ...any) {
+	if x.err == nil {
+		x.err = fmt.Errorf(format, args...)
+	}
+}
+
 // failed is the first failure.
 func (p *player) failed() error {
-	if p.err != nil {
+	switch {
+	case p.err != nil:
 		return p.err
+	case p.odd.err != nil:
+		return p.odd.err
 	}
-	return p.sheet.err
+	return p.said.err
 }
 
 // Begin is for the walker, as the other methods are: see Oracle.
@@ -491,10 +528,7 @@ func (p *player) Begin(at Place) (lost bool, err error) {
 	if at.Symbol >= p.symbols && at.Symbol > 0 {
 		return true, nil
 	}
-	if p.next(entryRun) {
-		p.entry.read(&p.sheet, at)
-		p.advance(entryRun)
-	}
+	p.entry.read(&p.said, at)
 	return p.entry.Lost, p.failed()
 }
 
@@ -514,68 +548,69 @@ func (p *player) Site(at Place, _ int, m *machine.Machine) (lost bool, err error
 // Load: see Oracle.
 func (p *player) Load(l *Load) (k machine.Knowledge, isNew bool) {
 	predicted, held := l.Knowledge(len(l.Bytes)), l.All(len(l.Bytes))
-	if !p.next(loadRun) {
-		if held {
-			k = machine.Confirmed
+	if isSure := held && predicted == machine.Confirmed; isSure {
+		if p.sure > 0 {
+			p.sure--
+			return machine.Confirmed, false
 		}
-		return k, held && k != predicted
+		p.advance()
 	}
-	code := p.sheet.number(cellOf(l.Place, loadCode))
-	if code >= loadCodes {
-		p.sheet.fail("it has a load of kind %d", code)
-	}
+	code := p.said.number(cellOf(l.Place, loadCode), l.state(predicted, held))
 	switch k = machine.Unconfirmed; code {
-	case notKnown:
-		k = machine.Unknown
+	case asExpected:
+		if !held {
+			return machine.Unknown, false
+		}
+		k = machine.Confirmed
+		isNew = k != predicted
 	case asPredicted:
 		if isNew = k != predicted; !held {
-			p.sheet.fail("it has a load as predicted, where nothing is")
+			p.said.fail("it has a load as predicted, where nothing is")
 			k, isNew = machine.Unknown, false
 		}
-	case otherwise:
-		k = machine.Confirmed
-		fallthrough
-	default:
+	case otherwise, otherwiseMaybe:
+		if code == otherwise {
+			k = machine.Confirmed
+		}
+		beside := l.beside()
 		for i := 0; i < len(l.Bytes); i += 8 {
+			beside = p.said.number(cellOf(l.Place, loadWord+field(i/8)), beside)
 			var word [8]byte
-			binary.LittleEndian.PutUint64(word[:], p.sheet.number(cellOf(l.Place,
-				loadWord+field(i/8))))
+			binary.LittleEndian.PutUint64(word[:], beside)
 			copy(l.Bytes[i:], word[:])
 		}
 		isNew = true
+	case notKnown:
+		k = machine.Unknown
+	default:
+		p.said.fail("it has a load of kind %d", code)
 	}
-	p.advance(loadRun)
 	return k, isNew
 }
 
 // Resync: see Oracle.
 func (p *player) Resync(at Place, m *machine.Machine) (begins, lost bool, err error) {
-	if !p.next(recoveryRun) {
-		return true, false, p.failed()
-	}
-	p.recovery.read(&p.sheet, at)
+	p.recovery.read(&p.said, at)
 	p.recovery.Apply(m)
-	p.advance(recoveryRun)
 	return true, p.recovery.Lost, p.failed()
 }
 
 // Result: see Oracle.
 func (p *player) Result(at Place, _ uint16, m *machine.Machine) {
-	if !p.next(resultRun) {
+	if p.said.number(cellOf(at, resultIsEmpty), 0) == 0 {
 		return
 	}
-	which := p.sheet.number(cellOf(at, resultRegisters))
+	which := p.said.number(cellOf(at, resultRegisters), 0)
 	v := Recovery{Registers: uint16(which), Unsure: uint16(which >> 16)}
-	readRegisters(&p.sheet, at, resultValue, v.Registers, &v.Values)
+	readRegisters(&p.said, at, resultValue, v.Registers, &v.Values)
 	v.Apply(m)
-	p.advance(resultRun)
 }
 
 // Used: see Oracle.
 func (p *player) Used(at Place, registers uint16, m *machine.Machine) {
 	for r := registers; r != 0; r &= r - 1 {
 		n := bits.TrailingZeros16(r)
-		m.SetGeneral(n, p.sheet.number(cellOf(at, usedValue+field(n))), machine.Confirmed)
+		m.SetGeneral(n, p.said.number(cellOf(at, usedValue+field(n)), 0), machine.Confirmed)
 	}
 }
 

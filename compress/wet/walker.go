@@ -424,7 +424,7 @@ func (w *Walker) Load(addr uint64, to []byte) machine.Knowledge {
 	}
 	l := &w.load
 	l.Place, l.Addr, l.Bytes = w.at, addr, to
-	l.Private = w.privateLoad
+	l.Private, l.memory = w.privateLoad, &w.memory
 	l.Held = w.memory.Load(addr, to, w.privateLoad)
 	k, isNew := w.oracle.Load(l)
 	if isNew {

@@ -2,6 +2,7 @@ package wet
 
 import (
 	"cmp"
+	"encoding/binary"
 
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wet/memory"
@@ -57,6 +58,32 @@ type Load struct {
 	// nobody but the thread's own traced code knows where it loads: see package memory
 	Private bool
 	memory.Held
+	memory *memory.Memory
+}
+
+// state is what is known before the load, as a small number.
+func (l *Load) state(predicted machine.Knowledge, held bool) uint64 {
+	state := uint64(predicted) << 2
+	if held {
+		state |= 1
+	}
+	if l.Private {
+		state |= 2
+	}
+	return state
+}
+
+// beside is what is held right before the bytes, of as many, or 0.
+func (l *Load) beside() uint64 {
+	if l.memory == nil {
+		return 0
+	}
+	var word [8]byte
+	n := min(len(l.Bytes), len(word))
+	if !l.memory.Load(l.Addr-uint64(n), word[:n], false).All(n) {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(word[:])
 }
 
 // A Register is what an instruction has written to a general register.

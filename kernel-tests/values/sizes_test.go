@@ -56,8 +56,8 @@ func sizesOf(t testing.TB, s *wpp.Snapshot) sizes {
 
 // TestSizes: what values take in a file, of runs of a few thousand instructions each.
 func TestSizes(t *testing.T) {
-	for name, most := range map[string]float64{"alloca": 0.9, "rep": 1.2, "switch_dense": 0.8,
-		"tailcalls": 0.9, "threaded_code": 1.8, "values_one": 0.5} {
+	for name, most := range map[string]float64{"alloca": 0.45, "rep": 0.6, "switch_dense": 0.35,
+		"tailcalls": 0.45, "threaded_code": 0.95, "values_one": 0.25} {
 		s, err := states.Load(name)
 		if err != nil {
 			t.Fatal(err)

@@ -5,10 +5,11 @@
 // each with three sizes of context. Which one is found by trial (section 4, "Selection"); a stream
 // whose values are all the same has none. In memory a stream lies as the paper has it: a bit for a
 // value that is predicted, a bit and a word for another, with tables that a step forward changes
-// and a step backward changes back. In a file the streams that are asked together, such as those of
-// a segment, are a set: predictions and what they miss are coded by compress/coding, which learns
-// over all of them. Opening a set takes time in proportion to its values; so a set is what lies
-// between two checkpoints.
+// and a step backward changes back. Where they are stored, streams that are asked together are a
+// set: predictions and what they miss are coded by compress/coding, which learns over all of them.
+// Opening a set takes time in proportion to its values; so a set is what lies between two
+// checkpoints. Files of wpptrace have no streams: package query/tiers makes them of a snapshot, to
+// compare.
 //
 // It promises that a stream that was opened gives the values that were appended, that forward then
 // backward leaves the state that was, and that a damaged set gives an error, in no more memory than
