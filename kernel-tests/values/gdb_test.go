@@ -46,16 +46,7 @@ func TestVariablesInGDB(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := &seenVariables{asked: namedOnce(table)}
-			segments, err := wet.Segments(s, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range segments {
-				if err := segments[i].Replay(0, math.MaxUint64, seen); err != nil {
-					t.Fatal(err)
-				}
-			}
+			seen := replayed(t, s, namedOnce(table))
 			seen.lines = seen.lines[:min(mostInGDB, len(seen.lines))]
 			seen.compare(t, told(t, program, seen.question()))
 		})
@@ -109,26 +100,28 @@ func (x *seenVariables) Before(b *wet.Before) error {
 	line := seenLine{b.Addr, map[string]string{}}
 	for _, a := range x.asked {
 		value, k, has := a.At(b.Addr, b, x.entry)
-		if !has || k == machine.Unknown {
-			continue
-		}
-		unused := 64 - a.Bits()
-		switch kind := a.Kind(); kind.Kind {
-		case variables.Signed, variables.SignedChar:
-			value = uint64(int64(value) << unused >> unused)
-			fallthrough
-		default:
-			line.known[a.String()] = strconv.FormatUint(value, 10)
-		case variables.Float:
-			number := math.Float64frombits(value)
-			if kind.Size == 4 {
-				number = float64(math.Float32frombits(uint32(value)))
-			}
-			line.known[a.String()] = fmt.Sprintf("%.9g", number)
+		if has && k != machine.Unknown {
+			line.known[a.String()] = numberText(a, value)
 		}
 	}
 	x.lines = append(x.lines, line)
 	return nil
+}
+
+// numberText is a number as the script for gdb prints it.
+func numberText(a *values.Asked, value uint64) string {
+	unused := 64 - a.Bits()
+	switch kind := a.Kind(); kind.Kind {
+	case variables.Signed, variables.SignedChar:
+		value = uint64(int64(value) << unused >> unused)
+	case variables.Float:
+		number := math.Float64frombits(value)
+		if kind.Size == 4 {
+			number = float64(math.Float32frombits(uint32(value)))
+		}
+		return fmt.Sprintf("%.9g", number)
+	}
+	return strconv.FormatUint(value, 10)
 }
 
 // question is what gdb is asked.

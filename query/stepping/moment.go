@@ -5,7 +5,6 @@ import (
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
-	"wpptrace/compress/wet/memory"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/variables"
 	"wpptrace/query/names"
@@ -14,12 +13,19 @@ import (
 
 // A Moment is what is known in an activation that the thread is in. Registers are what they were
 // when it called the next one; memory is that of now: what the thread has read or written in this
-// segment, and has not lost to code that is not traced.
+// segment, and has not lost to code that is not traced. What is lost is known all the same,
+// unconfirmed, where nothing but such code can have written it, or the thread itself, and
+//   - the thread reads it before that code runs, or at some 65,536 instructions from now at most;
+//   - or it read or wrote the same value there before;
+//   - or it is a local variable whose address no code takes.
 type Moment struct {
 	Place             Place // the instruction that comes next in it, or the call
 	registers, memory *wet.Before
 	variables         *variables.Table
 	image             int // of Place
+	history           *history
+	at, began         Position // of the thread, and the first of the activation
+	hidden            []Watch  // where variables are whose address no code takes
 }
 
 // moments are those that somebody has asked for since the thread came to a position.
@@ -48,11 +54,43 @@ func (x *State) In(frame int) (m *Moment, err error) {
 		return nil, err
 	}
 	registers, err := x.before(at)
-	return x.moment(p, registers, memory), err
+	if err != nil {
+		return nil, err
+	}
+	return x.moment(p, x.at, f, registers, memory)
 }
 
-func (x *State) moment(p Place, registers, memory *wet.Before) *Moment {
-	return &Moment{p, registers, memory, x.list, x.snapshot.Routines[p.Routine].Image}
+// moment is that of an activation, when the thread is at a position.
+func (x *State) moment(p Place, at Position, f *Frame, registers, memory *wet.Before) (*Moment,
+	error) {
+	m := &Moment{Place: p, registers: registers, memory: memory, variables: x.list,
+		image: x.snapshot.Routines[p.Routine].Image, at: at, began: f.began}
+	var err error
+	if m.history, err = x.around(at); err != nil {
+		return nil, err
+	}
+	hides, err := x.frameOf(p.Routine)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range m.Locals() {
+		if addr, size, k := a.Address(p.Addr, m, nil); k != machine.Unknown && hides.Hides(a) {
+			m.hidden = append(m.hidden, Watch{addr, int(size)})
+		}
+	}
+	return m, nil
+}
+
+// frameOf is the frame of a routine, which is made once.
+func (x *State) frameOf(routine int) (*values.Frame, error) {
+	if x.frames[routine] == nil {
+		code, err := wet.CodeOf(x.snapshot)
+		if err != nil {
+			return nil, err
+		}
+		x.frames[routine] = values.FrameOf(code, routine)
+	}
+	return x.frames[routine], nil
 }
 
 // before is what is known at a position, when the thread stands where it does.
@@ -93,13 +131,6 @@ func (m *Moment) Flags() (value, known, confirmed uint8) { return m.registers.Fl
 
 // BiasOf is what is added to link-time addresses of an image.
 func (m *Moment) BiasOf(image int) uint64 { return m.memory.BiasOf(image) }
-
-// Read fills to, 1 to 64 bytes, with what memory holds. Of what others may write it is at most
-// unconfirmed.
-func (m *Moment) Read(addr uint64, to []byte) machine.Knowledge { return m.memory.Read(addr, to) }
-
-// Held is Read that says of each byte what is known.
-func (m *Moment) Held(addr uint64, to []byte) memory.Held { return m.memory.Held(addr, to) }
 
 // Locals are the arguments and local variables that are somewhere there: those of an inner block
 // behind those of an outer one.

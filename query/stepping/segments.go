@@ -33,7 +33,8 @@ type Frame struct {
 	number  int   // of the activation, in their order; a jump to another routine goes on with it
 	routine int
 	depth   int
-	returns uint64 // behind the call
+	returns uint64   // behind the call
+	began   Position // of its first instruction, or of the first that was recorded
 }
 
 // A step is an executed instruction. It has no pointers: there are millions.
@@ -98,7 +99,7 @@ func newSegments(s *wpp.Snapshot, thread int) (*segments, error) {
 		return nil, err
 	}
 	return &segments{snapshot: s, list: list, fault: fault,
-		starts: make([]boundary, 1, len(list)+1),
+		starts: append(make([]boundary, 0, len(list)+1), boundary{at: Position{Insn: -1}}),
 		lines:  map[lineKey]int32{}, ofBlocks: make([][][]int32, len(s.Routines))}, nil
 }
 
@@ -247,7 +248,7 @@ func (b *boundary) arrive(s *wpp.Snapshot, e *wet.Executed) {
 		b.leave(s, e)
 	case e.Routine != f.routine: // by a jump
 		x := *f
-		x.routine = e.Routine
+		x.routine, x.began = e.Routine, b.behind()
 		b.frame = &x
 	}
 }
@@ -286,5 +287,10 @@ func (b *boundary) call(s *wpp.Snapshot, e *wet.Executed) {
 
 func (b *boundary) enter(caller *Frame, e *wet.Executed, depth int) {
 	b.made++
-	b.frame = &Frame{Caller: caller, number: b.made, routine: e.Routine, depth: depth}
+	b.frame = &Frame{Caller: caller, number: b.made, routine: e.Routine, depth: depth,
+		began: b.behind()}
 }
+
+// behind is the position behind the last instruction; what is behind a segment's last one is that
+// one's, too.
+func (b *boundary) behind() Position { return Position{b.at.Segment, b.at.Insn + 1} }

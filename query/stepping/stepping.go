@@ -45,6 +45,8 @@ type State struct {
 	thread   int
 	at       Position
 	known    moments
+	history  *history              // that was needed last; nil: none
+	frames   map[int]*values.Frame // of routines, those that were needed
 	list     *variables.Table
 	watches  []Watch
 	written  [2]*writes // the one that was used last is the first
@@ -63,7 +65,7 @@ func New(s *wpp.Snapshot, thread int) (x *State, err error) {
 	if err != nil {
 		return nil, err
 	}
-	x = &State{segments: g, snapshot: s, thread: thread}
+	x = &State{segments: g, snapshot: s, thread: thread, frames: map[int]*values.Frame{}}
 	if x.list, err = variables.Of(s); err != nil {
 		return nil, err
 	}

@@ -52,7 +52,11 @@ func (x *State) Behind() (m *Moment, err error) {
 		return nil, err
 	}
 	b, err := x.segments.list[x.at.Segment].Before(uint64(x.at.Insn) + 1)
-	return x.moment(x.placeOf(now), b, b), err
+	if err != nil {
+		return nil, err
+	}
+	behind := Position{x.at.Segment, x.at.Insn + 1}
+	return x.moment(x.placeOf(now), behind, now.frame, b, b)
 }
 
 // SetWatches has moves end where some bytes are written.
