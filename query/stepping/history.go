@@ -9,6 +9,7 @@ import (
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wet/machine"
 	"wpptrace/compress/wet/memory"
+	"wpptrace/query/values"
 )
 
 // ahead is how many instructions that come next are looked at, at least, for what memory holds.
@@ -102,7 +103,7 @@ func (w *touching) access(e *wet.Executed, a *machine.Access) {
 			return
 		}
 		t.kind = changed
-		if isReturn || ofFrame(e.Code) {
+		if isReturn || values.ByFrame(e.Code) {
 			t.kind = lost
 		}
 		w.list = append(w.list, t)
@@ -125,15 +126,6 @@ func (w *touching) access(e *wet.Executed, a *machine.Access) {
 		w.list = append(w.list, t)
 		data, t.addr = data[n:], t.addr+uint64(n)
 	}
-}
-
-// ofFrame reports whether an instruction writes by way of RSP or RBP.
-func ofFrame(in *machine.Insn) bool {
-	switch in.Op {
-	case machine.Push, machine.PushF, machine.Call:
-		return true
-	}
-	return in.Dst.Class == machine.Mem && (in.Dst.Reg == machine.RSP || in.Dst.Reg == machine.RBP)
 }
 
 // A seeker looks for what some bytes hold at a position.

@@ -76,8 +76,7 @@ func nameOf(s *wpp.Snapshot, a *values.Asked) string {
 // sourceOf is where the instruction is before which a variable has a value; the line is 0 if that
 // is not known.
 func sourceOf(s *wpp.Snapshot, t *values.Taken) (file string, line int) {
-	b := t.Before
-	x := values.SpanOf(&s.Routines[b.Routine].Blocks[b.Block], b.Insn)
+	x := values.SpanOf(&s.Routines[t.Place.Routine].Blocks[t.Block], t.Insn)
 	if x.Line == 0 {
 		return "", 0
 	}
@@ -97,7 +96,7 @@ func WriteVariables(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error {
 		if file, line := sourceOf(s, t); line > 0 {
 			at = fmt.Sprintf("%s:%d", report.Field(names.Printable(path.Base(file))), line)
 		}
-		_, err := fmt.Fprintf(out, "%s %d %d %s %s %s\n", instance, t.TID, t.Before.Symbol, at,
+		_, err := fmt.Fprintf(out, "%s %d %d %s %s %s\n", instance, t.TID, t.Symbol, at,
 			q.called[t.Asked], ValueText(t.Asked, t.Value, t.Known))
 		return err
 	})
@@ -199,8 +198,8 @@ func WriteVariablesJSON(w io.Writer, s *wpp.Snapshot, q *VariableQuestion) error
 }
 
 func (q *VariableQuestion) takenJSON(s *wpp.Snapshot, t *values.Taken) TakenJSON {
-	x := TakenJSON{Thread: t.TID, Position: t.Before.Symbol, Variable: q.called[t.Asked],
-		Routine: s.Routines[t.Before.Routine].Name, Address: hex(t.Before.Addr),
+	x := TakenJSON{Thread: t.TID, Position: t.Symbol, Variable: q.called[t.Asked],
+		Routine: s.Routines[t.Place.Routine].Name, Address: hex(t.Addr),
 		Confirmed: t.Known == machine.Confirmed}
 	if t.Instance > 0 {
 		x.Instance = &t.Instance

@@ -126,6 +126,9 @@ func (l *lead) mayLead(places []variables.Place, size int64) bool {
 
 // inFrame reports whether a place is so far from RSP or RBP.
 func inFrame(p *variables.Place) bool {
+	if len(p.Expression) == 0 {
+		return false
+	}
 	op, rest, err := location.Next(p.Expression)
 	return err == nil && len(rest) == 0 && op.Code == location.Breg0 &&
 		(op.Register == location.RSP || op.Register == location.RBP)
