@@ -190,7 +190,7 @@ func (x *session) evaluate(a *dap.EvaluateArguments) (body dap.EvaluateResponseB
 	if v, err := m.Variable(a.Expression); err == nil {
 		body.VariablesReference = x.partsOf(h, v)
 	}
-	text, err := valuereport.Evaluate(m, a.Expression)
+	text, err := valuereport.Evaluate(m, a.Expression, valuereport.Typed)
 	body.Result = shown(text)
 	return body, err
 }

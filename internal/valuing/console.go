@@ -31,7 +31,8 @@ type console struct {
 	stops    []stepping.Stop
 	numbers  []int // of stops
 	watches  []watch
-	made     int // stops and watches
+	once     []int // numbers of the stops that are for one time
+	made     int   // stops and watches
 	pause    func() bool
 }
 
@@ -52,20 +53,17 @@ type command struct {
 
 var errQuit = errors.New("quit")
 
-// moves is the command that moves, once or as often as it says.
-func moves(way stepping.Way,
+// moves is the command that moves, once or as often as it says. It goes on where a move ends as all
+// do but the last.
+func moves(way stepping.Way, goesOn stepping.End,
 	move func(*stepping.State, stepping.Way) (stepping.End, error)) func(*console, string) error {
 	return func(c *console, args string) error {
-		times := 1
-		if args != "" {
-			var err error
-			if times, err = strconv.Atoi(args); err != nil || times < 1 {
-				return fmt.Errorf("%q is no number of times from 1", args)
-			}
+		times, err := timesOf(args)
+		if err != nil {
+			return err
 		}
-		end := stepping.Arrived
-		for ; times > 0 && end == stepping.Arrived; times-- {
-			var err error
+		end := goesOn
+		for ; times > 0 && end == goesOn; times-- {
 			if end, err = move(c.state, way); err != nil {
 				return err
 			}
@@ -74,45 +72,60 @@ func moves(way stepping.Way,
 	}
 }
 
+// timesOf is how often something is to be done.
+func timesOf(args string) (times int, err error) {
+	if args == "" {
+		return 1, nil
+	}
+	if times, err = strconv.Atoi(args); err != nil || times < 1 {
+		return 0, fmt.Errorf("%q is no number of times from 1", args)
+	}
+	return times, nil
+}
+
 // commands are those there are.
 func commands() []command {
 	return []command{
 		{[]string{"next", "n"}, "to the next line, over calls",
-			moves(stepping.Forward, (*stepping.State).Line)},
+			moves(stepping.Forward, stepping.Arrived, (*stepping.State).Line)},
 		{[]string{"step", "s"}, "to the next line, also of a routine that is called",
-			moves(stepping.Forward, (*stepping.State).Into)},
+			moves(stepping.Forward, stepping.Arrived, (*stepping.State).Into)},
 		{[]string{"stepi", "si"}, "to the next instruction",
-			moves(stepping.Forward, (*stepping.State).Instruction)},
+			moves(stepping.Forward, stepping.Arrived, (*stepping.State).Instruction)},
 		{[]string{"finish", "fin"}, "to where the routine returns to",
-			moves(stepping.Forward, (*stepping.State).Out)},
+			moves(stepping.Forward, stepping.Arrived, (*stepping.State).Out)},
 		{[]string{"continue", "c"}, "to the next place of break, or the end",
-			moves(stepping.Forward, (*stepping.State).Run)},
+			moves(stepping.Forward, stepping.Reached, (*stepping.State).Run)},
 		{[]string{"reverse-next", "rn"}, "back to the line before, over calls",
-			moves(stepping.Back, (*stepping.State).Line)},
+			moves(stepping.Back, stepping.Arrived, (*stepping.State).Line)},
 		{[]string{"reverse-step", "rs"}, "back to the line before, wherever it is",
-			moves(stepping.Back, (*stepping.State).Into)},
+			moves(stepping.Back, stepping.Arrived, (*stepping.State).Into)},
 		{[]string{"reverse-stepi", "rsi"}, "back to the instruction before",
-			moves(stepping.Back, (*stepping.State).Instruction)},
+			moves(stepping.Back, stepping.Arrived, (*stepping.State).Instruction)},
 		{[]string{"reverse-finish"}, "back to the call of the routine",
-			moves(stepping.Back, (*stepping.State).Out)},
+			moves(stepping.Back, stepping.Arrived, (*stepping.State).Out)},
 		{[]string{"reverse-continue", "rc"}, "back to a place of break, or the start",
-			moves(stepping.Back, (*stepping.State).Run)},
+			moves(stepping.Back, stepping.Reached, (*stepping.State).Run)},
 		{[]string{"until", "u", "advance"}, "to PLACE, as of break; alone: to a later line",
 			(*console).until},
 		{[]string{"goto"}, "POSITION, as watch, values and dump print it", (*console).goTo},
 		{[]string{"break", "b"}, "stop at FILE:LINE, ROUTINE or ROUTINE+OFFSET", (*console).stopAt},
+		{[]string{"tbreak", "tb"}, "the same, once", (*console).stopOnce},
 		{[]string{"watch"}, "stop where VARIABLE or ADDRESS:SIZE is written", (*console).watch},
 		{[]string{"delete", "d"}, "stop there no more: break or watch N, or all",
 			(*console).deleteStop},
 		{[]string{"where", "bt", "backtrace"}, "the calls that led here", (*console).where},
 		{[]string{"up"}, "to the activation that called: of it are print and info",
-			func(c *console, _ string) error { return c.toFrame(c.frame + 1) }},
+			func(c *console, args string) error { return c.goUp(1, args) }},
 		{[]string{"down"}, "to the one that it called",
-			func(c *console, _ string) error { return c.toFrame(c.frame - 1) }},
+			func(c *console, args string) error { return c.goUp(-1, args) }},
+		{[]string{"frame", "f"}, "to activation N, as where counts them", (*console).goToFrame},
 		{[]string{"info", "i"}, "locals, globals, registers: what all have; threads, break",
 			(*console).info},
-		{[]string{"print", "p"}, "what VARIABLE or $REGISTER has", (*console).print},
-		{[]string{"x"}, "ADDRESS:SIZE: what memory holds", (*console).examine},
+		{[]string{"print", "p"}, "what VARIABLE, &VARIABLE or $REGISTER has; /x: in hex, /d, /u, /t, /c",
+			(*console).print},
+		{[]string{"x"}, "/ADDRESS:SIZE: what memory holds; /4xw ADDRESS, /s: as gdb",
+			(*console).examine},
 		{[]string{"thread", "t"}, "go to thread TID, to its start or where it was left", (*console).goToThread},
 		{[]string{"list", "l"}, "the source around, or around LINE; again: what follows",
 			(*console).list},
@@ -128,12 +141,18 @@ func newConsole(w io.Writer, s *wpp.Snapshot) *console {
 
 // thread goes to a thread, where it was left, or to its start; 0: to the first one.
 func (c *console) thread(tid int) error {
+	if tid == 0 && len(c.snapshot.Threads) == 0 {
+		return values.ErrNothingRan
+	}
 	for i := range c.snapshot.Threads {
 		if t := &c.snapshot.Threads[i]; tid != 0 && t.TID != tid {
 			continue
 		}
 		if c.states[i] == nil {
 			state, err := stepping.New(c.snapshot, i)
+			if tid == 0 && errors.Is(err, values.ErrNothingRan) && i+1 < len(c.snapshot.Threads) {
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -185,23 +204,20 @@ func (c *console) read(from io.Reader, prompt string) error {
 func (c *console) do(line string) error {
 	word, args := line, ""
 	if i := strings.IndexAny(line, " \t/"); i >= 0 {
-		word, args = line[:i], strings.TrimSpace(line[i+1:])
+		word, args = line[:i], strings.TrimSpace(line[i:])
 	}
 	if c.pause != nil {
 		c.pause() // what came meanwhile is no wish to end this command
 	}
-	for _, known := range commands() {
-		if slices.Contains(known.words, word) {
-			err := known.run(c, args)
-			if err != nil && !errors.Is(err, errQuit) {
-				fmt.Fprintf(c.out, "%s: %v\n", word, err)
-				return nil
-			}
-			return err
-		}
+	run, err := commandOf(word)
+	if err == nil {
+		err = run(c, args)
 	}
-	fmt.Fprintf(c.out, "%s: no such command: help lists all\n", names.Printable(word))
-	return nil
+	if err != nil && !errors.Is(err, errQuit) {
+		fmt.Fprintf(c.out, "%s: %v\n", names.Printable(word), err)
+		return nil
+	}
+	return err
 }
 
 // arrive writes where the state is, and why it came no further.
@@ -213,11 +229,8 @@ func (c *console) arrive(end stepping.End) error {
 		if err != nil {
 			return err
 		}
-		for _, n := range at {
-			if n == len(c.numbers) { // that of until
-				continue
-			}
-			fmt.Fprintf(c.out, "Break %d at %s\n", c.numbers[n], names.Printable(c.stops[n].Text))
+		if err := c.reach(at); err != nil {
+			return err
 		}
 	case stepping.Written:
 		if err := c.showWrites(); err != nil {
@@ -285,7 +298,7 @@ func (c *console) textOf(p stepping.Place) string {
 // until runs to a place, or to a line behind the one that comes next, in the routine or its caller.
 func (c *console) until(args string) error {
 	if args != "" {
-		stop, err := stepping.StopAt(c.snapshot, args)
+		stop, err := c.placeOf(args)
 		if err != nil {
 			return err
 		}
@@ -329,16 +342,13 @@ func (c *console) goTo(args string) error {
 }
 
 func (c *console) stopAt(args string) error {
-	if args == "" {
-		return errors.New("give FILE:LINE, ROUTINE or ROUTINE+OFFSET")
-	}
-	stop, err := stepping.StopAt(c.snapshot, args)
+	stop, err := c.placeOf(args)
 	if err != nil {
 		return err
 	}
 	c.made++
 	c.setStops(append(c.stops, stop), append(c.numbers, c.made))
-	fmt.Fprintf(c.out, "Break %d at %s\n", c.made, names.Printable(args))
+	fmt.Fprintf(c.out, "Break %d at %s\n", c.made, names.Printable(stop.Text))
 	return nil
 }
 
@@ -376,6 +386,11 @@ func (c *console) where(string) error {
 }
 
 func (c *console) info(args string) error {
+	what, of, _ := strings.Cut(args, " ")
+	if of = strings.TrimPrefix(strings.TrimSpace(of), "$"); of != "" &&
+		strings.HasPrefix("registers", what) {
+		return c.print("$" + of)
+	}
 	switch args {
 	case "locals", "globals", "registers", "reg", "r":
 		m, err := c.state.In(c.frame)
@@ -403,7 +418,7 @@ func (c *console) info(args string) error {
 			fmt.Fprintf(c.out, "%c %d  %s\n", mark, t.TID, names.Printable(t.Name))
 		}
 		return nil
-	case "break", "breakpoints", "b":
+	case "break", "breakpoints", "b", "watchpoints":
 		for i := range c.stops {
 			fmt.Fprintf(c.out, "%d  %s\n", c.numbers[i], names.Printable(c.stops[i].Text))
 		}
@@ -412,7 +427,8 @@ func (c *console) info(args string) error {
 		}
 		return nil
 	}
-	return errors.New("give locals, globals, registers, threads or break")
+	return errors.New("give locals, which has the arguments, too, globals, registers, threads or " +
+		"break")
 }
 
 func (c *console) register(name, text string) { fmt.Fprintf(c.out, "%-6s  %s\n", name, text) }
@@ -421,30 +437,6 @@ func (c *console) variables(m *stepping.Moment, list []*values.Asked) {
 	for _, a := range list {
 		fmt.Fprintf(c.out, "%s = %s\n", names.Printable(a.String()), valuereport.TextAt(m, a))
 	}
-}
-
-func (c *console) print(args string) error {
-	m, err := c.state.In(c.frame)
-	if err != nil {
-		return err
-	}
-	text, err := valuereport.Evaluate(m, args)
-	if err == nil {
-		fmt.Fprintf(c.out, "%s = %s\n", names.Printable(args), text)
-	}
-	return err
-}
-
-func (c *console) examine(args string) error {
-	m, err := c.state.In(c.frame)
-	if err != nil {
-		return err
-	}
-	addr, size, err := valuereport.ParseBytes(m, args)
-	if err == nil {
-		fmt.Fprint(c.out, valuereport.BytesAt(m, addr, size))
-	}
-	return err
 }
 
 func (c *console) goToThread(args string) error {

@@ -28,6 +28,12 @@ func WriteStat(w io.Writer, s *wpp.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	if k.Instructions == 0 && (c == nil || c.Hits == 0) {
+		if _, err := fmt.Fprintln(w, values.ErrNothingRan); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		return writeEnd(w, s)
+	}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(name string, n, of uint64) {
 		fmt.Fprintf(out, "%d\t%.2f%%\t  %s\n", n, 100*float64(n)/float64(max(of, 1)), name)

@@ -298,3 +298,121 @@ func FuzzStep(f *testing.F) {
 		}
 	})
 }
+
+// TestStepAsInGDB: commands as somebody types them who has those of gdb in the fingers.
+func TestStepAsInGDB(t *testing.T) {
+	q := &valuing.Step{Input: strings.NewReader(`print/x x
+p/t x
+print/d $rdx
+p/x pair
+p &five
+p &none
+print x+1
+print 5
+print/o x
+print
+break clip if x == 3
+tbreak 3
+c
+info break
+x/2xw $rdx
+stepi 2
+x/2xw $rdx
+x/8db $rdx
+x/2dh 7000
+x/xg 7000
+x/2xg $rdx-8
+x/s $rdx
+x/i 7000
+x/0x 7000
+x/4xq 7000
+x/xw lost
+frame
+frame 3
+f 0
+f x
+info args
+info registers rdx
+info line
+display x
+nexti
+tui
+whe
+re
+up 2
+rc
+b 3
+c 2
+c 2
+`)}
+	var text strings.Builder
+	if err := q.Write(&text, querytest.Variables()); err != nil {
+		t.Fatal(err)
+	}
+	const want = `clip+0x0, clip.c:2
+x = 0x7
+x = 111
+$rdx = 28672
+pair = {count = 0xffff, flag = 0x5, next = -}
+p: five is nowhere in memory here, or it is not known where
+p: no variable none has a place that is known here: info locals, info globals list those that have
+print: x+1: nothing is computed: VARIABLE, with parts of it as p->next, p[3], *p and &p, and $REGISTER are known
+print: 5: nothing is computed: VARIABLE, with parts of it as p->next, p[3], *p and &p, and $REGISTER are known
+print: "o" is no form: x, d, u, t and c are
+print: give VARIABLE, &VARIABLE or $REGISTER
+break: a break has no condition: wpptrace values --var and --at list what had which value, and goto POSITION goes there
+Break 1 at clip.c:3
+Break 1 at clip.c:3
+clip+0x8, clip.c:3
+7000: 0x-------- 0x--------
+clip+0xe
+7000: 0x5? 0x0?
+7000: 5? 0? 0? 0? 0? 0? 0? 0?
+7000: 5? 0?
+7000: 0x5?
+6ff8: 0x---------------- 0x5?
+7000: "\x05"?
+x: "i": wpptrace dump --as values lists the instructions that ran
+x: "0" is no number from 1 to 1024
+x: "4xq": a number, one of x, d, u, t, c, s and a, and one of b, h, w and g are known
+x: lost is not known
+#0  clip+0xe
+frame: there is none that is known
+#0  clip+0xe
+f: "x" is no number of an activation: where counts them
+info: give locals, which has the arguments, too, globals, registers, threads or break
+$rdx = 0x7000
+info: give locals, which has the arguments, too, globals, registers, threads or break
+display: there is no such command: nothing is printed at each stop but the line: print VARIABLE or info locals do so, and an empty line the same once more
+nexti: there is no such command: stepi and reverse-stepi go by instruction, into calls, too; finish goes out of them
+tui: there is no such command: nothing is printed at each stop but the line: print VARIABLE or info locals do so, and an empty line the same once more
+#0  clip+0xe
+re: no such command: help lists all
+up: there is none that is known
+The start of what was recorded of the thread.
+clip+0x0, clip.c:2
+Break 2 at clip.c:3
+The end of what was recorded of the thread.
+clip+0xe
+The end of what was recorded of the thread.
+clip+0xe
+`
+	if text.String() != want {
+		t.Errorf("%s\nwant\n%s", text.String(), want)
+	}
+}
+
+// TestStepNothingRan: where no traced routine ran, step and values --stat say so.
+func TestStepNothingRan(t *testing.T) {
+	s := querytest.Values()
+	s.Threads, s.Sections = nil, s.Sections[:1]
+	q := &valuing.Step{Input: strings.NewReader("next\n")}
+	var text strings.Builder
+	const want = "none of the traced routines ran"
+	if err := q.Write(&text, s); err == nil || err.Error() != "step: "+want {
+		t.Error(err)
+	}
+	if err := valuing.WriteStat(&text, s); err != nil || text.String() != want+"\n" {
+		t.Errorf("%q, %v", text.String(), err)
+	}
+}

@@ -55,7 +55,8 @@ type State struct {
 }
 
 // New returns a state at the first instruction of a thread, by its index in s.Threads. It fails
-// with values.ErrNone where there are no values, and where nothing was recorded of the thread.
+// with values.ErrNone where there are no values, and with values.ErrNothingRan where none were
+// recorded of the thread.
 func New(s *wpp.Snapshot, thread int) (x *State, err error) {
 	defer wpp.Recover(&err)
 	if !values.Has(s) {
@@ -75,8 +76,7 @@ func New(s *wpp.Snapshot, thread int) (x *State, err error) {
 			return x, err
 		}
 	}
-	return nil, fmt.Errorf("thread %d has executed no instruction of which values were recorded",
-		s.Threads[thread].TID)
+	return nil, fmt.Errorf("in thread %d %w", s.Threads[thread].TID, values.ErrNothingRan)
 }
 
 // Thread is the index of the thread.

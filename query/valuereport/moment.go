@@ -30,11 +30,20 @@ func RegisterAt(m *stepping.Moment, n int) (name, text string) {
 	return executed.RegisterName(uint8(n)), sure(fmt.Sprintf("%#x", v), k)
 }
 
-func registerNamed(m *stepping.Moment, name string) (text string, ok bool) {
-	if name == "pc" {
+func registerNamed(m *stepping.Moment, name string, form Form) (text string, ok bool) {
+	switch name {
+	case "pc":
 		name = "rip"
+	case "sp":
+		name = "rsp"
+	case "fp":
+		name = "rbp"
 	}
 	for n := range Registers {
+		if n < Registers-2 && form != Typed && executed.RegisterName(uint8(n)) == name {
+			v, k := m.General(n)
+			return sure(form.number(v, 64), k), true
+		}
 		if known, text := RegisterAt(m, n); known == name {
 			return text, true
 		}
@@ -42,11 +51,11 @@ func registerNamed(m *stepping.Moment, name string) (text string, ok bool) {
 	return "", false
 }
 
-// Evaluate is what something has: $REGISTER, x/ADDRESS:SIZE or the name of a variable. It fails
-// where there is none.
-func Evaluate(m *stepping.Moment, text string) (string, error) {
+// Evaluate is what something has: $REGISTER, x/ADDRESS:SIZE or the name of a variable; or where a
+// variable is, of & before it. It fails where there is none.
+func Evaluate(m *stepping.Moment, text string, form Form) (string, error) {
 	if name, ok := strings.CutPrefix(text, "$"); ok {
-		if text, ok := registerNamed(m, name); ok {
+		if text, ok := registerNamed(m, name, form); ok {
 			return text, nil
 		}
 		return "", fmt.Errorf("$%s is no general register of 64 bits, nor $rip or $eflags",
@@ -59,11 +68,39 @@ func Evaluate(m *stepping.Moment, text string) (string, error) {
 		}
 		return BytesAt(m, addr, size), nil
 	}
+	if name, ok := strings.CutPrefix(text, "&"); ok {
+		_, addr, _, err := placeAt(m, name)
+		return fmt.Sprintf("%#x", addr), err
+	}
 	v, err := m.Variable(text)
 	if err != nil {
+		plain := strings.ReplaceAll(strings.TrimLeft(text, "*"), "->", ".")
+		if strings.ContainsAny(plain, "+-*/%()=<>!|^?\"' ") || isNumber(plain) {
+			err = fmt.Errorf("%s: nothing is computed: VARIABLE, with parts of it as p->next, p[3], "+
+				"*p and &p, and $REGISTER are known", names.Printable(text))
+		}
 		return "", err
 	}
-	return TextAt(m, v), nil
+	return textWithin(m, v, mostWithin, form), nil
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseInt(text, 0, 64)
+	return err == nil
+}
+
+// placeAt is a variable, and where in memory it is, size bytes. It fails where it is in none.
+func placeAt(m *stepping.Moment, name string) (a *values.Asked, addr uint64, size int64,
+	err error) {
+	if a, err = m.Variable(name); err != nil {
+		return nil, 0, 0, err
+	}
+	addr, size, k := a.Address(m.Place.Addr, m, nil)
+	if k == machine.Unknown || size < 1 {
+		return nil, 0, 0, fmt.Errorf("%s is nowhere in memory here, or it is not known where",
+			names.Printable(name))
+	}
+	return a, addr, size, nil
 }
 
 // mostFields is how many fields of a structure, or elements of an array, are printed beside each
@@ -72,12 +109,17 @@ const mostFields, mostWithin = 16, 3
 
 // TextAt is what a variable has, or a part of one, as ValueText has it: of a structure, what each
 // field has.
-func TextAt(m *stepping.Moment, a *values.Asked) string { return textWithin(m, a, mostWithin) }
+func TextAt(m *stepping.Moment, a *values.Asked) string {
+	return textWithin(m, a, mostWithin, Typed)
+}
 
-func textWithin(m *stepping.Moment, a *values.Asked, depth int) string {
+func textWithin(m *stepping.Moment, a *values.Asked, depth int, form Form) string {
 	switch list := a.Parts(mostFields + 1); {
 	case a.IsNumber():
 		v, k := m.Value(a)
+		if form != Typed {
+			return sure(form.number(v, a.Bits()), k)
+		}
 		return ValueText(a, v, k)
 	case len(list) == 0 || depth == 0:
 		return "{...}"
@@ -88,7 +130,7 @@ func textWithin(m *stepping.Moment, a *values.Asked, depth int) string {
 			if name != "" { // else it has none
 				name += " = "
 			}
-			text = append(text, name+textWithin(m, part, depth-1))
+			text = append(text, name+textWithin(m, part, depth-1, form))
 		}
 		if len(list) > mostFields {
 			text = append(text, "...")
@@ -113,7 +155,7 @@ func ParseBytes(m *stepping.Moment, text string) (addr uint64, size int, err err
 		return values.ParseBytes(text)
 	}
 	name, behind, _ := strings.Cut(text, ":")
-	value, err := Evaluate(m, name)
+	value, err := Evaluate(m, name, Hex)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -136,13 +178,9 @@ func WatchAt(m *stepping.Moment, text string) (w stepping.Watch, a *values.Asked
 	if w.Addr, w.Size, err = ParseBytes(m, text); err == nil {
 		return w, nil, nil
 	}
-	if a, err = m.Variable(text); err != nil {
+	a, addr, size, err := placeAt(m, text)
+	if err != nil {
 		return w, nil, err
-	}
-	addr, size, k := a.Address(m.Place.Addr, m, nil)
-	if k == machine.Unknown || size < 1 {
-		return w, nil, fmt.Errorf("%s is nowhere in memory here, or it is not known where",
-			names.Printable(text))
 	}
 	w = stepping.Watch{Addr: addr, Size: int(min(size, mostWatched))}
 	if !a.IsNumber() || int64(a.Bits()) != 8*size {

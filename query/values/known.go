@@ -14,6 +14,9 @@ import (
 var ErrNone = errors.New("it has no values: wpptrace values -F ROUTINES -- COMMAND, or -p PID, " +
 	"records them")
 
+// ErrNothingRan is the error of a thread, or of a snapshot, of which there might be values.
+var ErrNothingRan = errors.New("none of the traced routines ran")
+
 // Known counts executed instructions by the least sure of what they wrote and accessed.
 type Known struct {
 	Instructions, Confirmed, Unconfirmed, Unknown uint64
