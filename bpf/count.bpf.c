@@ -13,6 +13,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 struct task_struct {
 	int pid, tgid;
 	__u64 start_boottime;
+	unsigned long sas_ss_sp, sas_ss_size;
 } __attribute__((preserve_access_index));
 
 struct {
@@ -167,12 +168,17 @@ static __always_inline struct count_thread *thread_of(__u32 tid)
 	return slot && slot->tid == tid ? slot : bpf_map_lookup_elem(&threads, &tid);
 }
 
+/* registers_of are those of the current thread in user space. */
+static __always_inline struct registers *registers_of(void)
+{
+	return (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+}
+
 /* note_amid notes a thread that does not go on where it is, amid the image's code and in no system
  * call. */
 static __always_inline void note_amid(void)
 {
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
+	struct registers *regs = registers_of();
 	__u64 pc = 0;
 	__s64 call = 0;
 
@@ -219,14 +225,17 @@ SEC("tp_btf/signal_deliver")
 int on_signal(__u64 *args)
 {
 	__u64 id = bpf_get_current_pid_tgid();
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct signal_stack stack = {task->sas_ss_sp, task->sas_ss_size};
 	struct count_thread *t;
+	__u64 sp = 0;
 
 	if (id >> 32 != target)
 		return 0;
 	note_amid();
 	t = thread_of(id);
-	if (t)
-		save(t);
+	if (t && !bpf_probe_read_kernel(&sp, 8, &registers_of()->REG_SP))
+		save(t, sp, &stack);
 	return 0;
 }
 

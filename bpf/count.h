@@ -115,18 +115,45 @@ static const struct count_step *step_at(__u64 index);
 /* read_user reads 8 bytes of the process's memory. It returns 0, or an error. */
 static long read_user(__u64 *to, __u64 from);
 
-/* save keeps what a signal has interrupted. */
-static __always_inline void save(struct count_thread *t)
-{
-	__u32 n = t->next & (COUNT_SAVED - 1);
+/* The stack that a thread has for handlers of signals, sigaltstack(2), if it has one. */
+struct signal_stack {
+	__u64 begin, size;
+};
 
-	if (!t->cfa)
-		return;
-	t->saved[n] = (struct count_path){t->cfa, t->row};
+static __always_inline int is_on(const struct signal_stack *s, __u64 sp)
+{
+	return sp - s->begin - 1 < s->size;
+}
+
+/* is_over says whether an activation is, when a signal comes at this stack pointer. */
+static __always_inline int is_over(__u64 cfa, __u64 sp, const struct signal_stack *s)
+{
+	int on = is_on(s, cfa);
+
+	return on == is_on(s, sp) ? cfa <= sp : on;
+}
+
+/* save keeps what a signal interrupts, and forgets what is over: handlers, behind which the next
+ * one comes before the thread has gone on. */
+static __always_inline void save(struct count_thread *t, __u64 sp, const struct signal_stack *s)
+{
+	__u32 n;
+
+	for (int i = 0; i < COUNT_SAVED; i++) {
+		n = (t->next - 1) & (COUNT_SAVED - 1);
+		if (!t->waiting || !is_over(t->saved[n].cfa, sp, s))
+			break;
+		t->next = n;
+		t->waiting--;
+	}
+	if (t->cfa && !is_over(t->cfa, sp, s)) {
+		n = t->next & (COUNT_SAVED - 1);
+		t->saved[n] = (struct count_path){t->cfa, t->row};
+		t->next = n + 1;
+		if (t->waiting < COUNT_SAVED)
+			t->waiting++;
+	}
 	t->cfa = 0;
-	t->next = n + 1;
-	if (t->waiting < COUNT_SAVED)
-		t->waiting++;
 }
 
 /* restore finds the path of an activation among those that signals have interrupted: the latest,

@@ -145,18 +145,29 @@ func ranOf(t *testing.T, file string) (map[counted]uint64, map[uint64]string) {
 	return ran, names
 }
 
-// busy has a routine of 2^30 possible paths, recursion, a switch and longjmp, in some threads.
-const busy = `
+// busy has a routine of 2^30 possible paths, recursion, a switch and longjmp, in some threads. With
+// a second argument, signals interrupt these: a timer's, anywhere; and every busyRounds rounds in
+// the midst of that routine those of a page that may not be read, busyFaults in the same place.
+// Handlers run on the threads' own stacks, on ones below these and on ones above.
+const (
+	busyRounds, busyFaults = 4, 12
+	busy                   = `
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #define TWICE(x) x x
 #define NOINLINE __attribute__((noinline))
-NOINLINE static long many(unsigned long bits, volatile long *sum) {
-	TWICE(TWICE(TWICE(if (bits & 1) *sum += 3; bits >>= 1; if (bits & 2) *sum ^= bits; bits >>= 1;
-		if (bits & 1) *sum += 7; bits >>= 1; if (bits & 4) *sum -= 5; bits >>= 1;)))
+#define MOST 64
+#define STACK 65536
+#define STEPS if (bits & 1) *sum += 3; bits >>= 1; if (bits & 2) *sum ^= bits; bits >>= 1; \
+	if (bits & 1) *sum += 7; bits >>= 1; if (bits & 4) *sum -= 5; bits >>= 1;
+NOINLINE static long many(unsigned long bits, volatile long *sum, volatile long *page) {
+	TWICE(TWICE(STEPS))
+	*sum += *page;
+	TWICE(TWICE(STEPS))
 	return *sum;
 }
 NOINLINE static long deep(long x, jmp_buf out) {
@@ -176,19 +187,38 @@ NOINLINE static int choose(int x) {
 	default: return x;
 	}
 }
-static void on_tick(int number) {
-	static volatile long ticks;
+static void handle(long ticks) {
+	static volatile long sum;
 	jmp_buf out;
 	if (!setjmp(out))
-		ticks += deep(choose(ticks) & 15, out);
+		sum += deep(choose(ticks) & 15, out);
 }
+static void on_tick(int number) {
+	static volatile long ticks;
+	handle(ticks++);
+}
+static void on_fault(int number, siginfo_t *info, void *context) {
+	static __thread long faults;
+	handle(faults++);
+	if (faults % FAULTS == 0 && mprotect(info->si_addr, 1, PROT_READ))
+		abort();
+}
+static int interrupted;
+static char below[MOST][STACK], *above;
 static void *work(void *seed) {
 	unsigned long x = (long)seed;
+	stack_t handlers = {.ss_sp = x % 3 == 1 ? below[x % MOST] : &above[x % MOST * STACK],
+		.ss_size = STACK};
 	volatile long sum = 0;
+	long *page = mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (x % 3 && sigaltstack(&handlers, 0))
+		abort();
 	for (int i = 0; i < 400; i++) {
 		jmp_buf out;
+		if (i % ROUNDS == 0 && mprotect(page, 1, interrupted ? PROT_NONE : PROT_READ))
+			abort();
 		x = x * 6364136223846793005 + 1442695040888963407;
-		many(x >> 30, &sum);
+		many(x >> 30, &sum, page);
 		if (!setjmp(out))
 			sum += deep(x >> 58, out);
 		sum += choose(x >> 50);
@@ -196,22 +226,37 @@ static void *work(void *seed) {
 	return (void *)sum;
 }
 int main(int argc, char **argv) {
-	pthread_t threads[64];
+	pthread_t threads[MOST];
 	int n = atoi(argv[1]);
-	struct itimerval often = {{0, 150}, {0, 150}};
-	signal(SIGALRM, on_tick);
+	struct itimerval often = {{0, 1000}, {0, 1000}};
+	struct sigaction tick = {.sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART};
+	struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_ONSTACK | SA_SIGINFO};
+	sigset_t ticks;
+	above = mmap(0, MOST * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sigaction(SIGALRM, &tick, 0);
+	sigaction(SIGSEGV, &fault, 0);
 	raise(SIGALRM);
-	if (argc > 2)
+	interrupted = argc > 2;
+	if (interrupted)
 		setitimer(ITIMER_REAL, &often, 0);
 	for (long i = 0; i < n; i++)
 		pthread_create(&threads[i], 0, work, (void *)(i + 1));
+	sigemptyset(&ticks);
+	sigaddset(&ticks, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &ticks, 0); /* they are for those at work, not for who waits */
 	for (int i = 0; i < n; i++)
 		pthread_join(threads[i], 0);
 	return 0;
 }`
+)
+
+func compileBusy(t *testing.T) (path string) {
+	return testenv.CompileC(t, busy, "-O1", "-pthread", "-Wl,--build-id",
+		fmt.Sprintf("-DROUNDS=%d", busyRounds), fmt.Sprintf("-DFAULTS=%d", busyFaults))
+}
 
 func TestInterestingOfThreads(t *testing.T) {
-	program := testenv.CompileC(t, busy, "-O1", "-pthread", "-Wl,--build-id")
+	program := compileBusy(t)
 	for _, threads := range []string{"1", "8", "64"} {
 		t.Run(threads, func(t *testing.T) {
 			interestingAgree(t, exact.Target{Path: program, Args: []string{threads}, Env: zoo.Env(),
@@ -222,20 +267,21 @@ func TestInterestingOfThreads(t *testing.T) {
 
 // Paths that signals interrupt all the time are gone on with: they count as without signals.
 func TestInterestingWithSignals(t *testing.T) {
-	program := testenv.CompileC(t, busy, "-O1", "-pthread", "-Wl,--build-id")
-	alike := exact.Target{Path: program, Args: []string{"4"}, Env: zoo.Env(), Dir: t.TempDir()}
+	const threads = 4
+	alike := exact.Target{Path: compileBusy(t), Args: []string{fmt.Sprint(threads)},
+		Env: zoo.Env(), Dir: t.TempDir()}
 	whole := filepath.Join(t.TempDir(), "whole.wpp")
 	if _, err := tracer.RecordTo(t.Context(), whole, alike); err != nil {
 		t.Fatal(err)
 	}
 	ran, names := ranOf(t, whole)
-	alike.Args = append(alike.Args, "timer")
-	compared, interrupted := 0, uint64(0)
+	alike.Args = append(alike.Args, "interrupted")
 	for range 3 {
 		r, err := tracer.CountSome(t.Context(), whole, alike)
 		if err != nil {
 			t.Fatal(err)
 		}
+		compared := 0
 		for _, p := range r.Paths {
 			if name := names[p.Entry]; name != "many" && name != "work" {
 				continue // handlers run it as well
@@ -248,12 +294,12 @@ func TestInterestingWithSignals(t *testing.T) {
 		if r.UnknownHits > 0 || r.LostHits > 0 {
 			t.Errorf("%d hits not known, %d lost", r.UnknownHits, r.LostHits)
 		}
-		interrupted += r.Amid
+		const faults = threads * 400 / busyRounds * busyFaults
+		if compared < 1000 || r.Amid < faults {
+			t.Errorf("%d paths, %d interrupted", compared, r.Amid)
+		}
+		t.Logf("%d paths, interrupted %d times, by faults %d", compared, r.Amid, faults)
 	}
-	if compared < 3000 || interrupted == 0 {
-		t.Errorf("%d paths, %d interrupted", compared, interrupted)
-	}
-	t.Logf("%d paths, %d interrupted", compared, interrupted)
 }
 
 // Of a process that runs already, what is counted is all that it does in the time, but for a path
