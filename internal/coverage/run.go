@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options) (*covered.Coverage, error) {
 	if err != nil && (!errors.Is(err, guard.ErrGone) || x.began.IsZero()) {
 		return nil, err
 	}
-	c, failed := x.result()
+	c, failed := x.result(err)
 	return c, cmp.Or(failed, err)
 }
 
@@ -554,13 +554,13 @@ func (x *observation) lookForLibraries() error {
 }
 
 // fallen says of each site whether its probe does not stand that is thought to, and did not go when
-// the observation ended.
-func (x *observation) fallen() ([]bool, error) {
+// the observation ended, for such a reason.
+func (x *observation) fallen(why error) ([]bool, error) {
 	fallen := make([]bool, len(x.watch.sites))
 	switch {
 	case !x.process.Alive(), x.life.Over():
 		return fallen, nil
-	case x.session.GuardDead(): // all have gone with it
+	case errors.Is(why, guard.ErrGone), x.session.GuardDead(): // all have gone with it, or will
 		if errors.Is(x.process.WhyGone(), target.ErrHeadless) { // or before
 			for i, g := range x.watch.in {
 				fallen[i] = g != nil
@@ -578,9 +578,9 @@ func (x *observation) fallen() ([]bool, error) {
 	return fallen, nil
 }
 
-// result says what has run.
-func (x *observation) result() (*covered.Coverage, error) {
-	fallen, err := x.fallen()
+// result says what has run until the observation ended, for such a reason.
+func (x *observation) result(why error) (*covered.Coverage, error) {
+	fallen, err := x.fallen(why)
 	if err != nil {
 		return nil, err
 	}
