@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"wpptrace/compress/wet"
+	"wpptrace/compress/wet/machine"
 	"wpptrace/query/querytest"
 	"wpptrace/query/slice"
 )
@@ -62,14 +64,14 @@ func TestGroups(t *testing.T) {
 
 // TestSharedPatterns: a group keeps the different values that it had, once, and which it was.
 func TestSharedPatterns(t *testing.T) {
-	n := &node{groups: groupsOf([]set{set{}.add(1), set{}.add(1), set{}.add(2)})}
+	n := &node{sets: []set{set{}.add(1), set{}.add(1), set{}.add(2)}}
 	v := &valuer{nodes: map[uint32]*node{7: n}}
 	for i := range uint64(6) {
 		v.begin(7, i)
 		v.values = append(v.values, i%2, 10*(i%2), 5)
 	}
 	v.flush()
-	if g := n.groups[0]; !slices.Equal(g.pattern, []uint64{0, 1, 0, 1, 0, 1}) ||
+	if g := n.groups()[0]; !slices.Equal(g.pattern, []uint64{0, 1, 0, 1, 0, 1}) ||
 		!slices.Equal(g.different[0], []uint64{0, 1}) ||
 		!slices.Equal(g.different[1], []uint64{0, 10}) {
 		t.Errorf("%+v", g)
@@ -82,6 +84,33 @@ func TestSharedPatterns(t *testing.T) {
 	if m.Timestamps.First != 4*6 || m.Values.Before != 4*18 || m.Values.First != 6+4*(4+1) ||
 		m.Timestamps.Numbers != 6 || m.Values.Numbers != 6+4+1 {
 		t.Errorf("%+v", m)
+	}
+}
+
+// TestGroupsOfCutExecution: the groups of a path are those of all of its statements, though its
+// first execution was cut short.
+func TestGroupsOfCutExecution(t *testing.T) {
+	add := func(v *valuer, number uint8, value uint64) {
+		v.add(&wet.Executed{Code: &machine.Insn{},
+			Written: []wet.Register{{Number: number, Value: value}}})
+	}
+	v := &valuer{nodes: map[uint32]*node{}}
+	for i, statements := range []int{1, 3, 2, 3} {
+		v.begin(7, uint64(i))
+		for k := range statements {
+			add(v, uint8(k), uint64(10*k+i%2))
+		}
+	}
+	v.flush()
+	m := Tiers{Instructions: 9}
+	v.measure(&m)
+	n := v.nodes[7]
+	kept := 0
+	for _, g := range n.groups() {
+		kept += len(g.statements)
+	}
+	if len(n.sets) != 3 || kept != 3 || v.count != 9 || m.Values.Before != 4*9 {
+		t.Errorf("%d sets, %d statements in groups, %d values, %+v", len(n.sets), kept, v.count, m)
 	}
 }
 

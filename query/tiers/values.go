@@ -12,19 +12,21 @@ import (
 
 // A valuer collects the timestamps and values of paths.
 type valuer struct {
-	nodes   map[uint32]*node // by symbol
-	now     *node
-	inputs  inputs   // of the statements so far, where the node is new
-	values  []uint64 // of the statements of its present execution that have one
-	isFirst bool     // this is its first execution
-	count   uint64   // of values
+	nodes  map[uint32]*node // by symbol
+	now    *node
+	at     int      // how many statements of it have been executed
+	values []uint64 // of those that have one
+	count  uint64   // of values
 }
 
 // A node is an acyclic path.
 type node struct {
-	stamps []uint64
-	groups []*group
-	sets   []set // by statement that has a value: inputs it follows from; until groups are made
+	stamps     []uint64
+	executions [][]uint64 // the values of each: of one that was cut short there are fewer
+	// of the longest execution so far
+	read   int    // statements
+	inputs inputs // behind them
+	sets   []set  // by statement that has a value: inputs it follows from
 }
 
 // A group is the statements of a path whose values follow from the same inputs: section 3.2.
@@ -39,22 +41,23 @@ type group struct {
 func (v *valuer) begin(symbol uint32, stamp uint64) {
 	v.flush()
 	n := v.nodes[symbol]
-	if v.isFirst = n == nil; v.isFirst {
-		n = &node{}
+	if n == nil {
+		n = &node{inputs: newInputs()}
 		v.nodes[symbol] = n
-		v.inputs = newInputs()
 	}
 	n.stamps = append(n.stamps, stamp)
-	v.now, v.values = n, v.values[:0]
+	v.now, v.at, v.values = n, 0, nil
 }
 
 // add adds a statement of it.
 func (v *valuer) add(e *wet.Executed) {
-	if v.isFirst {
-		if from := v.inputs.of(e); len(e.Written) > 0 {
-			v.now.sets = append(v.now.sets, from)
+	if n := v.now; v.at == n.read { // the first execution that comes so far
+		n.read++
+		if from := n.inputs.of(e); len(e.Written) > 0 {
+			n.sets = append(n.sets, from)
 		}
 	}
+	v.at++
 	if len(e.Written) > 0 {
 		v.values = append(v.values, e.Written[0].Value)
 	}
@@ -62,18 +65,21 @@ func (v *valuer) add(e *wet.Executed) {
 
 // flush ends an execution.
 func (v *valuer) flush() {
-	n := v.now
-	if n == nil {
-		return
+	if n := v.now; n != nil {
+		v.count += uint64(len(v.values))
+		n.executions = append(n.executions, v.values)
 	}
-	if n.groups == nil {
-		n.groups = groupsOf(n.sets)
-		n.sets = nil
+}
+
+// groups makes the groups of a path, with the values of all of its executions.
+func (n *node) groups() []*group {
+	groups := groupsOf(n.sets)
+	for _, g := range groups {
+		for _, values := range n.executions {
+			g.add(values)
+		}
 	}
-	v.count += uint64(len(v.values))
-	for _, g := range n.groups {
-		g.add(v.values)
-	}
+	return groups
 }
 
 // add adds the values of an execution. A path that was cut short by a signal has fewer.
@@ -162,7 +168,7 @@ func (v *valuer) measure(t *Tiers) error {
 		n := v.nodes[symbol]
 		stamps = append(stamps, n.stamps)
 		t.Timestamps.First += wordSize * uint64(len(n.stamps))
-		for _, g := range n.groups {
+		for _, g := range n.groups() {
 			bytes, lists := g.stored()
 			t.Values.First += bytes
 			values = append(values, lists...)
