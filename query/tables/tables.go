@@ -1,10 +1,12 @@
 package tables
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,7 +84,9 @@ func Make(s *wpp.Snapshot) (rows []Row, err error) {
 		}
 		rows = append(rows, rates(t.table, t.what, 8*n, time.Since(begin), t.paper)...)
 	}
-	return append(rows, n.slices()...), nil
+	rows = append(rows, n.slices()...)
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Table, b.Table) })
+	return rows, nil
 }
 
 // counted is what sizes before compression follow from, and what slices took.

@@ -3,6 +3,7 @@ package tables_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,24 @@ func TestMake(t *testing.T) {
 	}
 	if _, err := tables.Make(&wpp.Snapshot{}); !errors.Is(err, values.ErrNone) {
 		t.Error(err)
+	}
+}
+
+// TestOrder: rows are in the order of tables, those of figures behind.
+func TestOrder(t *testing.T) {
+	s := querytest.Values()
+	s.Figures.Duration = time.Minute
+	rows, err := tables.Make(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range rows {
+		got = append(got, r.Table)
+	}
+	want := []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "figure 8", "figure 9"}
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
