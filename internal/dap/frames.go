@@ -1,9 +1,12 @@
 package dap
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/go-dap"
@@ -33,8 +36,18 @@ const (
 	parts
 )
 
-// handleOf gives out a number.
+// handleOf gives out a number: of the same the same.
 func (x *session) handleOf(h handle) int {
+	is := func(other handle) bool {
+		if a, b := h.whole, other.whole; a != nil && b != nil && a.Variable == b.Variable &&
+			a.String() == b.String() {
+			other.whole = a
+		}
+		return h == other
+	}
+	if i := slices.IndexFunc(x.handles, is); i >= 0 {
+		return i + 1
+	}
 	x.handles = append(x.handles, h)
 	return len(x.handles)
 }
@@ -123,7 +136,7 @@ func (x *session) variables(a *dap.VariablesArguments) ([]dap.Variable, error) {
 	for _, v := range x.listOf(m, h) {
 		list = append(list, dap.Variable{Name: names.Printable(nameIn(h, v)),
 			EvaluateName: v.String(), Value: shown(valuereport.TextAt(m, v)),
-			VariablesReference: x.partsOf(h, v)})
+			VariablesReference: x.partsOf(h, v), MemoryReference: memoryOf(m, v)})
 	}
 	if h.scope == registers {
 		for n := range valuereport.Registers {
@@ -188,9 +201,56 @@ func (x *session) evaluate(a *dap.EvaluateArguments) (body dap.EvaluateResponseB
 		return body, err
 	}
 	if v, err := m.Variable(a.Expression); err == nil {
-		body.VariablesReference = x.partsOf(h, v)
+		body.VariablesReference, body.MemoryReference = x.partsOf(h, v), memoryOf(m, v)
 	}
 	text, err := valuereport.Evaluate(m, a.Expression, valuereport.Typed)
 	body.Result = shown(text)
 	return body, err
+}
+
+// memoryOf is what the client reads memory by, where a variable is in memory or points there; "":
+// it is neither, or it is not known where.
+func memoryOf(m *stepping.Moment, v *values.Asked) string {
+	if w, _, err := valuereport.WatchAt(m, v.String()); err == nil {
+		return fmt.Sprintf("%#x", w.Addr)
+	}
+	return ""
+}
+
+// mostBytes is how many bytes of memory are sent at once.
+const mostBytes = 1 << 20
+
+// readMemory reads what memory holds for the thread that moved last: the bytes that are known, and
+// how many behind these are not.
+func (x *session) readMemory(a *dap.ReadMemoryArguments) (body dap.ReadMemoryResponseBody,
+	err error) {
+	addr, err := strconv.ParseUint(a.MemoryReference, 0, 64)
+	if err != nil {
+		return body, fmt.Errorf("%q is no address", a.MemoryReference)
+	}
+	if a.Count < 0 || a.Count > mostBytes {
+		return body, fmt.Errorf("%d bytes are asked for, and at most %d are sent", a.Count,
+			mostBytes)
+	}
+	m, _, err := x.momentOf(x.handleOf(handle{thread: x.current + 1}), true)
+	if err != nil {
+		return body, err
+	}
+	addr += uint64(a.Offset)
+	body.Address = fmt.Sprintf("%#x", addr)
+	var data []byte
+	for n := 0; n < a.Count; n++ {
+		var b [1]byte
+		isKnown := m.Held(addr+uint64(n), b[:]).Known&1 != 0
+		switch {
+		case isKnown && body.UnreadableBytes > 0:
+			a.Count = n // the client asks anew from here
+		case isKnown:
+			data = append(data, b[0])
+		default:
+			body.UnreadableBytes++
+		}
+	}
+	body.Data = base64.StdEncoding.EncodeToString(data)
+	return body, nil
 }

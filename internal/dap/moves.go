@@ -39,6 +39,7 @@ var capabilities = dap.Capabilities{
 	SupportsStepBack:                 true,
 	SupportsSteppingGranularity:      true,
 	SupportsDataBreakpoints:          true,
+	SupportsReadMemoryRequest:        true,
 }
 
 // answer is the answer to a request, and what comes behind it; nil: nothing.
@@ -120,6 +121,9 @@ func (x *session) answer(q dap.RequestMessage) (r dap.ResponseMessage, then func
 	case *dap.EvaluateRequest:
 		body, err := x.evaluate(&q.Arguments)
 		return &dap.EvaluateResponse{Body: body}, nil, err
+	case *dap.ReadMemoryRequest:
+		body, err := x.readMemory(&q.Arguments)
+		return &dap.ReadMemoryResponse{Body: body}, nil, err
 	}
 	return nil, nil, fmt.Errorf("command %q is not supported", q.GetRequest().Command)
 }

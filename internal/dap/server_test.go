@@ -2,11 +2,14 @@ package dap_test
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -307,6 +310,78 @@ func (c *client) variables(number int) string {
 		list = append(list, v.Name+"="+v.Value)
 	}
 	return strings.Join(list, " ")
+}
+
+// TestHandlesAreBounded: what is asked for again has the number that it had.
+func TestHandlesAreBounded(t *testing.T) {
+	c := newClient(t, &server.Server{Snapshot: querytest.Variables()})
+	c.launch(nil)
+	c.stopped()
+	ask := func() (numbers []int) {
+		frame := must[*dap.StackTraceResponse](c, "stackTrace",
+			dap.StackTraceArguments{ThreadId: 1}).Body.StackFrames[0].Id
+		numbers = append(numbers, frame)
+		for _, s := range must[*dap.ScopesResponse](c, "scopes",
+			dap.ScopesArguments{FrameId: frame}).Body.Scopes {
+			numbers = append(numbers, s.VariablesReference)
+		}
+		for _, frame := range []int{0, frame} {
+			numbers = append(numbers, must[*dap.EvaluateResponse](c, "evaluate",
+				dap.EvaluateArguments{Expression: "pair", FrameId: frame}).Body.VariablesReference)
+		}
+		return numbers
+	}
+	first := ask()
+	for range 3 {
+		if again := ask(); !slices.Equal(again, first) {
+			t.Errorf("%v, and %v when asked again", first, again)
+		}
+	}
+	if slices.Contains(first, 0) || first[0] == first[1] {
+		t.Errorf("%v", first)
+	}
+	c.end()
+}
+
+// TestReadMemory: bytes that are not known are said to be unreadable, and those before are given.
+func TestReadMemory(t *testing.T) {
+	c := newClient(t, &server.Server{Snapshot: querytest.Variables()})
+	c.launch(nil)
+	c.stopped()
+	if x := must[*dap.EvaluateResponse](c, "evaluate",
+		dap.EvaluateArguments{Expression: "x"}).Body.MemoryReference; x != "" {
+		t.Errorf("x, which is in a register, is at %q", x)
+	}
+	send(c, "continue", map[string]any{"threadId": 1})
+	if got, want := c.stopped(), "end of recording: clip+0xe"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for _, x := range []struct {
+		offset, count, unreadable int
+		data                      []byte
+	}{
+		{0, 4, 0, []byte{3, 0, 0, 0}}, // it has just stored its argument there
+		{1, 2, 0, []byte{0, 0}},
+		{4, 8, 4, []byte{0, 0, 0, 0}},
+		{-2, 4, 2, []byte{}},
+		{8, 8, 8, []byte{}},
+		{0, 0, 0, []byte{}},
+	} {
+		got := must[*dap.ReadMemoryResponse](c, "readMemory", dap.ReadMemoryArguments{
+			MemoryReference: "0x7000", Offset: x.offset, Count: x.count}).Body
+		data, err := base64.StdEncoding.DecodeString(got.Data)
+		if err != nil || !bytes.Equal(data, x.data) || got.UnreadableBytes != x.unreadable ||
+			got.Address != fmt.Sprintf("%#x", 0x7000+x.offset) {
+			t.Errorf("%+v: %+v", x, got)
+		}
+	}
+	for _, wrong := range []dap.ReadMemoryArguments{{MemoryReference: "five", Count: 1},
+		{MemoryReference: "0x7000", Count: -1}, {MemoryReference: "0x7000", Count: 1 << 30}} {
+		if _, err := request[*dap.ReadMemoryResponse](c, "readMemory", wrong); err == nil {
+			t.Errorf("%+v is answered", wrong)
+		}
+	}
+	c.end()
 }
 
 // TestThreads: each thread has a place of its own.
