@@ -53,29 +53,30 @@ var comparisons = []struct {
 
 const useWord = "use"
 
-// cutCall returns the call that a text begins with, nil if it begins with none.
-func cutCall(text string) *call {
+// cutCall returns the call that a text begins with, nil if it begins with none. It fails where that
+// is meant to test a value, and does not.
+func cutCall(text string) (*call, error) {
 	head := strings.IndexFunc(text, isEndOfName)
 	if text != "" && (text[0] == '\'' || text[0] == '"') {
 		inner, _, ok := names.Unquote(text)
 		if !ok {
-			return nil
+			return nil, nil
 		}
 		head = len(inner) + 2
 	}
 	if head <= 0 || !strings.HasPrefix(text[head:], "(") {
-		return nil
+		return nil, nil
 	}
 	inner, behind, ok := strings.Cut(text[head+1:], ")")
 	c := &call{name: text[:head]}
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	if strings.TrimSpace(inner) != "" {
 		for _, part := range strings.Split(inner, ",") {
 			t, rest, ok := cutTest(strings.TrimSpace(part))
 			if !ok || rest != "" {
-				return nil // a group of paths behind a name
+				return nil, notTest(strings.TrimSpace(part)) // else a group of paths behind a name
 			}
 			c.arguments = append(c.arguments, t)
 		}
@@ -88,18 +89,43 @@ func cutCall(text string) *call {
 	isGiven := rest != behind || result.name == "" && result.as != none
 	if ok && isGiven && result != (test{size: 8}) {
 		if left != "" && !isEndOfName(rune(left[0])) {
-			return nil
+			return nil, notResult(behind)
 		}
 		c.kind, c.result, behind = deeds.Returned, result, left
 	}
 	if c.kind == deeds.Called && len(c.arguments) == 0 {
-		return nil
+		return nil, notResult(behind)
 	}
 	c.text = text[:len(text)-len(behind)]
 	if c.name == useWord {
 		c.kind = deeds.Used
 	}
-	return c
+	return c, nil
+}
+
+// notTest says why a text is no test of a value, where it is meant to be one: nil, where it may be
+// paths.
+func notTest(text string) error {
+	first := strings.TrimPrefix(text, "-")
+	isMeant := strings.ContainsAny(text, "=<>") || first != "" && '0' <= first[0] && first[0] <= '9'
+	if at := strings.IndexByte(text, ':'); at >= 0 {
+		isMeant = isMeant || !strings.HasPrefix(text[at:], "::")
+	}
+	if !isMeant {
+		return nil
+	}
+	return fmt.Errorf("%s tests no value: NAME, NUMBER or _, or [NAME] and one of = != < > <= >= "+
+		"with a NAME or NUMBER; behind it :1, :2, :4 or :8 for how many bytes it has",
+		names.Printable(text))
+}
+
+// notResult is notTest of what is behind the parentheses of a call.
+func notResult(behind string) error {
+	word, _, _ := strings.Cut(behind, " ")
+	if word == "" || !strings.ContainsRune("=<>:", rune(word[0])) && !strings.HasPrefix(word, "!=") {
+		return nil
+	}
+	return notTest(word)
 }
 
 func isEndOfName(r rune) bool { return strings.ContainsRune(signs+" \t\r\n", r) }

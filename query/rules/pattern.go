@@ -180,7 +180,11 @@ func tokens(text string) ([]token, error) {
 			text = text[1:]
 			continue
 		}
-		if c := cutCall(text); c != nil {
+		c, err := cutCall(text)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
 			list = append(list, token{text: c.text, name: true, glued: glued, call: c})
 			text = text[len(c.text):]
 			continue

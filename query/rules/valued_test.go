@@ -39,18 +39,28 @@ func TestCutCall(t *testing.T) {
 		"f(a|b)":                  "",
 		"f(a":                     "",
 		"f()!g":                   "",
-		"f(p:3)":                  "",
-		"f(99999999999999999999)": "",
-		"f(p==1)":                 "",
+		"f(p:3)":                  "refused",
+		"f(99999999999999999999)": "refused",
+		"f(p==1)":                 "refused",
+		"f(p:3, q)":               "refused",
+		"f(a, n>)":                "refused",
+		"f()!=x:5":                "refused",
+		"f(a::b)":                 "",
+		"f() g(x=1)":              "",
+		"f()|g::h":                "",
 		"(p)":                     "",
 		"'f'":                     "",
 		"'f":                      "",
-		"f()=":                    "",
-		"f()=1x":                  "",
+		"f()=":                    "refused",
+		"f()=1x":                  "refused",
 		"":                        "",
 	} {
 		got := ""
-		if c := cutCall(text); c != nil {
+		c, err := cutCall(text)
+		if err != nil {
+			got = "refused"
+		}
+		if c != nil {
 			got = fmt.Sprint(c.text, " ", c.name, " ", c.kind, " ", c.arguments)
 			if c.kind == deeds.Returned {
 				got += fmt.Sprint(" ", c.result)
@@ -68,7 +78,9 @@ func TestValuedRefused(t *testing.T) {
 	for rule, want := range map[string]string{
 		"free(p) before use(p)": `with values, it is one of "never REGEX", "never A after B", ` +
 			`"every A followed by B [before C]"`,
-		"never free(p) work":   errNoCall.Error(),
+		"never free(p) work": errNoCall.Error(),
+		"never f(p:3)": "p:3 tests no value: NAME, NUMBER or _, or [NAME] and one of = != < > <= >= " +
+			"with a NAME or NUMBER; behind it :1, :2, :4 or :8 for how many bytes it has",
 		"never free(p) work#3": errNoCall.Error(),
 		"never f(a,b,c,d,e,f,g)": "f(a,b,c,d,e,f,g): registers pass 6 arguments: " +
 			"those behind them are not known",
@@ -95,7 +107,7 @@ func FuzzValued(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if c := cutCall(text); c != nil && !strings.HasPrefix(text, c.text) {
+		if c, _ := cutCall(text); c != nil && !strings.HasPrefix(text, c.text) {
 			t.Errorf("%q is no beginning", c.text)
 		}
 		_ = Validate(text)
@@ -440,6 +452,7 @@ func TestCheckValued(t *testing.T) {
 		"every clip(7) followed by clip(9) before clip(3)": "1 broken: not followed before",
 		"never clip()=5":                                   "undecided",
 		"every . followed by clip(9)":                      "1 broken: not followed up to the end",
+		"every . followed by clip(3)":                      "1 broken: not followed up to the end", // itself
 	} {
 		r, err := Check(s, []string{rule})
 		if err != nil {
