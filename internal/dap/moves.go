@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strings"
 
 	"github.com/google/go-dap"
 
@@ -199,7 +200,7 @@ func (x *session) listThreads() (list []dap.Thread) {
 	for _, i := range x.launched.threads {
 		t := &x.launched.snapshot.Threads[i]
 		list = append(list, dap.Thread{Id: i + 1,
-			Name: fmt.Sprintf("%s (%d)", names.Printable(t.Name), t.TID)})
+			Name: strings.TrimSpace(fmt.Sprintf("%s (%d)", names.Printable(t.Name), t.TID))})
 	}
 	return list
 }
