@@ -39,6 +39,7 @@ type Walker struct {
 	called   bool
 	jumped   bool     // the last instruction was a jump
 	callers  []caller // of external code that has not returned, the last one last
+	returned *caller  // of what has returned last, while it is asked what that has left
 	fresh    bool     // where it was, before what is walked next, is not known
 	external bool     // external code, or a gap, comes before the next instruction
 	lost     bool     // in a stretch of which nothing is to be known
@@ -86,6 +87,18 @@ func (w *Walker) Confirmed() (general uint16) {
 	}
 	return general
 }
+
+// Passed returns what a general register that calls do not keep held where external code was
+// called that has just returned; ok is false if that is not known. It is for Oracle.Resync.
+func (w *Walker) Passed(n int) (v uint64, ok bool) {
+	if w.returned == nil {
+		return 0, false
+	}
+	return w.returned.values[n], w.returned.passed>>n&1 != 0
+}
+
+// General returns what a general register holds.
+func (w *Walker) General(n int) (uint64, machine.Knowledge) { return w.machine.General(n) }
 
 // Begin begins the first stretch. It comes once, before all else.
 func (w *Walker) Begin() error { return w.begin() }
@@ -309,6 +322,7 @@ type caller struct {
 	returns uint64
 	values  [16]uint64 // with the stack pointer as it is behind the return
 	known   uint16
+	passed  uint16 // of the registers that it does not keep, those that are known
 }
 
 // mostCallers is how many calls of external code are remembered.
@@ -324,6 +338,7 @@ func (w *Walker) comeBack(addr uint64) {
 		w.callers = append(w.callers, c)
 	}
 	w.loseExternal()
+	w.returned = nil
 	last := len(w.callers) - 1
 	for last >= 0 && w.callers[last].returns != addr {
 		last--
@@ -332,8 +347,8 @@ func (w *Walker) comeBack(addr uint64) {
 		w.forget()
 		return
 	}
-	c := w.callers[last]
-	w.callers = w.callers[:last]
+	c := &w.callers[last]
+	w.callers, w.returned = w.callers[:last], c
 	w.machine.Forget(machine.Set{General: 0xffff, Flags: machine.Arithmetic, Vectors: 0xffff})
 	w.machine.Doubt()
 	for known := c.known; known != 0; known &= known - 1 {
@@ -363,8 +378,12 @@ func (w *Walker) caller() (c caller, ok bool) {
 		if n == machine.RSP {
 			v += 8
 		}
-		if c.values[n] = v; machine.CalleeSaved>>n&1 != 0 && k != machine.Unknown {
+		switch c.values[n] = v; {
+		case k == machine.Unknown:
+		case machine.CalleeSaved>>n&1 != 0:
 			c.known |= 1 << n
+		default:
+			c.passed |= 1 << n
 		}
 	}
 	return c, true

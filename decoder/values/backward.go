@@ -23,6 +23,11 @@ type executed struct {
 	at      wet.Place
 	private bool   // its operand is in a frame of which nobody else knows the address
 	written uint16 // registers; only a judge knows them
+	// what is foreseen: see oracle.foresee
+	stores []loads.Read // where it stores
+	used   []loads.Read // what it loads of what the next hit has read
+	// that turned out not to be so: it has been overwritten since
+	refuses bool
 }
 
 // recover finds out what registers and memory hold at a place where external code has returned or
@@ -34,41 +39,86 @@ func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
 	if s == nil || !s.Whole {
 		return b
 	}
-	b.known, b.low = 0xffff, 0xffff
-	copy(b.values[:], s.Registers)
-	b.reads = o.readsOf(s, (*[17]uint64)(s.Registers), o.held[:0])
-	b.fs, b.memory = s.Registers[16], o.memory
-	for i := len(o.between) - 1; i >= 0; i-- {
-		if i+2 < len(o.between) && o.isZero(i+1) {
-			b.fresh = 0
-			b.zero(o.between[i].in)
-			b.settle(b.unsure != 0)
+	b = o.back(s)
+	if b.stuck { // once more, by where stores go if memory was as the next hit has read it
+		const mostRounds = 4
+		reads := o.readsOf(s, (*[17]uint64)(s.Registers), nil)
+		for range mostRounds {
+			o.foresee(reads)
+			if b = o.back(s); !b.differs {
+				break
+			}
 		}
-		if i == 0 {
-			o.after = b
+		if b.differs {
+			for i := range o.between {
+				o.between[i].stores, o.between[i].used = nil, nil
+			}
+			b = o.back(s)
 		}
-		b.undo(&o.between[i], o.recorder.scratch)
 	}
 	o.held = b.reads
 	if s.Interrupted || b.external { // a handler, or other code, may have written that amid them
-		b.reads = nil
+		b.reads, b.doubted = nil, nil
 	}
 	return b
 }
 
-// isZero reports whether an instruction is a jump that shows, by where it leads, that what comes
-// right before it has come to nothing.
-func (o *oracle) isZero(i int) bool {
-	x, next := &o.between[i], &o.between[i+1]
-	if x.in == nil || next.in == nil || x.in.Op != machine.JumpIf {
-		return false
+// back goes back from what the next hit has seen.
+func (o *oracle) back(s *wire.State) (b backwards) {
+	b = allKnown()
+	copy(b.values[:], s.Registers)
+	b.reads = o.readsOf(s, (*[17]uint64)(s.Registers), o.held[:0])
+	b.fs, b.memory = s.Registers[16], o.memory
+	zero := s.Flags&machine.ZF != 0 // of what has made the flags last
+	for i := len(o.between) - 1; i >= 0; i-- {
+		x := &o.between[i]
+		switch {
+		case x.in == nil:
+			zero = false
+		case x.in.Op == machine.JumpIf:
+			zero = o.shows(i, zero)
+		case !keepsFlags(x.in.Op):
+			if b.zeroed = zero; zero {
+				b.fresh = 0
+				b.zero(x.in)
+				b.settle(b.unsure != 0)
+			}
+			zero = false
+		}
+		if i == 0 {
+			o.after = b
+			o.after.complete(x.in)
+		}
+		b.undo(x, o.recorder.scratch)
+		b.zeroed = false
 	}
+	return b
+}
+
+// shows reports whether what has made the flags before a jump has come to nothing, by where it
+// leads, or else by what was known of that behind it.
+func (o *oracle) shows(i int, zero bool) bool {
+	x := &o.between[i]
+	if i+1 == len(o.between) || o.between[i+1].in == nil || x.in.Imm == 0 {
+		return zero
+	}
+	next := &o.between[i+1]
 	falls := next.next-uint64(next.in.Len) == x.next
 	switch x.in.Condition {
 	case ifEqual:
 		return !falls
 	case ifEqual ^ 1:
-		return falls && x.in.Imm != 0
+		return falls
+	}
+	return zero
+}
+
+// keepsFlags reports whether an operation surely leaves the flags as they are.
+func keepsFlags(op machine.Op) bool {
+	switch op {
+	case machine.Mov, machine.MovSX, machine.Lea, machine.Push, machine.Pop, machine.NoOp,
+		machine.Jump, machine.MovIf, machine.SetIf, machine.Not, machine.BSwap:
+		return true
 	}
 	return false
 }
@@ -78,50 +128,119 @@ const ifEqual = 4
 
 // zero finds what registers hold behind an instruction that has come to nothing.
 func (b *backwards) zero(in *machine.Insn) {
-	if in == nil || in.Dst.Class != machine.General || in.Dst.Size < 4 {
+	dst, src, size := in.Dst.Reg&15, in.Src.Reg&15, in.Dst.Size
+	if in.Op == machine.Cmp && in.Src.Class == machine.General &&
+		in.Dst.Class == machine.General && dst != src {
+		switch {
+		case b.holds(src, size):
+			b.set(dst, b.values[src], size)
+		case b.holds(dst, size):
+			b.set(src, b.values[dst], size)
+		}
 		return
 	}
-	same := in.Src.Class == machine.General && in.Src.Reg == in.Dst.Reg
-	switch size := in.Dst.Size; in.Op {
+	if in.Dst.Class != machine.General {
+		return
+	}
+	switch in.Op {
 	case machine.Add, machine.Sub, machine.And, machine.Or, machine.Xor, machine.Inc, machine.Dec,
 		machine.Neg:
-		b.set(in.Dst.Reg, 0, 8) // above 4 bytes it is cleared
+		if size == 4 { // above it is cleared
+			size = 8
+		}
+		b.set(dst, 0, size)
 	case machine.Test:
-		if same {
-			b.set(in.Dst.Reg, 0, size)
+		if in.Src.Class == machine.General && src == dst {
+			b.set(dst, 0, size)
 		}
 	case machine.Cmp:
-		switch {
-		case same:
-		case in.Src.Class == machine.Immediate:
-			b.set(in.Dst.Reg, uint64(in.Imm), size)
-		case in.Src.Class == machine.General && b.holds(in.Src.Reg, size):
-			b.set(in.Dst.Reg, b.values[in.Src.Reg&15], size)
-		case in.Src.Class == machine.General && b.holds(in.Dst.Reg, size):
-			b.set(in.Src.Reg, b.values[in.Dst.Reg&15], size)
+		if in.Src.Class == machine.Immediate {
+			b.set(dst, uint64(in.Imm), size)
 		}
 	}
 }
 
-// loaded is what the first instruction of those that were last gone back over has loaded, if it
-// moved that to a register that holds it at the next hit still; ok is false if that is not known.
-func (o *oracle) loaded(n int) (v uint64, ok bool) {
-	in := o.between[0].in
-	switch in.Op {
-	case machine.Mov, machine.MovSX:
-		if in.Src.Class != machine.Mem || int(in.Src.Size) != n {
-			return 0, false
-		}
-	case machine.Pop:
-	default:
+// compared is what an instruction has loaded that has compared it with what is the same.
+func (b *backwards) compared(in *machine.Insn) (v uint64, ok bool) {
+	if !b.zeroed || in.Op != machine.Cmp {
 		return 0, false
 	}
-	size := uint8(4)
-	if n == 8 {
-		size = 8
+	other := &in.Src
+	if in.Src.Class == machine.Mem {
+		other = &in.Dst
 	}
-	isKnown := in.Dst.Class == machine.General && in.Dst.Size >= 4 && n <= int(in.Dst.Size)
-	return o.after.values[in.Dst.Reg&15], isKnown && o.after.holds(in.Dst.Reg, size)
+	switch {
+	case other.Class == machine.Immediate:
+		return uint64(in.Imm), true
+	case other.Class == machine.General && b.holds(other.Reg, other.Size):
+		return b.values[other.Reg&15], true
+	}
+	return 0, false
+}
+
+// complete finds what the registers hold that an instruction has written, whose lower bytes are
+// known behind it.
+func (b *backwards) complete(in *machine.Insn) {
+	if in == nil || in.Dst.Class != machine.General || in.Dst.Size < 4 || !writesAll(in.Op) {
+		return
+	}
+	n, size := in.Dst.Reg&15, in.Dst.Size
+	v := b.values[n]
+	if in.Op == machine.Mov || in.Op == machine.MovSX {
+		size = min(size, in.Src.Size)
+	}
+	if size == 8 || !b.holds(n, size) {
+		return
+	}
+	v = v << (64 - 8*size) >> (64 - 8*size)
+	if in.Op == machine.MovSX {
+		v = uint64(int64(v<<(64-8*size)) >> (64 - 8*size))
+		v = v << (64 - 8*in.Dst.Size) >> (64 - 8*in.Dst.Size)
+	}
+	b.set(n, v, 8)
+}
+
+// writesAll reports whether an operation surely writes its destination, above four bytes zeroes.
+func writesAll(op machine.Op) bool {
+	switch op {
+	case machine.Mov, machine.MovSX, machine.Lea, machine.Add, machine.Sub, machine.Adc,
+		machine.Sbb, machine.And, machine.Or, machine.Xor, machine.Inc, machine.Dec, machine.Neg,
+		machine.Not, machine.IMul, machine.MovIf:
+		return true
+	}
+	return false
+}
+
+// loaded is what the first instruction of those that were last gone back over has loaded, if it
+// moved that to a register that holds it at the next hit still, or if what it made of it and of a
+// register is known; ok is false if it is not. sure: it follows from nothing that is not sure.
+func (o *oracle) loaded(n int) (v uint64, sure, ok bool) {
+	in := o.between[0].in
+	dst, size := in.Dst.Reg&15, in.Dst.Size
+	v, sure = o.after.values[dst], o.after.unsure == 0
+	if in.Dst.Class != machine.General || size < 4 || n > int(size) {
+		return 0, false, false
+	}
+	switch in.Op {
+	case machine.Mov, machine.MovSX:
+		ok = in.Src.Class == machine.Mem && int(in.Src.Size) == n && o.after.holds(dst, uint8(n))
+	case machine.Pop:
+		ok = o.after.holds(dst, uint8(n))
+	case machine.Add, machine.Sub, machine.Xor:
+		before, k := o.thread.walker.General(int(dst))
+		ok = in.Src.Class == machine.Mem && int(size) == n && o.after.holds(dst, size) &&
+			k != machine.Unknown
+		sure = sure && k == machine.Confirmed
+		switch in.Op {
+		case machine.Add:
+			v -= before
+		case machine.Sub:
+			v = before - v
+		default:
+			v ^= before
+		}
+	}
+	return v, sure, ok
 }
 
 // behind finds the instructions from a place to the next site, and returns what was seen there;
@@ -188,7 +307,7 @@ func (o *oracle) along(code *wet.Routine, p, before *path, from start,
 			next += uint64(b.Insns[i].Len)
 		}
 		if j == 0 && before != nil && !o.leadTo(p, next) &&
-			!o.returnTo(code, p, before, next) && !o.comesBack(next) {
+			!o.returnTo(code, p, before, next) && !o.goesTo(next) && !o.comesBack(next) {
 			return 0, false, false
 		}
 		for i := lo; i < hi; i++ {
@@ -282,22 +401,35 @@ func (o *oracle) seen(number int) *wire.State {
 type backwards struct {
 	values     [16]uint64
 	known, low uint16 // registers that are known, and those whose lower halves are
+	least      uint16 // and those whose lowest bytes are
 	unsure     uint16 // of these, those that are not known for sure
 	fresh      uint16 // those that have become known by the last step
 	guessed    bool   // these are not known for sure
+	zeroed     bool   // what the instruction at hand has made comes to nothing, or is equal
 	external   bool   // external code runs behind
 	fs         uint64
 	reads      []loads.Read
 	frame      []loads.Read   // the same of private frames, whatever is stored elsewhere
+	doubted    []loads.Read   // the same if stores go where it is foreseen
+	stuck      bool           // a store may go anywhere, and what was read is not known before it
+	differs    bool           // what was foreseen was not so
 	memory     *memory.Memory // as it is before the first instruction that is carried back over
+}
+
+// allKnown is where all registers are known.
+func allKnown() backwards { return backwards{known: 0xffff, low: 0xffff, least: 0xffff} }
+
+// lose has registers not be known.
+func (b *backwards) lose(registers uint16) {
+	b.known, b.low, b.least = b.known&^registers, b.low&^registers, b.least&^registers
 }
 
 // undo goes back behind an instruction.
 func (b *backwards) undo(x *executed, scratch *machine.Machine) {
 	if x.in == nil {
-		b.known &= machine.CalleeSaved
-		b.low, b.unsure, b.external, b.reads = b.known, b.known, true, b.reads[:0]
-		b.frame = nil
+		b.lose(^uint16(machine.CalleeSaved))
+		b.unsure, b.external, b.reads = b.least, true, b.reads[:0]
+		b.frame, b.doubted = nil, nil
 		b.values[machine.RSP] -= 8
 		return
 	}
@@ -314,7 +446,7 @@ func (b *backwards) undoOwn(x *executed, scratch *machine.Machine) {
 	scratch.Step(x.in, x.next, nothing{})
 	after := *b
 	written := scratch.Written()
-	b.known, b.low = b.known&^written, b.low&^written
+	b.lose(written)
 	if x.in.Op != machine.Opaque {
 		b.undoRegisters(x.in, &after)
 	}
@@ -341,24 +473,30 @@ func (b *backwards) settle(unsure bool) {
 	}
 }
 
-// set has a register be known, unless it is: all of it, or its lower half.
+// set has a register be known, unless it is: all of it, its lower half, or its lowest byte.
 func (b *backwards) set(n uint8, v uint64, size uint8) {
 	n &= 15
-	if b.known>>n&1 != 0 {
+	if b.holds(n, size) {
 		return
 	}
 	if size == 8 {
 		b.known |= 1 << n
 	}
-	b.low |= 1 << n
+	if size >= 4 {
+		b.low |= 1 << n
+	}
+	b.least |= 1 << n
 	b.fresh |= 1 << n
 	b.values[n] = v
 }
 
 // holds reports whether so much of a register is known.
 func (b *backwards) holds(n, size uint8) bool {
-	if size == 8 {
+	switch size {
+	case 8:
 		return b.known>>(n&15)&1 != 0
+	case 1:
+		return b.least>>(n&15)&1 != 0
 	}
 	return b.low>>(n&15)&1 != 0
 }
@@ -368,10 +506,12 @@ func (b *backwards) holds(n, size uint8) bool {
 func (b *backwards) undoRegisters(in *machine.Insn, after *backwards) {
 	dst, src, size := in.Dst.Reg&15, in.Src.Reg&15, in.Dst.Size
 	v := after.values[dst]
-	known := in.Dst.Class == machine.General && size >= 4 && after.holds(dst, size)
+	isGeneral := in.Dst.Class == machine.General
+	known := isGeneral && after.holds(dst, size)
 	switch in.Op {
 	case machine.Mov, machine.MovSX:
-		if s := in.Src.Size; known && in.Src.Class == machine.General && s >= 4 {
+		s := in.Src.Size
+		if isGeneral && in.Src.Class == machine.General && after.holds(dst, s) {
 			b.set(src, v, s)
 		}
 	case machine.Lea:
@@ -494,8 +634,15 @@ func (b *backwards) undoMemory(x *executed, after *backwards, accesses []machine
 		a := &accesses[i]
 		known := a.At != machine.Unknown && a.Size > 0 && a.Size <= 8
 		switch {
-		case a.Write && (a.At == machine.Unknown || a.Size == 0):
+		case a.Write && a.At == machine.Unknown && len(x.stores) == 1 &&
+			x.stores[0].Size == a.Size:
+			to := &x.stores[0]
+			b.doubted = remove(append(b.doubted, b.reads...), to.Addr, uint64(to.Size))
 			b.reads = b.reads[:0]
+			b.frame = remove(b.frame, to.Addr, uint64(to.Size))
+		case a.Write && (a.At == machine.Unknown || a.Size == 0):
+			b.stuck = b.stuck || len(b.reads) > 0
+			b.reads, b.doubted = b.reads[:0], nil
 			if x.private {
 				b.frame = nil
 			}
@@ -507,14 +654,21 @@ func (b *backwards) undoMemory(x *executed, after *backwards, accesses []machine
 			}
 			b.reads = remove(b.reads, a.Addr, uint64(a.Size))
 			b.frame = remove(b.frame, a.Addr, uint64(a.Size))
+			b.doubted = remove(b.doubted, a.Addr, uint64(a.Size))
 			before, can := undone(in, v, after)
 			if ok && can && in.Dst.Class == machine.Mem && known {
 				found = append(found, readOf(a.Addr, a.Size, before))
 			}
 		case known:
 			v, ok := loaded(in, after, uint8(a.Size))
-			if ok && after.unsure == 0 {
+			if !ok {
+				v, ok = after.compared(in)
+			}
+			switch {
+			case ok && after.unsure == 0:
 				found = append(found, readOf(a.Addr, a.Size, v))
+			case ok:
+				b.doubted = append(b.doubted, readOf(a.Addr, a.Size, v))
 			}
 			b.undoLoad(in, a, after)
 		}
@@ -522,6 +676,13 @@ func (b *backwards) undoMemory(x *executed, after *backwards, accesses []machine
 	b.reads = append(b.reads, found...)
 	if x.private {
 		b.frame = append(b.frame, found...)
+	}
+	for i := range x.used {
+		u := &x.used[i]
+		v, ok := b.word(u.Addr, u.Size)
+		if !ok || readOf(u.Addr, u.Size, v) != *u {
+			x.refuses, b.differs = true, true
+		}
 	}
 }
 
@@ -561,7 +722,7 @@ func (b *backwards) undoStore(in *machine.Insn, v uint64) {
 	default:
 		return
 	}
-	if in.Src.Class == machine.General && size >= 4 {
+	if in.Src.Class == machine.General {
 		b.set(in.Src.Reg, v, size)
 	}
 }
@@ -582,15 +743,16 @@ func readOf(addr uint64, size int, v uint64) loads.Read {
 	return r
 }
 
-// word returns what memory holds, where all of it is known. Where only a private frame has it, it
-// is not sure.
+// word returns what memory holds, where all of it is known. Where only a private frame has it, or
+// it is doubted, it is not sure.
 func (b *backwards) word(addr uint64, size int) (v uint64, ok bool) {
 	if v, ok = wordOf(b.reads, addr, size); ok {
 		return v, ok
 	}
-	if v, ok = wordOf(b.frame, addr, size); ok {
-		b.guessed = true
+	if v, ok = wordOf(b.frame, addr, size); !ok {
+		v, ok = wordOf(b.doubted, addr, size)
 	}
+	b.guessed = b.guessed || ok
 	return v, ok
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"wpptrace/compress/wet/machine"
+	"wpptrace/loader/loads"
 )
 
 // TestUndo: what an instruction's results say of what registers held before is what they held.
@@ -39,7 +40,7 @@ func TestUndo(t *testing.T) {
 		in.Size, in.Len = 8, 4
 		for range 20 {
 			var before [16]uint64
-			m, b := machine.New(), backwards{known: 0xffff, low: 0xffff}
+			m, b := machine.New(), allKnown()
 			for n := range before {
 				before[n] = rand.Uint64()
 				m.SetGeneral(n, before[n], machine.Confirmed)
@@ -63,7 +64,8 @@ func TestUndo(t *testing.T) {
 
 // TestZero: a comparison that has come to nothing says what a register holds.
 func TestZero(t *testing.T) {
-	b := backwards{known: 1 << machine.RCX, low: 1 << machine.RCX}
+	const rcx = 1 << machine.RCX
+	b := backwards{known: rcx, low: rcx, least: rcx}
 	b.values[machine.RCX] = 77
 	operand := machine.Operand{Class: machine.General, Size: 8}
 	in := machine.Insn{Op: machine.Cmp, Size: 8, Dst: operand, Src: operand}
@@ -77,5 +79,89 @@ func TestZero(t *testing.T) {
 	known := uint16(1<<machine.RAX | 1<<machine.RCX | 1<<machine.RDX | 1<<machine.RSI)
 	if b.values != want || b.known != known {
 		t.Errorf("%x of %x", b.values, b.known)
+	}
+}
+
+// TestZeroOfBytes: of what is narrower than a register so much is known, and no more.
+func TestZeroOfBytes(t *testing.T) {
+	b := backwards{}
+	in := machine.Insn{Op: machine.Test, Size: 1,
+		Dst: machine.Operand{Class: machine.General, Size: 1, Reg: machine.RBX}}
+	in.Src = in.Dst
+	b.zero(&in)
+	if !b.holds(machine.RBX, 1) || b.holds(machine.RBX, 2) || b.holds(machine.RBX, 4) {
+		t.Errorf("behind a test of a byte %x, %x and %x are known", b.least, b.low, b.known)
+	}
+	for name, c := range map[string]struct {
+		op   machine.Op
+		size uint8 // of the source
+		v    uint64
+		want uint64
+		not  bool // more has to be known
+	}{
+		"movzx": {machine.Mov, 1, 0xff80, 0x80, false},
+		"movsx": {machine.MovSX, 1, 0x180, 0xffffff80, false},
+		"mov":   {machine.Mov, 4, 7, 0, true},
+	} {
+		b := backwards{least: 1, values: [16]uint64{c.v}}
+		in := machine.Insn{Op: c.op, Dst: machine.Operand{Class: machine.General, Size: 4},
+			Src: machine.Operand{Class: machine.General, Size: c.size, Reg: machine.RSI}}
+		b.complete(&in)
+		if b.holds(0, 8) == c.not || !c.not && b.values[0] != c.want {
+			t.Errorf("%s: %x of %x", name, b.values[0], b.known)
+		}
+	}
+}
+
+// TestCompared: what is in memory is known by a comparison that finds it equal.
+func TestCompared(t *testing.T) {
+	in := machine.Insn{Op: machine.Cmp, Size: 4, Imm: 9,
+		Dst: machine.Operand{Class: machine.Mem, Size: 4},
+		Src: machine.Operand{Class: machine.Immediate, Size: 4}}
+	for _, equal := range []bool{true, false} {
+		b := backwards{zeroed: equal}
+		if v, ok := b.compared(&in); ok != equal || ok && v != 9 {
+			t.Errorf("it is %d, %v", v, ok)
+		}
+	}
+	in.Src, in.Dst = in.Dst, machine.Operand{Class: machine.General, Size: 4, Reg: machine.RDX}
+	b := backwards{zeroed: true}
+	if _, ok := b.compared(&in); ok {
+		t.Error("it is known by a register that is not")
+	}
+	b.set(machine.RDX, 5, 4)
+	if v, ok := b.compared(&in); !ok || v != 5 {
+		t.Errorf("it is %d, %v", v, ok)
+	}
+}
+
+// TestBehindStores: what was read is known before a store that goes, as is foreseen, elsewhere, but
+// not for sure, and what it overwrites is not.
+func TestBehindStores(t *testing.T) {
+	const at, other = 0x1000, 0x2000
+	in := machine.Insn{Op: machine.Mov, Size: 8, Len: 3,
+		Dst: machine.Operand{Class: machine.Mem, Size: 8, Reg: machine.RAX, Index: machine.Zero,
+			Segment: machine.Zero},
+		Src: machine.Operand{Class: machine.General, Size: 8, Reg: machine.RDX}}
+	back := func(stores []loads.Read) backwards {
+		b := allKnown()
+		b.lose(1 << machine.RAX)
+		b.reads = []loads.Read{readOf(at, 8, 1), readOf(other, 8, 2)}
+		b.undo(&executed{in: &in, next: 0x403, stores: stores}, machine.New())
+		return b
+	}
+	b := back(nil)
+	if _, ok := b.word(other, 8); ok || !b.stuck {
+		t.Errorf("stuck: %v, but memory is known", b.stuck)
+	}
+	b = back([]loads.Read{{Addr: at + 4, Size: 8}})
+	if v, ok := b.word(other, 8); !ok || v != 2 || !b.guessed || len(b.reads) > 0 {
+		t.Errorf("it is %d, %v, guessed: %v", v, ok, b.guessed)
+	}
+	if _, ok := b.word(at, 8); ok {
+		t.Error("what is stored to is known before")
+	}
+	if v, ok := b.word(at, 4); !ok || v != 1 {
+		t.Errorf("before it there is %d, %v", v, ok)
 	}
 }

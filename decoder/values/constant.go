@@ -13,27 +13,44 @@ import (
 var constant = []string{"__errno_location", "__ctype_b_loc", "__ctype_tolower_loc",
 	"__ctype_toupper_loc"}
 
+// copiers are functions of the C library that return what they are passed first.
+var copiers = []string{"strcpy", "strcat", "strncpy", "strncat", "memcpy", "memmove", "memset",
+	"__strcpy_chk", "__strcat_chk", "__strncpy_chk", "__strncat_chk", "__memcpy_chk",
+	"__memmove_chk", "__memset_chk"}
+
 // A returned is what a constant function returns to a thread.
 type returned struct {
 	value uint64
 	no    bool // it is not constant
 }
 
-// constant has a recovery know what a constant function returns, of which one has been seen; or
-// notes that. at is behind external code, perhaps such a function.
+// constant has a recovery know what a constant function returns, of which one has been seen, or
+// what one returns that was passed that; or notes the former. at is behind external code, perhaps
+// such a function.
 func (o *oracle) constant(at wet.Place, b *backwards, m *machine.Machine, v *wet.Recovery) {
 	name := o.returnedFrom(at)
-	if !slices.Contains(constant, name) {
-		return
+	guess := func(is uint64) {
+		if _, k := m.General(machine.RAX); k == machine.Unknown {
+			v.Registers |= 1 << machine.RAX
+			v.Unsure |= 1 << machine.RAX
+			v.Values[machine.RAX] = is
+		}
 	}
 	const rax = 1 << machine.RAX
+	switch {
+	case slices.Contains(copiers, name):
+		if is, ok := o.thread.walker.Passed(machine.RDI); ok && b.known&rax == 0 {
+			guess(is)
+		}
+		return
+	case !slices.Contains(constant, name):
+		return
+	}
 	was, has := o.returned[name]
 	switch now := b.values[machine.RAX]; {
 	case b.known&rax == 0:
-		if _, k := m.General(machine.RAX); has && !was.no && k == machine.Unknown {
-			v.Registers |= rax
-			v.Unsure |= rax
-			v.Values[machine.RAX] = was.value
+		if has && !was.no {
+			guess(was.value)
 		}
 	case b.unsure&rax != 0:
 	case !has:

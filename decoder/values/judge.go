@@ -67,7 +67,7 @@ func (o *oracle) judgeFrom(at wet.Place) {
 		return
 	}
 	j.whole = s.Whole
-	b := backwards{known: 0xffff, low: 0xffff}
+	b := allKnown()
 	clean := uint16(0)
 	if s.Whole {
 		copy(b.values[:], s.Registers)
@@ -81,10 +81,10 @@ func (o *oracle) judgeFrom(at wet.Place) {
 			break
 		}
 		after := b
-		b.known, b.low = b.known&^x.written, b.low&^x.written
+		b.lose(x.written)
 		b.undoRegisters(x.in, &after)
 		b.undoPair(x.in, &after, j.clean[i])
-		b.known, b.low = b.known|j.clean[i], b.low|j.clean[i]
+		b.known, b.low, b.least = b.known|j.clean[i], b.low|j.clean[i], b.least|j.clean[i]
 		if size := shownBy(x.in, &after, j.clean[i]); size > 0 {
 			j.judgments = append(j.judgments, judgment{x.at, size,
 				after.values[holder(x.in)]})

@@ -28,6 +28,8 @@ type oracle struct {
 	wrong    bool         // what was walked since the last hit
 	handled  bool         // a signal's handler comes before the next hit
 	reads    []loads.Read // of the last hit, as long as they hold
+	doubted  []loads.Read // the same if stores have not gone there of which nobody knew where
+	done     int          // how many of between the walk has executed: 0 or 1
 	carried  int          // how often what the next hit has seen was carried back
 	looked   int          // the same, for what instructions leave unknown
 	after    backwards    // behind the first instruction that it was last carried back over
@@ -106,7 +108,8 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 
 // begin begins a stretch.
 func (o *oracle) begin() {
-	o.reads, o.carried, o.looked, o.handled = o.reads[:0], 0, 0, false
+	o.reads, o.doubted = o.reads[:0], o.doubted[:0]
+	o.carried, o.looked, o.handled = 0, 0, false
 	o.judge.begin()
 }
 
@@ -276,17 +279,21 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	if races { // what was stored, or read, before is not what is loaded, for sure
 		h.Known, h.Confirmed = h.Known&stored, 0
 	}
-	take := func(reads []loads.Read) {
+	take := func(reads []loads.Read, sure bool) {
+		but := stored // these bytes
+		if !sure {
+			but |= h.Known
+		}
 		for i := range reads {
-			if got := overlay(&read, l.Addr, n, stored, &reads[i]); got != 0 {
+			if got := overlay(&read, l.Addr, n, but, &reads[i]); got != 0 {
 				h.Known |= got
-				if !races {
+				if sure && !races {
 					h.Confirmed |= got
 				}
 			}
 		}
 	}
-	take(o.reads)
+	take(o.reads, true)
 	k = h.Knowledge(n)
 	if k != machine.Confirmed && stored == 0 &&
 		o.recorder.fixed.read(o.recorder, l.Addr, read[:n]) {
@@ -299,15 +306,20 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	if k == machine.Unknown && o.carried < mostCarried {
 		o.carried++
 		b := o.recover(l.Place, true)
-		if take(b.reads); b.known != 0 && stored == 0 && h.Knowledge(n) == machine.Unknown {
-			if v, ok := o.loaded(n); ok {
+		if take(b.reads, true); b.least != 0 && stored == 0 && h.Knowledge(n) == machine.Unknown {
+			if v, sure, ok := o.loaded(n); ok {
 				binary.LittleEndian.PutUint64(read[:], v)
-				if h.Known = ^uint64(0); o.after.unsure == 0 {
+				if h.Known = ^uint64(0); sure {
 					h.Confirmed = ^uint64(0)
 				}
 			}
 		}
 		o.reads = append(o.reads, b.reads...)
+		o.doubted = append(o.doubted, b.doubted...)
+		k = h.Knowledge(n)
+	}
+	if k == machine.Unknown {
+		take(o.doubted, false)
 		k = h.Knowledge(n)
 	}
 	if races && k == machine.Unconfirmed && (o.handled || o.isLocked(l.Place)) {
@@ -350,7 +362,7 @@ func overlay(to *[64]byte, addr uint64, n int, stored uint64, r *loads.Read) (go
 }
 
 // Doubt lets go of what the hit has read: it may not hold any more.
-func (o *oracle) Doubt() { o.reads, o.carried = o.reads[:0], 0 }
+func (o *oracle) Doubt() { o.reads, o.doubted, o.carried = o.reads[:0], o.doubted[:0], 0 }
 
 // Disagrees: see wet.Oracle.
 func (o *oracle) Disagrees() { o.wrong = true }
@@ -387,6 +399,7 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 	v.Apply(m)
 	o.log.Recover(at, &v)
 	o.reads = append(o.reads[:0], b.reads...)
+	o.doubted = append(o.doubted[:0], b.doubted...)
 	o.judge.begin()
 	o.handled = o.comesHandler()
 	return true, false, nil
@@ -401,7 +414,9 @@ func (o *oracle) Result(at wet.Place, unknown uint16, m *machine.Machine) {
 	var v wet.Recovery
 	if !o.wrong && o.looked < mostLooked {
 		o.looked++
+		o.done = 1
 		o.recover(at, true)
+		o.done = 0
 		v.Registers, v.Values = unknown&o.after.known, o.after.values
 		v.Unsure = v.Registers & o.after.unsure
 	}

@@ -40,6 +40,7 @@ type Recorder struct {
 	races   bool          // others may write to all memory
 	counts  wet.Counts
 	scratch *machine.Machine // knows nothing
+	sight   foresight
 
 	ended    []*segment // of all threads, in their order, but for those that are spilled
 	segments uint64     // that have ended
@@ -80,7 +81,7 @@ func New(p *loads.Plan, c *wet.Code, paths Paths, symbols *ops.Symbols, others O
 	r := &Recorder{segment: segmentLength, coding: make(chan struct{}, 1), plan: p,
 		code: c, paths: paths, symbols: symbols, others: others,
 		threads: map[key]*Thread{}, known: map[symbol]*path{}, scratch: machine.New(),
-		sites: map[[2]int][]wet.Site{}}
+		sight: foresight{machine: machine.New()}, sites: map[[2]int][]wet.Site{}}
 	for i, x := range p.Extra {
 		at := [2]int{x.Routine, x.Block}
 		r.sites[at] = append(r.sites[at], wet.Site{Insn: x.Insn, Number: loads.FirstExtra + i})

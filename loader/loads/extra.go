@@ -10,7 +10,7 @@ import (
 
 // leastGain is of how many instructions more something is known by a hit of a probe for values
 // alone, in the mean of the ways from there on, for it to be worth that.
-const leastGain = 0.8
+const leastGain = 0.7
 
 // leastStepped is the same of a probe that is single-stepped, where these are admitted.
 const leastStepped = 0.1
@@ -144,9 +144,14 @@ func (m *maker) lostOn(w *way, loads []load, results []result, equal []*compared
 	}
 	loads = append(loads[:len(loads):len(loads)], w.loads...)
 	results = append(results[:len(results):len(results)], w.results...)
+	taken := 0
 	for _, next := range w.next {
-		n += m.lostOn(next, loads, results, equal, left) / float64(len(w.next))
+		if !next.dies {
+			n += m.lostOn(next, loads, results, equal, left)
+			taken++
+		}
 	}
+	n /= float64(max(taken, 1))
 	if len(w.next) > 0 || w.back == nil {
 		return n
 	}
@@ -159,11 +164,12 @@ func (m *maker) lostOn(w *way, loads []load, results []result, equal []*compared
 	switch { // some code runs up to the next hit
 	case w.ends == returned && m.follow.facts[w.routine].returnsOut:
 		by, readable = 0, len(loads)+1
-	case w.ends != probed:
+	case w.ends != probed: // and nobody reads there what was loaded before
 		by, readable = kept|1<<x86.RAX, len(loads)+1
 	}
 	m.earlier.ns.reset()
 	t := newTranslator(&m.follow.ns, &m.earlier.ns, w, by)
+	later := newTranslator(&m.follow.ns, &m.earlier.ns, w, by) // by what there is at the hit alone
 	for reg := range 16 {
 		if !left.Has(int8(reg)) {
 			t.held[firstReg+int32(reg)] = held(reg)
@@ -190,7 +196,8 @@ func (m *maker) lostOn(w *way, loads []load, results []result, equal []*compared
 		if !l.at.isKnown() {
 			continue
 		}
-		isRead := l.need != toRead || i >= readable && !w.changes(l) || has[l.pc]
+		isRead := l.need != toRead || has[l.pc] ||
+			i >= readable && !w.changes(l) && later.value(l.at).isKnown()
 		if !isRead || !t.value(l.at).isKnown() {
 			lost[l.pc] = true
 		}

@@ -49,6 +49,7 @@ type way struct {
 	ends   ending
 	leaves bool     // the next hit has to show all registers: external code may run
 	cut    bool     // it goes on, and was followed no further
+	dies   bool     // it comes to a call that never returns, so that it is hardly ever taken
 	flags  compared // of a fork by condition
 	code   uint8    // condition code
 	index  value    // of a fork by a table: which of cases; by labels, where it leads
@@ -225,6 +226,7 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 	for ; ; insn, isHit = 0, false {
 		r := f.plan.Routines[at.routine]
 		b := &r.Blocks[at.block]
+		w.dies = w.dies || b.End == cfg.Trap || b.End == cfg.NoReturn
 		behind := insn
 		if isHit {
 			behind++
