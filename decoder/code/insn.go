@@ -270,7 +270,7 @@ func (t *translator) opaque(cause machine.Cause) machine.Insn {
 		if exact > 0 {
 			bytes = int(exact)
 		}
-		if dst = t.operand(&to); bytes <= 128 && !t.StoresFar() {
+		if dst = t.operand(&to); bytes <= 128 && !t.Far() {
 			dst.Size = uint8(bytes)
 		} else {
 			dst, s.Memory = machine.Operand{}, true
@@ -286,6 +286,9 @@ func (t *translator) opaque(cause machine.Cause) machine.Insn {
 		if a.Reads {
 			in.Src = t.operand(&a.At)
 			in.Src.Size = max(in.Src.Size, exact)
+			if t.Far() {
+				in.Src.Segment = machine.GS // where that begins, nobody knows
+			}
 		}
 	}
 	return in

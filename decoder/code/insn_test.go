@@ -127,6 +127,10 @@ func TestOpaque(t *testing.T) {
 		{"push %fs", "0fa0", machine.Segments, machine.Set{General: 0x10, Memory: true},
 			machine.None},
 		{"fstpl (%rdi)", "dd1f", machine.X87, machine.Set{}, machine.Mem},
+		{"fxsave (%rdi)", "0fae07", machine.State, machine.Set{Memory: true, Vectors: 0xffff},
+			machine.None},
+		{"xsavec (%rdi)", "0fc727", machine.State, machine.Set{Memory: true, Vectors: 0xffff},
+			machine.None},
 		{"lods with 32-bit addresses", "67ac", machine.Addresses, machine.Set{General: 0x41},
 			machine.None},
 		{"bswap %ax", "660fc8", machine.NotKnown, machine.Set{General: 1}, machine.None},
@@ -140,6 +144,22 @@ func TestOpaque(t *testing.T) {
 		if in.Op != machine.Opaque || in.Cause != test.cause || got != test.want ||
 			in.Dst.Class != test.dst {
 			t.Errorf("%s: %+v writes %+v, want %v %+v", test.asm, in, got, test.cause, test.want)
+		}
+	}
+}
+
+// TestFar: where an instruction reads is not said if that is not what its operand says: EVEX scales
+// displacements, and a vector has the indices of a gather.
+func TestFar(t *testing.T) {
+	for code, isFar := range map[string]bool{
+		"62f1fe486f4f01": true,  // vmovdqu64 0x40(%rdi),%zmm1
+		"c4e26d904c8704": true,  // vpgatherdd %ymm2,4(%rdi,%ymm0,4),%ymm1
+		"d94704":         false, // flds 4(%rdi)
+	} {
+		in := decode(t, code)
+		if in.Op != machine.Opaque || in.Src.Class != machine.Mem ||
+			(in.Src.Segment == machine.GS) != isFar {
+			t.Errorf("%s: %+v", code, in)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (x execution) noteLoads(w *way, r *plan.Routine) {
 			l.size = MostBytes
 		}
 		// how far away it lies is not known
-		if !e.StoresFar() && l.size > 0 {
+		if !e.Far() && l.size > 0 {
 			l.at = x.address(&a.At)
 		}
 		l.need = x.need(r, &a.At, l.at, l.size)
@@ -415,7 +415,7 @@ func (x execution) forget() {
 			st.regs[reg] = value{node: unknown}
 		}
 	}
-	if to, bytes, ok := e.Stores(); ok && !e.StoresFar() {
+	if to, bytes, ok := e.Stores(); ok && !e.Far() {
 		x.store(x.address(&to), uint8(min(bytes, 255)), value{node: unknown})
 	}
 	delta, ok := e.StackDelta()

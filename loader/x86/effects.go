@@ -541,13 +541,15 @@ func (e *Effects) StoresUnseen() bool {
 	return false
 }
 
-// StoresFar reports whether what the instruction writes may lie far from where its memory operand
-// says: a bit that a register numbers, elements that a vector does, and what EVEX has, whose
-// displacements are not scaled here.
-func (e *Effects) StoresFar() bool {
-	switch e.Operation {
-	case Bts, Btr, Btc:
+// Far reports whether what the instruction accesses may lie far from where its memory operand says:
+// a bit that is written and a register numbers, elements that a vector does, and what EVEX has,
+// whose displacements are not scaled here.
+func (e *Effects) Far() bool {
+	switch {
+	case e.Operation == Bts || e.Operation == Btr || e.Operation == Btc:
 		return !e.HasImm && e.Dst.Mem
+	case e.in.Map == 0x12 && e.in.Op >= 0x90 && e.in.Op <= 0x93: // gathers
+		return e.Operation == Vector
 	}
 	return e.in.Map >= 0x20 && e.Address().Mem
 }

@@ -206,6 +206,7 @@ func TestAccesses(t *testing.T) {
 		{"a4", "movsb", "[6+-1*1+0]/1 read, [7+-1*1+0]/1 written"},
 		{"f3 48 ab", "rep stosq", "[7+-1*1+0]/8 written"},
 		{"c9", "leave", "[5+-1*1+0]/8 read"},
+		{"0f ae 27", "xsave (%rdi)", "[7+-1*1+0]/0 read written"},
 	} {
 		e := effectsOf(t, test.code)
 		list := []string{}

@@ -117,10 +117,24 @@ func twoByteWidth(in *Inst) uint8 {
 		op != 0x6e && op != 0x7e,
 		op == 0xc2, op >= 0xc4 && op <= 0xc6, op >= 0xd0:
 		return 0
+	case op == 0xae || op == 0xc7:
+		return in.stateWidth()
 	case op == 0xb7 || op == 0xbf:
 		return 2
 	case twoByte[op]&byteWide != 0:
 		return 1
+	}
+	return in.operandSize()
+}
+
+// stateWidth is for fxsave, xsave and their like, and what shares their opcodes.
+func (in *Inst) stateWidth() uint8 {
+	switch group := in.ModRM >> 3 & 7; {
+	case in.ModRM>>6 == 3:
+	case in.Op == 0xae && group&^1 == 2: // ldmxcsr, stmxcsr
+		return 4
+	case in.Op == 0xae && group != 7, in.Op == 0xc7 && group >= 3 && group <= 5:
+		return 0
 	}
 	return in.operandSize()
 }

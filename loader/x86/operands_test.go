@@ -48,6 +48,10 @@ func TestOperands(t *testing.T) {
 		{"c5 f9 6f 47 10", "vmovdqa 0x10(%rdi),%xmm0", 0, mem(7, -1, 1, 0x10, 0), 5},
 		{"f2 0f 10 07", "movsd (%rdi),%xmm0", 0, mem(7, -1, 1, 0, 0), 4},
 		{"dd 07", "fldl (%rdi)", 0, mem(7, -1, 1, 0, 0), 2},
+		{"0f ae 07", "fxsave (%rdi)", 0, mem(7, -1, 1, 0, 0), 3},
+		{"48 0f ae 27", "xsave64 (%rdi)", 4, mem(7, -1, 1, 0, 0), 4},
+		{"0f ae 5f 04", "stmxcsr 4(%rdi)", 3, mem(7, -1, 1, 4, 4), 4},
+		{"0f c7 67 08", "xsavec 8(%rdi)", 4, mem(7, -1, 1, 8, 0), 4},
 		{"0f 20 04", "mov %cr0,%rsp", 0, reg(4, 4), 3},
 	} {
 		code := bytesOf(t, test.code)

@@ -29,7 +29,7 @@ func keepsFrame(e *x86.Effects) bool {
 // storesBeside reports whether a store goes to another place in the frame.
 func storesBeside(e *x86.Effects, place x86.Operand) bool {
 	to, bytes, _ := e.Stores()
-	if e.StoresFar() || e.Elsewhere() || to.Base != place.Base || to.Index >= 0 {
+	if e.Far() || e.Elsewhere() || to.Base != place.Base || to.Index >= 0 {
 		return false
 	}
 	return to.Disp+int64(bytes) <= place.Disp || place.Disp+int64(place.Size) <= to.Disp

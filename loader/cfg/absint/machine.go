@@ -116,7 +116,7 @@ func (m *Machine) forget(e *x86.Effects) {
 	case e.StoresUnseen():
 		m.Memory.forgetPointed()
 	case !ok:
-	case e.StoresFar():
+	case e.Far():
 		m.Memory.forgetAll()
 	default:
 		m.store(to, bytes, m.Symbols.Fresh(Computed))
