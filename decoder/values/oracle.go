@@ -27,6 +27,7 @@ type oracle struct {
 	ahead    []step       // what is walked, and what comes behind it
 	wrong    bool         // what was walked since the last hit
 	handled  bool         // a signal's handler comes before the next hit
+	unseen   bool         // one may: no hit follows on the path
 	reads    []loads.Read // of the last hit, as long as they hold
 	doubted  []loads.Read // the same if stores have not gone there of which nobody knew where
 	done     int          // how many of between the walk has executed: 0 or 1
@@ -275,7 +276,7 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	var read [64]byte
 	copy(read[:], l.Bytes)
 	h := l.Held
-	races := o.recorder.isShared(l) || o.handled && !l.Private
+	races := o.recorder.isShared(l) || (o.handled || o.unseen) && !l.Private
 	if races { // what was stored, or read, before is not what is loaded, for sure
 		h.Known, h.Confirmed = h.Known&stored, 0
 	}

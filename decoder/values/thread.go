@@ -112,6 +112,7 @@ func (t *Thread) walk(all bool) {
 		for ; s.times > 0 && t.failed == nil; s.times-- {
 			switch {
 			case s.path != nil:
+				t.oracle.unseen = s.times == 1 && !t.isFollowed(done)
 				t.failed = t.walker.Path(&s.path.Path)
 				t.oracle.log.Ran(s.path.number, 1)
 			case s.hits > 0:
@@ -129,6 +130,16 @@ func (t *Thread) walk(all bool) {
 	}
 	t.queue = append(t.queue[:0], t.queue[done:]...)
 	t.oracle.ahead = nil
+}
+
+// isFollowed reports whether a hit comes behind a symbol of the queue, and no mark before it.
+func (t *Thread) isFollowed(at int) bool {
+	for i := at + 1; i < len(t.queue); i++ {
+		if s := &t.queue[i]; s.ends() {
+			return s.path != nil
+		}
+	}
+	return false
 }
 
 // End says that nothing comes any more, and lets go of what only a thread that goes on needs.

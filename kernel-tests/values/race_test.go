@@ -16,8 +16,9 @@ import (
 	"wpptrace/query"
 )
 
-// TestRacesAreNeverSilent: what others write while it is read, threads, another process, or by way
-// of a file, is not confirmed unless it was read so. What was read, the program says itself.
+// TestRacesAreNeverSilent: what others write while it is read, threads, another process, by way of
+// a file, or a signal's handler, is not confirmed unless it was read so, nor is it where the
+// recording ends. What was read, the program says itself.
 func TestRacesAreNeverSilent(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "race")
 	gcc := exec.CommandContext(t.Context(), "gcc", "-O2", "-pthread", "-o", program,
@@ -29,8 +30,8 @@ func TestRacesAreNeverSilent(t *testing.T) {
 		how       string
 		confirmed float64 // of the instructions, at least
 		mistaken  int     // values that are not confirmed, and are others: at least
-	}{{"process", 0.05, 1000}, {"file", 0.05, 1000}, {"thread", 0.05, 1000}, {"2", 0.4, 0},
-		{"4", 0.4, 0}, {"slots", 0.3, 0}} {
+	}{{"process", 0.05, 1000}, {"file", 0.05, 1000}, {"thread", 0.05, 1000}, {"signal", 0.05, 0},
+		{"2", 0.4, 0}, {"4", 0.4, 0}, {"slots", 0.3, 0}} {
 		t.Run(c.how, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "race.wpp")

@@ -1,4 +1,5 @@
-// Memory that others write while the routines race_* read it: threads, a process, or by the file.
+// Memory that others write while the routines race_* read it: threads, a process, by the file, or
+// a signal's handler.
 // What each load has read is kept, whatever becomes of it in a register, and printed at the end:
 // where it is kept, and what it was.
 #define _GNU_SOURCE
@@ -52,6 +53,18 @@ NOINLINE static uint64_t race_sum(
 	uint64_t v = *p;
 	*seen = v;
 	return sum + v;
+}
+
+// Behind its last hit nothing is traced any more.
+NOINLINE static uint64_t race_ends(
+	volatile uint64_t *p, volatile uint8_t *gate, uint64_t *seen, uint64_t sum)
+{
+	while (sum & 3)
+		sum = sum / 2 + seen[0];
+	sum += *gate;
+	uint64_t v = *p;
+	seen[0] = v;
+	return sum + (v & 1);
 }
 
 NOINLINE static uint64_t race_adds(volatile struct shared *s, uint64_t *seen, uint64_t sum)
@@ -132,6 +145,16 @@ static int gates;
 static uint8_t *gate;
 static uint64_t *written;
 static int file = -1; // it is written, in place of that
+static pid_t signaled;  // a handler of this process writes, in place of all
+
+static void on_signal(int number)
+{
+	static uint64_t i;
+	(void)number;
+	i += 2;
+	here.plain = i;
+	(&here.plain)[1] = i + 1;
+}
 
 static void *writer(void *p)
 {
@@ -141,7 +164,9 @@ static void *writer(void *p)
 		uint64_t words[] = {i, i + 1};
 		if (file >= 0 && pwrite(file, words, sizeof words, 0) != sizeof words)
 			exit(1);
-		if (file < 0)
+		if (signaled)
+			kill(signaled, SIGUSR1);
+		else if (file < 0)
 			memcpy(written, words, sizeof words);
 		ioctl(gates, UFFDIO_ZEROPAGE, &there);
 	}
@@ -172,13 +197,18 @@ static int written_between(const char *who)
 	if (fd < 0 || ftruncate(fd, PAGE))
 		return 1;
 	uint64_t *p = map(fd, PROT_READ, own ? MAP_PRIVATE : MAP_SHARED);
+	if (!strcmp(who, "signal")) {
+		p = (uint64_t *)&here;
+		signal(SIGUSR1, on_signal);
+		signaled = getpid();
+	}
 	if (!strcmp(who, "thread")) {
 		p = written = (uint64_t *)&here;
 		pthread_create(&t, 0, writer, 0);
 	} else if (!(child = fork())) {
 		if (own)
 			file = fd;
-		else
+		else if (!signaled)
 			written = map(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
 		writer(0);
 	}
@@ -190,6 +220,10 @@ static int written_between(const char *who)
 			continue;
 		madvise(gate, PAGE, MADV_DONTNEED);
 		sum = race_sum(p, gate, saw[0][i] + 5, sum);
+	}
+	if (signaled) {
+		madvise(gate, PAGE, MADV_DONTNEED);
+		race_ends(p, gate, saw[0][0] + 6, sum);
 	}
 	if (child) {
 		kill(child, SIGKILL);
