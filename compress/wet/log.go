@@ -413,17 +413,26 @@ func (l *Log) appendHead(b []byte) []byte {
 	if isOnly := l.start == nil && l.symbols != math.MaxUint64; isOnly {
 		return binary.AppendUvarint(b, 0)
 	}
-	var gaps, times []byte
-	n, next := uint64(0), 0
+	var short, rest []byte
+	next := 0
 	for symbol, ran := range l.ran {
-		if ran > 0 {
-			gaps = binary.AppendUvarint(gaps, uint64(symbol-next))
-			times = binary.AppendUvarint(times, ran)
-			n, next = n+1, symbol+1
+		if ran == 0 {
+			continue
+		}
+		gap, more := uint64(symbol-next), ran-1
+		next = symbol + 1
+		short = append(short, byte(min(gap, tooLong)<<4|min(more, tooLong)))
+		for _, n := range [2]uint64{gap, more} {
+			if n >= tooLong {
+				rest = binary.AppendUvarint(rest, n-tooLong)
+			}
 		}
 	}
-	return append(append(binary.AppendUvarint(b, n), gaps...), times...)
+	return append(append(binary.AppendUvarint(b, uint64(len(short))), short...), rest...)
 }
+
+// tooLong is a number of four bits that stands for more, which follow behind all such numbers.
+const tooLong = 15
 
 // append appends the log as it is now.
 func (l *Log) append(b []byte) []byte {

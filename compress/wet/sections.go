@@ -203,19 +203,28 @@ func ranIn(s *wpp.Snapshot, g *wpp.Grammar) (list []Ran) {
 // readRan reads how often symbols have run.
 func readRan(r *reader, symbols int) []Ran {
 	list := make([]Ran, r.count(min(symbols, len(r.rest)), "symbols"))
+	short := r.take(len(list))
 	next := 0
-	for i := range list {
-		list[i].Symbol = uint32(next + r.count(symbols-1-next, "symbol"))
-		next = int(list[i].Symbol) + 1
-	}
 	const most = 1 << 32 // in all: a segment has far fewer
 	left := uint64(most)
-	for i := range list {
-		if list[i].Times = r.number(); list[i].Times > left {
-			r.fail("a path that runs %d times, of %d", list[i].Times, uint64(most))
+	for i, b := range short {
+		gap, more := uint64(b>>4), uint64(b&15)
+		for _, n := range [2]*uint64{&gap, &more} {
+			if *n == tooLong {
+				*n += min(r.number(), most)
+			}
+		}
+		if gap >= uint64(symbols-next) {
+			r.fail("path %d of %d", uint64(next)+gap, symbols)
 			return nil
 		}
-		left -= list[i].Times
+		if more >= left {
+			r.fail("a path that runs %d times, of %d", more+1, uint64(most))
+			return nil
+		}
+		list[i] = Ran{uint32(next) + uint32(gap), more + 1}
+		next += int(gap) + 1
+		left -= more + 1
 	}
 	return list
 }

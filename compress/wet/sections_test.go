@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wet/machine"
@@ -128,5 +130,39 @@ func TestSegmentsOfThreads(t *testing.T) {
 	s.Sections = s.Sections[1:]
 	if got, err := Segments(s, 0); len(got) > 0 || err != nil {
 		t.Errorf("of a recording that was cut off: %d segments, %v", len(got), err)
+	}
+}
+
+// TestRan: how often paths ran is read as it was written, and refused where it can not be.
+func TestRan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		times := rapid.SliceOfN(rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64Range(0, 40),
+			rapid.Uint64Range(0, 1<<20)), 0, 60).Draw(t, "times")
+		l := Log{start: &start{}, ran: times}
+		r := &reader{rest: l.appendHead(nil)}
+		readStart(r, &Code{routines: make([]*Routine, 1)})
+		got := make([]uint64, len(times))
+		for _, x := range readRan(r, len(times)) {
+			got[x.Symbol] = x.Times
+		}
+		if err := r.end(); err != nil || !slices.Equal(got, times) {
+			t.Fatalf("%d, %v, want %d", got, err, times)
+		}
+	})
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"fewer":     {[]byte{2, 0x11}, "it is cut off"},
+		"cut off":   {[]byte{1, 0xf1}, "it is cut off"},
+		"no path":   {[]byte{2, 0x81, 0x11}, "path 10 of 10"},
+		"far more":  {[]byte{1, 0xf1, 90}, "path 105 of 10"},
+		"too often": {[]byte{1, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, "that runs"},
+	} {
+		r := &reader{rest: c.data}
+		readRan(r, 10)
+		if err := r.end(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
 	}
 }
