@@ -67,9 +67,8 @@ func clips(returns bool, list ...wpp.Thread) *wpp.Snapshot {
 			Registers: 1<<machine.RDI | 1<<machine.RSI | 1<<machine.RDX,
 			Values:    [16]uint64{machine.RDI: x, machine.RSI: 5, machine.RDX: 0x7000}})
 		if symbol == 0 || returns {
-			var address [8]byte
-			log.Load(&wet.Load{Bytes: address[:]}, address[:], machine.Unknown)
-			log.Result(wet.Place{Symbol: uint64(symbol)}, &wet.Recovery{}) // the stack pointer
+			at := wet.Place{Symbol: uint64(symbol), Step: 2 - symbol, Block: 2, Insn: 1}
+			log.Result(at, &wet.Recovery{}) // the stack pointer
 		}
 		log.Walked()
 		log.Ran(uint32(symbol), 1)
