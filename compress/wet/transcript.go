@@ -192,7 +192,7 @@ func (t *transcript) codeNumber(s said) uint64 {
 		mix(mix(s.in.of, h.ranks&0x3f), 1+known),
 		mix(mix(mix(s.in.of, h.last), same), 2)})
 	rank = int(t.choices.Symbol(guessed, guessBits, uint32(rank)))
-	number := s.number
+	var number uint64
 	if rank < guesses {
 		number = of[rank]
 	} else {
