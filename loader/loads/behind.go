@@ -101,8 +101,9 @@ type translator struct {
 	from, to *nodes
 	held     map[int32]value // by nodes of from: what holds them
 	done     map[int32]value
-	stored   []load // the places of memory among held
-	blind    bool   // memory is not read there
+	stored   []load  // the places of memory among held
+	stores   []store // on the way: what was there before is not there any more
+	blind    bool    // memory is not read there
 }
 
 // stackGuard is where a thread has, beyond fs, the number that guards return addresses: it stays.
@@ -110,7 +111,7 @@ const stackGuard = 0x28
 
 // newTranslator returns one for the end of a way, by what registers, or some of them, hold there.
 func newTranslator(from, to *nodes, w *way, by x86.Set) *translator {
-	t := &translator{from: from, to: to, held: map[int32]value{}}
+	t := &translator{from: from, to: to, held: map[int32]value{}, stores: w.stores}
 	t.reset()
 	for reg, v := range w.back {
 		if by.Has(int8(reg)) && v.isKnown() && !v.isConstant() {
@@ -135,8 +136,7 @@ func (t *translator) reset() {
 
 // hold has what a store has left in memory be known by that, if it is by nothing else.
 func (t *translator) hold(s *store) {
-	if !s.is.isKnown() || s.is.isConstant() || s.size < 4 || s.is.add != 0 && s.size != 8 ||
-		t.value(s.is).isKnown() {
+	if !s.is.isKnown() || s.is.isConstant() || s.size < 4 || t.value(s.is).isKnown() {
 		return
 	}
 	l := load{at: t.value(s.at), size: s.size}
@@ -173,7 +173,7 @@ func (t *translator) make(id int32) value {
 	case Extend:
 		return t.to.signed(t.value(n.a), n.size)
 	case Fetch:
-		if t.blind && n.a != (value{fsNode, stackGuard}) {
+		if t.blind && n.a != (value{fsNode, stackGuard}) || overlap(t.stores, n.a, n.size) {
 			return value{node: unknown}
 		}
 		n.a = t.value(n.a)
