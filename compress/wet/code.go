@@ -31,17 +31,28 @@ type Block struct {
 	// Frame has the instructions whose memory operand is in the frame of a routine that takes no
 	// address there, ascending: nobody else knows of it.
 	Frame []int
-	Sites []Site   // in the order of their instructions
-	uses  []uint16 // by instruction, the general registers that it uses
+	Sites []Site // in the order of their instructions
+	notes []note // by instruction
 }
 
-// note notes what the instructions of a routine use.
+// A note is what a walker asks of each instruction.
+type note struct {
+	uses         uint16 // general registers
+	loads, store bool   // nobody else knows where it loads, or stores
+}
+
+// note notes what a walker asks of the instructions of a routine.
 func (r *Routine) note() {
 	for i := range r.Blocks {
 		b := &r.Blocks[i]
-		b.uses = make([]uint16, len(b.Insns))
+		b.notes = make([]note, len(b.Insns))
 		for j := range b.Insns {
-			b.uses[j] = uint16(b.Insns[j].Uses().General)
+			n := &b.notes[j]
+			n.uses = uint16(b.Insns[j].Uses().General)
+			n.loads, n.store = usesStack(b.Insns[j].Op)
+		}
+		for _, j := range b.Frame {
+			b.notes[j].loads, b.notes[j].store = true, true
 		}
 	}
 }

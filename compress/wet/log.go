@@ -68,12 +68,7 @@ func (e *Entry) Apply(m *machine.Machine) {
 	if e.Unchecked {
 		return
 	}
-	for n := range 16 {
-		if v, k := m.General(n); k == machine.Unconfirmed {
-			m.SetGeneral(n, v, machine.Confirmed)
-		}
-	}
-	m.ConfirmFlags()
+	m.Confirm()
 }
 
 func (e *Entry) say(s *sayings, at Place) {
@@ -212,6 +207,7 @@ type Log struct {
 	openSure uint64   // and so far
 	odd      []uint64 // the numbers of those that read otherwise, or unsurely
 	kept     int      // of these, those up to Begin
+	work     uint64   // see Work
 	opener   opener   // of the stretch
 	entry    Entry
 	recovery Recovery
@@ -225,6 +221,10 @@ type Log struct {
 type sayings []said
 
 func (s *sayings) say(in cell, number, about uint64) { *s = append(*s, said{in, number, about}) }
+
+// Work is how long it takes to read what the log says, up to Begin: as long as it takes to emulate
+// so many instructions.
+func (l *Log) Work() uint64 { return l.work }
 
 // Walked says that a symbol has been walked to its end.
 func (l *Log) Walked() { l.symbols++ }
@@ -293,6 +293,7 @@ func (l *Log) Recover(at Place, v *Recovery) {
 }
 
 func (l *Log) keep() {
+	before := len(l.said)
 	switch l.opener {
 	case hit:
 		l.entry.say(&l.said, l.at)
@@ -301,6 +302,9 @@ func (l *Log) keep() {
 	}
 	l.said = append(l.said, l.open...)
 	l.open = l.open[:0]
+	for _, s := range l.said[before:] {
+		l.work += s.in.field.work()
+	}
 	l.sure, l.kept = l.openSure, len(l.odd)
 }
 
@@ -447,7 +451,7 @@ func (l *Log) append(b []byte) []byte {
 	}
 	b = append(binary.AppendUvarint(b, uint64(len(odd))), odd...)
 	b = binary.AppendUvarint(b, uint64(len(now.said)))
-	t := newTranscript(coding.NewWriter(nil, uint64(len(now.said))), len(now.said))
+	t := newTranscript(coding.NewWriter(nil, tableSize(len(now.said))), len(now.said))
 	for _, s := range now.said {
 		t.code(s)
 	}
@@ -477,7 +481,7 @@ func readLog(r *reader) *player {
 	n := r.count(mostSaid, "numbers")
 	coded := r.take(r.count(len(r.rest), "bytes"))
 	if p.err = r.end(); p.err == nil {
-		p.said = reading{newTranscript(coding.NewReader(coded, uint64(n)), n), n, nil}
+		p.said = reading{newTranscript(coding.NewReader(coded, tableSize(n)), n), n, nil}
 	}
 	return p
 }

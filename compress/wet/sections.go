@@ -300,7 +300,7 @@ func (g *Segment) Replay(from, to uint64, o Observer) error {
 }
 
 // Ahead returns the segment with what its first replay needs, which it begins to read: who has
-// something else to do until then saves some 10 ms.
+// something else to do until then saves that time.
 func (g *Segment) Ahead() *Segment {
 	ahead := *g
 	ahead.opened = make(chan *player, 1)

@@ -61,6 +61,14 @@ func (f field) isSmall() bool {
 	return f == loadCode || f == entryBits || f == recoveryIsEmpty || f == resultIsEmpty
 }
 
+// work is how long it takes to read a number of the field, as Log.Work has it.
+func (f field) work() uint64 {
+	if f.isSmall() {
+		return 1
+	}
+	return 16
+}
+
 // Kinds of decisions of a transcript.
 const (
 	expected = iota // a small number is 0
@@ -74,7 +82,7 @@ const (
 // A transcript codes what a log says, in the order of the walk, or reads it: the same code does
 // both, so that they cannot disagree. What is said is predicted by what was said before of the same
 // cell, and elsewhere (Zhang and Gupta 2004, section 4: FCM, last n, strides), and by what the walk
-// knows there; coding.Choices learn which to believe. It takes 0.1 to 8 MB, by how much is said,
+// knows there; coding.Choices learn which to believe. It takes 0.1 to 6 MB, by how much is said,
 // and some 50 ns for a small number, up to a microsecond for another.
 type transcript struct {
 	choices *coding.Choices
@@ -100,6 +108,10 @@ type followed struct{ behind, number uint64 }
 
 // Logarithms of how many histories a transcript has; of what followed there are four times as many.
 const leastHistories, mostHistories = 6, 14
+
+// tableSize is what coding is to make tables for, where so many numbers are said: most are small,
+// and of few contexts, and what fits in the cache is read sooner.
+func tableSize(numbers int) uint64 { return uint64(numbers) / 8 }
 
 // newTranscript makes the transcript of so many numbers.
 func newTranscript(c *coding.Choices, numbers int) *transcript {

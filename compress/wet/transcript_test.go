@@ -171,3 +171,27 @@ func FuzzLog(f *testing.F) {
 		}
 	})
 }
+
+// TestWork: what a log says counts, by how long it takes to read, once it is there to stay.
+func TestWork(t *testing.T) {
+	l, at := &Log{}, Place{}
+	l.Begin(at, &Entry{})
+	l.Used(at, 1, 5)
+	if n := l.Work(); n != 0 {
+		t.Errorf("%d before it stays", n)
+	}
+	l.Begin(at, &Entry{})
+	if n := l.Work(); n != 1+16 {
+		t.Errorf("%d of an empty entry and a number", n)
+	}
+	l.Used(at, 1, 5)
+	l.Lose()
+	l.Begin(at, &Entry{})
+	if n := l.Work(); n != 1+16+1 {
+		t.Errorf("%d, with an entry whose stretch was taken back", n)
+	}
+	l.Cut(NewWalker(NewCode(nil), nil, nil))
+	if n := l.Work(); n != 0 {
+		t.Errorf("%d of a segment that begins", n)
+	}
+}

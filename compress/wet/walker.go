@@ -226,12 +226,9 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 			return err
 		}
 	}
-	sites, frame := b.Sites, b.Frame
+	sites := b.Sites
 	for len(sites) > 0 && sites[0].Insn < from {
 		sites = sites[1:]
-	}
-	for len(frame) > 0 && frame[0] < from {
-		frame = frame[1:]
 	}
 	for i := from; i < to; i++ {
 		in := &b.Insns[i]
@@ -255,12 +252,9 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 				return err
 			}
 		}
-		w.privateLoad, w.privateStore = usesStack(in.Op)
-		if len(frame) > 0 && frame[0] == i {
-			w.privateLoad, w.privateStore = true, true
-			frame = frame[1:]
-		}
-		if used := w.machine.Pending() & b.uses[i]; used != 0 {
+		note := &b.notes[i]
+		w.privateLoad, w.privateStore = note.loads, note.store
+		if used := w.machine.Pending() & note.uses; used != 0 {
 			w.oracle.Used(w.at, used, w.machine)
 		}
 		next := addr + uint64(in.Len)

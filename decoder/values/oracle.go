@@ -120,10 +120,10 @@ func (o *oracle) comesHandler() bool {
 	return s != nil && s.Interrupted && !o.astray && s.Ordinal-o.hits <= 1
 }
 
-// cut begins another segment, where the one that is there is long.
+// cut begins another segment, where the one that is there takes long to replay.
 func (o *oracle) cut() (isNew bool) {
 	steps := o.thread.walker.Steps()
-	if steps-o.cutAt < o.recorder.segment && !o.memory.IsFull() {
+	if steps-o.cutAt+o.log.Work() < o.recorder.segment && !o.memory.IsFull() {
 		return false
 	}
 	o.cutAt = steps

@@ -19,8 +19,10 @@ type Paths interface {
 	Path(routine int, number uint64) (decoder.Partial, error)
 }
 
-// segmentLength is how many instructions a segment has, so that it is replayed within some 30 ms.
-const segmentLength = 1 << 20
+// segmentLength is how long a segment is, so that it is replayed within some 60 ms: that many
+// instructions, or fewer of which more is said, see wet.Log.Work. Shorter ones take more bytes:
+// each says anew what is in memory that it loads.
+const segmentLength = 5 << 18
 
 // A Recorder keeps the values of the threads of a process.
 type Recorder struct {
@@ -35,7 +37,7 @@ type Recorder struct {
 	indexed int                   // sites of the plan that are there
 	sited   []*wet.Routine        // by number: those whose blocks have their sites
 	fixed   readOnly
-	segment uint64        // instructions of a segment
+	segment uint64        // the length of a segment
 	coding  chan struct{} // who encodes one has put something in
 	races   bool          // others may write to all memory
 	counts  wet.Counts
@@ -89,9 +91,8 @@ func New(p *loads.Plan, c *wet.Code, paths Paths, symbols *ops.Symbols, others O
 	return r
 }
 
-// SetSegment has segments of this many instructions, or a few more, in place of some million. It
-// comes before anything is taken.
-func (r *Recorder) SetSegment(instructions uint64) { r.segment = instructions }
+// SetSegment has segments of this length: see segmentLength. It comes before anything is taken.
+func (r *Recorder) SetSegment(length uint64) { r.segment = length }
 
 // routine returns the code of a routine, with its sites.
 func (r *Recorder) routine(number int) (*wet.Routine, error) {

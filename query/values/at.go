@@ -20,8 +20,8 @@ type Question struct {
 // execution: threads in the order of the snapshot, each in the order of execution. What is found is
 // good until found returns, whose error ends it. It fails where there is no such execution. Of a
 // source line the streams of paths are read, some 20 ns a path. Only the segments are read that
-// have one of the executions, as many at once as there are processors: one takes some 30 ms. What
-// is kept meanwhile is some 300 bytes an execution of a few segments.
+// have one of the executions, as many at once as there are processors: one takes up to some
+// 60 ms. What is kept meanwhile is some 300 bytes an execution of a few segments.
 func Each(s *wpp.Snapshot, q *Question,
 	found func(instance uint64, e *wet.Executed) error) (err error) {
 	defer wpp.Recover(&err)

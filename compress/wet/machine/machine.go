@@ -81,8 +81,15 @@ func (m *Machine) SetFlags(value uint8, k Knowledge) {
 	m.flags.set(AllFlags, 0, value, k)
 }
 
-// ConfirmFlags has the flags that are known be confirmed.
-func (m *Machine) ConfirmFlags() { m.flags.confirmed = m.flags.known }
+// Confirm has the flags and the general registers that are known be confirmed, but for FS.
+func (m *Machine) Confirm() {
+	m.flags.confirmed = m.flags.known
+	for n, known := range m.general.known[:16] {
+		if known != whole(Confirmed) && known.whole() == Unconfirmed {
+			m.SetGeneral(n, m.general.value[n], Confirmed)
+		}
+	}
+}
 
 // FlagsUsed are the flags that the last step has used, and FlagsWritten those that it has changed,
 // or left undefined.
