@@ -68,7 +68,7 @@ func (o *oracle) back(s *wire.State) (b backwards) {
 	b = allKnown()
 	copy(b.values[:], s.Registers)
 	b.reads = o.readsOf(s, (*[17]uint64)(s.Registers), o.held[:0])
-	b.fs, b.memory = s.Registers[16], o.memory
+	b.fs, b.memory, b.recorder, b.interrupted = s.Registers[16], o.memory, o.recorder, s.Interrupted
 	zero := s.Flags&machine.ZF != 0 // of what has made the flags last
 	for i := len(o.between) - 1; i >= 0; i-- {
 		x := &o.between[i]
@@ -414,6 +414,15 @@ type backwards struct {
 	stuck      bool           // a store may go anywhere, and what was read is not known before it
 	differs    bool           // what was foreseen was not so
 	memory     *memory.Memory // as it is before the first instruction that is carried back over
+	recorder   *Recorder
+	// a handler runs amid what is gone back over
+	interrupted bool
+}
+
+// mayChange reports whether others may write to some bytes amid what is gone back over, or the
+// thread itself at another address.
+func (b *backwards) mayChange(addr uint64, n int) bool {
+	return b.interrupted || b.recorder.isShared(addr, n, b.memory.IsPrivate(addr, n))
 }
 
 // allKnown is where all registers are known.
@@ -743,10 +752,11 @@ func readOf(addr uint64, size int, v uint64) loads.Read {
 	return r
 }
 
-// word returns what memory holds, where all of it is known. Where only a private frame has it, or
-// it is doubted, it is not sure.
+// word returns what memory holds, where all of it is known. Where others may write to it, only a
+// private frame has it, or it is doubted, it is not sure.
 func (b *backwards) word(addr uint64, size int) (v uint64, ok bool) {
 	if v, ok = wordOf(b.reads, addr, size); ok {
+		b.guessed = b.guessed || b.mayChange(addr, size)
 		return v, ok
 	}
 	if v, ok = wordOf(b.frame, addr, size); !ok {

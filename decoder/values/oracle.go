@@ -276,7 +276,7 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 	var read [64]byte
 	copy(read[:], l.Bytes)
 	h := l.Held
-	races := o.recorder.isShared(l) || (o.handled || o.unseen) && !l.Private
+	races := o.recorder.isShared(l.Addr, n, l.Private) || (o.handled || o.unseen) && !l.Private
 	if races { // what was stored, or read, before is not what is loaded, for sure
 		h.Known, h.Confirmed = h.Known&stored, 0
 	}

@@ -131,9 +131,9 @@ func (r *Recorder) Take(b wire.Batch) {
 // look finds out what others may write by now.
 func (r *Recorder) look() { r.races = r.races || r.others != nil && r.others.Update() }
 
-// isShared reports whether others may write to some of these bytes.
-func (r *Recorder) isShared(l *wet.Load) bool {
-	return r.races && !l.Private || r.others != nil && r.others.Holds(l.Addr, len(l.Bytes))
+// isShared reports whether others may write to some bytes, of a private frame or not.
+func (r *Recorder) isShared(addr uint64, n int, isPrivate bool) bool {
+	return r.races && !isPrivate || r.others != nil && r.others.Holds(addr, n)
 }
 
 // Thread returns what takes the operations of a thread, and hands them to next.
