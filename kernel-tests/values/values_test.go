@@ -251,6 +251,19 @@ func TestValuesOfStraightCode(t *testing.T) {
 	isKnown(t, prove(t, target, 0, "-F", "main|take|block"), 0.999)
 }
 
+// TestValuesOfReversedBytes: where code loads from addresses that follow from numbers whose bytes are
+// in the other order.
+func TestValuesOfReversedBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reversed")
+	out, err := exec.CommandContext(t.Context(), "gcc", "-O2", "-o", path,
+		"testdata/reversed.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("gcc: %v: %s", err, out)
+	}
+	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	isKnown(t, prove(t, target, 0, "-F", "walk"), 0.995)
+}
+
 // TestValuesOfRust: a program of another compiler, where there is one.
 func TestValuesOfRust(t *testing.T) {
 	if _, err := exec.LookPath("rustc"); err != nil {

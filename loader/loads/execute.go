@@ -322,6 +322,22 @@ func (x execution) result() (v value, ok bool) {
 			return ns.compute(op, constant(0), carry, size), true
 		}
 		return ns.compute(op, ns.compute(op, x.read(&e.Dst), x.source(), size), carry, size), true
+	case x86.Rol, x86.Ror:
+		if !e.HasImm {
+			return v, false
+		}
+		by := e.Imm
+		if e.Operation == x86.Ror {
+			by = -by
+		}
+		return ns.rotated(x.read(&e.Dst), by, size), true
+	case x86.BSwap:
+		if size != 4 {
+			return v, false
+		}
+		is := x.read(&e.Dst)
+		return ns.compute(Or, ns.compute(And, ns.rotated(is, 8, 4), constant(0x00ff00ff), 4),
+			ns.compute(And, ns.rotated(is, -8, 4), constant(-0x00ff0100), 4), 4), true
 	case x86.SignFill:
 		return ns.compute(ShiftRightSigned, x.read(&e.Src), constant(int64(size)*8-1), size), true
 	}

@@ -189,6 +189,16 @@ func (ns *nodes) compute(op Op, a, b value, size uint8) value {
 	return ns.of(node{op: op, size: size, a: a, b: b})
 }
 
+// rotated is the low bytes of a value, moved up by so many bits, those that leave come in below.
+func (ns *nodes) rotated(v value, by int64, size uint8) value {
+	width := 8 * int64(size)
+	if by &= width - 1; by == 0 {
+		return ns.low(v, size)
+	}
+	return ns.compute(Or, ns.compute(ShiftLeft, v, constant(by), size),
+		ns.compute(ShiftRight, v, constant(width-by), size), size)
+}
+
 // either is one of two values, by a condition.
 func (ns *nodes) either(flags *compared, code uint8, a, b value) value {
 	if holds, known := flags.decide(code); known {
