@@ -171,7 +171,7 @@ func TestTwins(t *testing.T) {
 
 		var want wire.State
 		read := 0
-		want.Left = w.plan.Run(0, 0, true, (*[17]uint64)(append(regs.General[:], fs)), in,
+		want.Left = w.plan.Run(0, 0, true, (*[17]uint64)(append(regs.General[:], fs)), 0, in,
 			func(r *loads.Read) {
 				for i := 0; i < r.Size; i += 8 {
 					want.Words = append(want.Words, binary.LittleEndian.Uint64(r.Bytes[i:]))

@@ -42,7 +42,7 @@ func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
 	b = o.back(s)
 	if b.stuck { // once more, by where stores go if memory was as the next hit has read it
 		const mostRounds = 4
-		reads := o.readsOf(s, (*[17]uint64)(s.Registers), nil)
+		reads := o.readsOf(s, (*[17]uint64)(s.Registers), 0, nil)
 		for range mostRounds {
 			o.foresee(reads)
 			if b = o.back(s); !b.differs {
@@ -67,7 +67,7 @@ func (o *oracle) recover(at wet.Place, amid bool) (b backwards) {
 func (o *oracle) back(s *wire.State) (b backwards) {
 	b = allKnown()
 	copy(b.values[:], s.Registers)
-	b.reads = o.readsOf(s, (*[17]uint64)(s.Registers), o.held[:0])
+	b.reads = o.readsOf(s, (*[17]uint64)(s.Registers), 0, o.held[:0])
 	b.fs, b.memory, b.recorder, b.interrupted = s.Registers[16], o.memory, o.recorder, s.Interrupted
 	zero := s.Flags&machine.ZF != 0 // of what has made the flags last
 	for i := len(o.between) - 1; i >= 0; i-- {

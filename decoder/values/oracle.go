@@ -100,7 +100,7 @@ func (o *oracle) Site(at wet.Place, number int, m *machine.Machine) (lost bool, 
 	o.log.Begin(at, &e)
 	o.begin()
 	if s != nil {
-		o.read(s, m)
+		o.read(s, m, e.Unchecked)
 	}
 	o.handled = o.comesHandler()
 	m.Pend(pending)
@@ -232,24 +232,27 @@ func (o *oracle) compareFlags(s *wire.State, m *machine.Machine) (known uint8) {
 	return known
 }
 
-// read finds out what the hit has read of memory, where all registers are known there.
-func (o *oracle) read(s *wire.State, m *machine.Machine) {
+// read finds out what the hit has read of memory, by the registers that are known there. Where the
+// hash could not be compared that are those that are confirmed.
+func (o *oracle) read(s *wire.State, m *machine.Machine, unchecked bool) {
 	if len(s.Words) == 0 {
 		return
 	}
 	var registers [17]uint64
+	var unknown uint32
 	for n := range registers {
 		v, k := m.General(n)
-		if k == machine.Unknown {
-			return
+		if k == machine.Unknown || unchecked && k != machine.Confirmed {
+			unknown |= 1 << n
 		}
 		registers[n] = v
 	}
-	o.reads = o.readsOf(s, &registers, o.reads)
+	o.reads = o.readsOf(s, &registers, unknown, o.reads)
 }
 
 // readsOf appends what a hit has read of memory, by its registers, to a list.
-func (o *oracle) readsOf(s *wire.State, registers *[17]uint64, to []loads.Read) []loads.Read {
+func (o *oracle) readsOf(s *wire.State, registers *[17]uint64, unknown uint32,
+	to []loads.Read) []loads.Read {
 	p := o.recorder.plan
 	look := s.Site
 	if look >= loads.FirstExtra {
@@ -260,7 +263,7 @@ func (o *oracle) readsOf(s *wire.State, registers *[17]uint64, to []loads.Read) 
 	}
 	r := &o.replay
 	r.recorder, r.words, r.failed, r.n, r.reads = o.recorder, s.Words, s.FailedReads, 0, to
-	p.Run(look, s.Outcome, s.Whole && !s.Interrupted, registers, r, r.each)
+	p.Run(look, s.Outcome, s.Whole && !s.Interrupted, registers, unknown, r, r.each)
 	return r.reads
 }
 

@@ -252,7 +252,7 @@ func (r *run) state(site, step int, regs *truth.Replay, whole bool) wire.State {
 	}
 	s.Hash, _ = m.Hash()
 	n := 0
-	s.Left = r.plan.Run(site, s.Outcome, whole, &all, &process{r, step}, func(read *loads.Read) {
+	s.Left = r.plan.Run(site, s.Outcome, whole, &all, 0, &process{r, step}, func(read *loads.Read) {
 		if read.Failed {
 			s.FailedReads |= 1 << n
 		}

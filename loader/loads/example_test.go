@@ -33,7 +33,7 @@ func ExamplePlan_Run() {
 	}
 	var registers [17]uint64
 	registers[7] = 0x1000
-	p.Run(0, 0, true, &registers, memory{0x1010, 42}, func(r *loads.Read) {
+	p.Run(0, 0, true, &registers, 0, memory{0x1010, 42}, func(r *loads.Read) {
 		fmt.Printf("%d bytes at %#x: %d\n", r.Size, r.Addr, r.Bytes[0])
 	})
 	// Output: 8 bytes at 0x1010: 42

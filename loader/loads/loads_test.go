@@ -113,9 +113,9 @@ func TestAppend(t *testing.T) {
 		}
 		for outcome := range 2 {
 			var want, got []uint64
-			left := alone.Run(look, outcome, true, &registers, everywhere{alone.After, 0},
+			left := alone.Run(look, outcome, true, &registers, 0, everywhere{alone.After, 0},
 				func(r *loads.Read) { want = append(want, r.Addr) })
-			also := both.Run(in, outcome, true, &registers, everywhere{both.After, offset},
+			also := both.Run(in, outcome, true, &registers, 0, everywhere{both.After, offset},
 				func(r *loads.Read) { got = append(got, r.Addr) })
 			if left != also || !slices.Equal(got, want) {
 				t.Fatalf("look %d reads %x as a part, %x alone", look, got, want)
@@ -141,7 +141,7 @@ func TestBehind(t *testing.T) {
 	}
 	for look := range l.Looks {
 		count := func(whole bool) (n int) {
-			l.Run(look, 0, whole, &registers, everywhere{after: l.After},
+			l.Run(look, 0, whole, &registers, 0, everywhere{after: l.After},
 				func(*loads.Read) { n++ })
 			return n
 		}

@@ -26,19 +26,22 @@ type Process interface {
 
 // Run runs the load programs of a hit, as the kernel does: that of what lies behind if asked to, as
 // where the state is whole and no handler has interrupted, then that of the outcome. registers are
-// the general ones by their hardware numbers and the base of fs; each read is given to each, in
-// their order. It returns whether traced code may be left before the next hit, which it may where
+// the general ones by their hardware numbers and the base of fs, of which some are unknown, bit N for the Nth: reads
+// whose addresses follow from these are left out, and so is all behind a choice that does; each
+// other read is given to each, in their order. It returns whether traced code may be left before the next hit, which it may where
 // the hit would take more steps or reads than there are. Reads of a process that replays are those
 // that the kernel made: their addresses follow from registers and from what was read before. It
 // does not allocate.
 func (p *Plan) Run(
-	look, outcome int, behind bool, registers *[17]uint64, in Process, each func(r *Read),
+	look, outcome int, behind bool, registers *[17]uint64, unknown uint32, in Process,
+	each func(r *Read),
 ) (left bool) {
 	l := &p.Looks[look]
 	m := interpreters.Get().(*interpreter)
 	defer interpreters.Put(m)
 	m.plan, m.in, m.each, m.left = p, in, each, l.Leaves[outcome&1]
 	m.reads, m.steps = 0, MostSteps
+	m.hides, m.hidden = unknown != 0, [2]uint64{uint64(unknown&0xffff | unknown>>16&1<<FSBase)}
 	copy(m.cells[:], registers[:16])
 	m.cells[ImageBias], m.cells[FSBase] = in.Bias(look), registers[16]
 	for i, pc := range [...]uint32{l.Behind, l.First[outcome&1]} {
@@ -46,6 +49,9 @@ func (p *Plan) Run(
 			continue
 		}
 		for ; pc != 0 && m.steps > 0; m.steps-- {
+			if m.hides && !m.hide(&m.plan.Steps[pc]) {
+				return true
+			}
 			pc = m.step(pc)
 		}
 		m.left = m.left || pc != 0
@@ -68,6 +74,36 @@ type interpreter struct {
 	steps  int // that may still be made
 	left   bool
 	read   Read
+	// cells that follow from registers that are unknown, if some are, and whether the address of
+	// the next read does
+	hides, unseen bool
+	hidden        [2]uint64
+}
+
+// hide notes whether what a step makes follows from registers that are unknown. It returns whether
+// it is known what comes behind it.
+func (m *interpreter) hide(s *Step) (goesOn bool) {
+	isHidden := m.isHidden(s.A) || m.isHidden(s.B)
+	switch s.Op {
+	case End, Leave:
+		return true
+	case Branch, Switch, Return:
+		return !isHidden
+	case Fetch:
+		m.unseen = isHidden
+		return true
+	case Pick: // of what was read, wherever that was
+		isHidden = false
+	}
+	bit := uint64(1) << (s.Dst & 63)
+	if m.hidden[s.Dst>>6&1] &^= bit; isHidden {
+		m.hidden[s.Dst>>6&1] |= bit
+	}
+	return true
+}
+
+func (m *interpreter) isHidden(cell uint8) bool {
+	return m.hidden[cell>>6&1]>>(cell&63)&1 != 0
 }
 
 // step makes one step and returns the next one, 0 at the end.
@@ -121,7 +157,9 @@ func (m *interpreter) fetch(s *Step, addr uint64) {
 	}
 	copy(m.places[s.Dst%MostReads][:], bytes)
 	m.reads++
-	m.each(r)
+	if !m.hides || !m.unseen {
+		m.each(r)
+	}
 }
 
 func computed(s *Step, x, y uint64) uint64 {

@@ -162,7 +162,7 @@ func (r *run) check(t *testing.T, name string) {
 			}
 			r.hits++
 			all := (*[17]uint64)(registers.Registers[:17])
-			mayLeave = r.plan.Run(site, outcome, mayLeave, all, h,
+			mayLeave = r.plan.Run(site, outcome, mayLeave, all, 0, h,
 				func(x *loads.Read) {
 					r.reads++
 					r.words += (x.Size + 7) / 8
