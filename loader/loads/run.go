@@ -26,12 +26,12 @@ type Process interface {
 
 // Run runs the load programs of a hit, as the kernel does: that of what lies behind if asked to, as
 // where the state is whole and no handler has interrupted, then that of the outcome. registers are
-// the general ones by their hardware numbers and the base of fs, of which some are unknown, bit N for the Nth: reads
-// whose addresses follow from these are left out, and so is all behind a choice that does; each
-// other read is given to each, in their order. It returns whether traced code may be left before the next hit, which it may where
-// the hit would take more steps or reads than there are. Reads of a process that replays are those
-// that the kernel made: their addresses follow from registers and from what was read before. It
-// does not allocate.
+// the general ones by their hardware numbers and the base of fs, of which some are unknown, bit N
+// for the Nth: reads whose addresses follow from these are left out, and so is all behind a choice
+// that does. Each other read is given to each, in their order. It returns whether traced code may
+// be left before the next hit, which it may where the hit would take more steps or reads than there
+// are. Reads of a process that replays are those that the kernel made: their addresses follow from
+// registers and from what was read before. It does not allocate.
 func (p *Plan) Run(
 	look, outcome int, behind bool, registers *[17]uint64, unknown uint32, in Process,
 	each func(r *Read),
