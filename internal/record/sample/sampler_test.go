@@ -288,8 +288,7 @@ func TestNewThreads(t *testing.T) {
 	s := sampler(t, p.Process, Options{})
 	c := take(t, s, 500*time.Millisecond)
 	by := routines(t, c, program)
-	if share := (samples.Share{Samples: by["work"], Of: c.Total()}); share.Of < 200 ||
-		share.Value() < 0.8 {
+	if share := (samples.Share{Samples: by["work"], Of: c.Total()}); share.Value() < 0.8 {
 		t.Errorf("of %d samples %d are in threads: %v, kernel %d", share.Of, share.Samples, by,
 			c.Kernel)
 	}
@@ -353,8 +352,9 @@ func TestExit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if by := routines(t, c, program); by["first"] < 50 {
-		t.Errorf("%v, unknown %d", by, c.Unknown)
+	by := routines(t, c, program)
+	if of := time.Duration(by["first"]) * s.Period(); of < 200*time.Millisecond {
+		t.Errorf("%v, %v of 300ms, unknown %d", by, of, c.Unknown)
 	}
 	if c, err = s.Take(); err != nil || c.Total() != 0 {
 		t.Errorf("afterwards: %d samples, %v", c.Total(), err)
