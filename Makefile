@@ -66,7 +66,7 @@ overlap: wpptrace
 	@.ci/need bash gzip perl python3 sqlite3
 	demo/overlap
 
-# As root. Some five minutes on two cores, or ten where the machine does something else, too.
+# As root. Some ten minutes on two cores, or twenty where the machine does something else, too.
 test:
 	@.ci/need-go
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 lua5.1 xz:xz-utils dwz cpio \
@@ -77,7 +77,7 @@ test:
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	CGO_ENABLED=0 GOOS=darwin go build ./compress/... ./query/...
 	GORACE=atexit_sleep_ms=0 go test -race -short $(RACE)
-	go test -timeout 20m -parallel 4 $$(go list ./... | grep -vxF "$$(go list $(RACE))") $(AGAIN)
+	go test -timeout 40m -parallel 4 $$(go list ./... | grep -vxF "$$(go list $(RACE))") $(AGAIN)
 
 # The same programs on other kernels, those of kernel-tests/vm, which QEMU emulates: some hours.
 KERNEL_TESTS = TestCheck|TestManyProbes|TestZooIsExact|TestAttachInMidRun|TestSamples
