@@ -251,8 +251,8 @@ func TestValuesOfStraightCode(t *testing.T) {
 	isKnown(t, prove(t, target, 0, "-F", "main|take|block"), 0.999)
 }
 
-// TestValuesOfReversedBytes: where code loads from addresses that follow from numbers whose bytes are
-// in the other order.
+// TestValuesOfReversedBytes: where code loads from addresses that follow from numbers whose bytes
+// are in the other order.
 func TestValuesOfReversedBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reversed")
 	out, err := exec.CommandContext(t.Context(), "gcc", "-O2", "-o", path,

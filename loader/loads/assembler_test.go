@@ -27,7 +27,8 @@ func runOf(p *Plan, look int) (reads []Read, left bool) {
 	for i := range regs {
 		regs[i] = uint64(i) * 0x1234567
 	}
-	left = p.Run(look, 0, false, &regs, 0, everything{}, func(r *Read) { reads = append(reads, *r) })
+	left = p.Run(look, 0, false, &regs, 0, everything{},
+		func(r *Read) { reads = append(reads, *r) })
 	return reads, left
 }
 

@@ -57,8 +57,8 @@ func TestRunOfSomeRegisters(t *testing.T) {
 	})
 }
 
-// TestReadsOfUnknownRegisters: what was read is known though it is not where from; nothing is behind
-// a branch by what is unknown.
+// TestReadsOfUnknownRegisters: what was read is known though it is not where from; nothing is
+// behind a branch by what is unknown.
 func TestReadsOfUnknownRegisters(t *testing.T) {
 	p := &Plan{Looks: []Look{{First: [2]uint32{1}}}, Steps: []Step{{},
 		{Op: Fetch, Dst: 0, A: 1, B: NoCell, Size: 8},
