@@ -3,6 +3,7 @@ package attach
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 
 	"github.com/cilium/ebpf"
@@ -87,7 +88,8 @@ func (s *Session) load(o Options) error {
 	spec.Maps["overflow_ring"].MaxEntries = o.overflowRing()
 	sites, room, shared := len(x.executable().sites), 0, uint32(0)
 	if x.libraries {
-		sites, room, shared = plan.MaxSites, plan.MaxSites, 1
+		sites = x.plan.Limit(sitesFor(target.MemoryLeft(os.Getpid())))
+		room, shared = sites, 1
 	}
 	spec.Maps["sites"].MaxEntries = uint32(max(sites, 1))
 	spec.Maps["site_hits"].MaxEntries = uint32(max(sites, 1))
@@ -120,6 +122,13 @@ func (s *Session) load(o Options) error {
 		return err
 	}
 	return x.writeCalls(x.calls.Taken())
+}
+
+// sitesFor is how many sites tables are to have room for, by how much memory there is for all: they
+// take at most a quarter of it.
+func sitesFor(memory uint64) int {
+	const perSite = 48 + 8 + 4*16 // bytes, with its calls
+	return int(min(memory/4/perSite, plan.MaxSites))
 }
 
 // stopWatermark is how full the ring buffer is when the process is stopped: other threads may have

@@ -26,7 +26,7 @@ const spacing = 1 << 20
 // keeps it. The other plan is this one's from then on. It fails, and changes nothing, if there
 // would be too many sites.
 func (p *Plan) Append(q *Plan) error {
-	if len(p.Sites)+len(q.Sites) > MaxSites {
+	if len(p.Sites)+len(q.Sites) > p.most {
 		return p.tooMany(len(p.Sites) + len(q.Sites))
 	}
 	last := p.Parts[len(p.Parts)-1]

@@ -22,7 +22,7 @@ const MaxProbeFreeJumps = 60
 // A Plan says which instructions of a program carry a probe, and what their events mean: part by
 // part, routines and sites in the order of their addresses. An address in it is a link-time
 // address, to which the Offset of its Part is added where the part is not known. Once it is made
-// nothing but Append changes it; until then, any number of goroutines may read it.
+// nothing but Append and Limit change it; until then, any number of goroutines may read it.
 type Plan struct {
 	Program  *cfg.Program // of the first part
 	Imports  Imports      // of the first part
@@ -32,6 +32,7 @@ type Plan struct {
 	Calls    map[uint64]Call // by return address, Offset added
 
 	offset uint64
+	most   int // sites that there may be
 }
 
 // A Site is one probed instruction.
@@ -176,7 +177,7 @@ type Block struct {
 // plan's. It fails if there are too many sites.
 func New(program *cfg.Program, imports Imports, found []Findings, sites []Site,
 	calls map[uint64]Call) (*Plan, error) {
-	p := &Plan{Program: program, Imports: imports, Sites: sites, Calls: calls}
+	p := &Plan{Program: program, Imports: imports, Sites: sites, Calls: calls, most: MaxSites}
 	if len(sites) > MaxSites {
 		return nil, p.tooMany(len(sites))
 	}
@@ -200,7 +201,14 @@ func New(program *cfg.Program, imports Imports, found []Findings, sites []Site,
 
 func (p *Plan) tooMany(sites int) error {
 	return remedy.Errorf(remedy.FewerProbes, "plan %s: %d probes are needed, %d are possible",
-		p.Program.Image.Name, sites, MaxSites)
+		p.Program.Image.Name, sites, p.most)
+}
+
+// Limit has the plan have at most so many sites, with those that Append adds, or as many as it has
+// where those are more. It returns how many it may have.
+func (p *Plan) Limit(sites int) (most int) {
+	p.most = max(len(p.Sites), min(p.most, sites))
+	return p.most
 }
 
 // Traced reports whether the routine's paths are recorded.
