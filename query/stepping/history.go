@@ -147,8 +147,8 @@ type seeker struct {
 // touch from where the activation began on.
 func (h *history) seek(s *seeker) uint64 {
 	first := sort.Search(len(h.list), func(i int) bool { return int(h.list[i].insn) >= s.at })
-	s.behind(h.list[:first])
-	s.before(h.list[first:])
+	s.earlier(h.list[:first])
+	s.later(h.list[first:])
 	return s.found
 }
 
@@ -164,8 +164,8 @@ func (s *seeker) part(t *touch) (bytes uint64) {
 
 func (t *touch) byteAt(addr uint64) byte { return byte(t.data >> (8 * (addr - t.addr))) }
 
-// behind finds what was last seen of the bytes.
-func (s *seeker) behind(list []touch) {
+// earlier finds what was last seen of the bytes.
+func (s *seeker) earlier(list []touch) {
 	left := s.want
 	for i := len(list) - 1; i >= 0 && left != 0; i-- {
 		t := &list[i]
@@ -189,8 +189,8 @@ func (s *seeker) behind(list []touch) {
 	}
 }
 
-// before finds what is read of the bytes before it is written.
-func (s *seeker) before(list []touch) {
+// later finds what is read of the bytes before they are written.
+func (s *seeker) later(list []touch) {
 	left, isChanged := s.want, false
 	defer func() {
 		if s.isHidden { // what is not seen again is what it was
