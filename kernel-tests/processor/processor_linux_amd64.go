@@ -24,6 +24,7 @@ const (
 
 	codeSize = 512
 	leaving  = 14 // bytes of the jump at the end
+	noCase   = 1<<32 - 1
 	size     = 4096 + MostCases*(4096+codeSize)
 )
 
@@ -75,7 +76,9 @@ type Processor struct {
 	shared   *shared
 	file     *os.File
 	child    *exec.Cmd
+	ended    <-chan error // how the child has ended
 	handOver uint32
+	lost     int // children that did not run
 }
 
 // Start compiles the child, which stays in the directory, and starts it.
@@ -116,33 +119,72 @@ func (p *Processor) begin() error {
 	if err := p.child.Start(); err != nil {
 		return fmt.Errorf("start the child: %w", err)
 	}
+	child, ended := p.child, make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	p.ended = ended
 	return p.wait()
 }
 
-// errEndless is what wait gives of a child that does not answer.
-var errEndless = errors.New("the child does not answer")
+// What wait gives of a child that does not answer: it runs on, or it does not run.
+var (
+	errEndless = errors.New("the child does not come to an end")
+	errLost    = errors.New("the child does not run")
+)
 
-// patience is how long a case may take: a machine may be busy with other things.
-const patience = 20 * time.Second
+// A case may take patience of CPU time, and the machine may be busy with other things for as long
+// as busy.
+const (
+	patience = 3 * time.Second
+	busy     = 60 * time.Second
+	mostLost = 5 // children of a Processor that do not run
+	mostLeft = 8 // children of a Run that did not come to its end
+)
 
-// wait waits until the child has done what it was given, with patience for each case.
+// wait waits until the child has done what it was given. It wakes the child each time anew: on a
+// virtual machine a wake-up can get lost.
 func (p *Processor) wait() error {
 	p.handOver++
-	for at, since := uint32(0), time.Now(); ; {
+	since, used, at := time.Now(), p.used(), atomic.LoadUint32(&p.shared.at)
+	for {
 		done := atomic.LoadUint32(&p.shared.done)
 		if done == p.handOver {
 			return nil
 		}
+		wake(&p.shared.goes)
 		second := unix.Timespec{Nsec: 1e8}
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&p.shared.done)), 0,
 			uintptr(done), uintptr(unsafe.Pointer(&second)), 0, 0)
 		if now := atomic.LoadUint32(&p.shared.at); now != at {
-			at, since = now, time.Now()
+			since, used, at = time.Now(), p.used(), now
 		}
-		if time.Since(since) > patience {
+		select {
+		case err := <-p.ended:
+			p.child = nil
+			return fmt.Errorf("the child has ended: %v", err)
+		default:
+		}
+		switch {
+		case p.used()-used > patience:
 			return errEndless
+		case time.Since(since) > busy:
+			return errLost
 		}
 	}
+}
+
+// used is the CPU time that the child has used.
+func (p *Processor) used() time.Duration {
+	var t unix.Timespec
+	clock := int32(^p.child.Process.Pid<<3 | 2) // its CPU clock: clock_getcpuclockid(3)
+	if unix.ClockGettime(clock, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// wake wakes who waits for a word.
+func wake(word *uint32) {
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), 1, 1, 0, 0, 0)
 }
 
 // end ends the child.
@@ -151,13 +193,13 @@ func (p *Processor) end() error {
 		return nil
 	}
 	err := p.child.Process.Kill()
-	_ = p.child.Wait() // it was killed
+	<-p.ended // it was killed
 	p.child = nil
 	return err
 }
 
-// Run runs at most MostCases cases. It fails if the child cannot go on, for which a case is to
-// blame only if it writes to memory that is not its own.
+// Run runs at most MostCases cases. A case that does not end is run twice. Run fails if the child
+// cannot go on, for which a case is to blame only if it writes to memory that is not its own.
 func (p *Processor) Run(cases []*Case) error {
 	for i, c := range cases {
 		s := &p.shared.slots[i]
@@ -174,20 +216,33 @@ func (p *Processor) Run(cases []*Case) error {
 		}
 	}
 	p.shared.first, p.shared.count = 0, uint32(len(cases))
-	for {
+	tried := -1 // the case that was run once in vain
+	for left := 0; ; left++ {
+		atomic.StoreUint32(&p.shared.at, noCase)
 		atomic.StoreUint32(&p.shared.goes, p.handOver)
-		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&p.shared.goes)), 1, 1, 0,
-			0, 0)
-		err := p.wait()
-		if err == nil {
+		wake(&p.shared.goes)
+		reason := p.wait()
+		if reason == nil {
 			break
 		}
-		at := p.shared.at
-		cases[at].Endless = true
-		if err := errors.Join(p.end(), p.begin()); err != nil {
-			return fmt.Errorf("run case %d, % x: %w", at, cases[at].Code, err)
+		at := int(atomic.LoadUint32(&p.shared.at))
+		if reason == errLost {
+			p.lost++
 		}
-		p.shared.first = at + 1
+		if p.lost == mostLost || left == mostLeft {
+			return fmt.Errorf("run cases: %w (%d lost, %d left, at case %d)", reason, p.lost, left, at)
+		}
+		if err := errors.Join(p.end(), p.begin()); err != nil {
+			return fmt.Errorf("run cases: %w: %w", reason, err)
+		}
+		switch {
+		case at == noCase: // it had not begun
+		case at == tried:
+			cases[at].Endless = true
+			p.shared.first = uint32(at + 1)
+		default:
+			p.shared.first, tried = uint32(at), at
+		}
 	}
 	for i, c := range cases {
 		s := &p.shared.slots[i]

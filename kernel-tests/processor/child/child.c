@@ -52,10 +52,10 @@ _Static_assert(offsetof(struct state, vectors) == 160, "the assembly knows the o
 #define CODE_AT 0x10000000ul
 #define ARENA 0x10200000ul // two pages; the window is in the middle of them
 
-uint64_t saved_rsp, saved_slot, saved_rdi, target;
+uint64_t saved_rsp, saved_slot, saved_rdi, case_rsp, target;
 static struct shared *shared;
 static volatile int running;
-extern char leave_case[];
+extern char leave_case[], leave_signal[];
 void run_case(struct slot *slot);
 
 // clang-format off
@@ -78,12 +78,15 @@ __asm__(
 	"mov 56(%rdi), %rdi\n"
 	"jmp *target(%rip)\n"
 	"leave_case:\n"
+	"mov %rsp, case_rsp(%rip)\n"
+	"leave_signal:\n"
 	"mov %rdi, saved_rdi(%rip)\n mov saved_slot(%rip), %rdi\n lea 672(%rdi), %rdi\n"
 	"mov %rax, (%rdi)\n mov %rcx, 8(%rdi)\n mov %rdx, 16(%rdi)\n mov %rbx, 24(%rdi)\n"
-	"mov %rsp, 32(%rdi)\n mov %rbp, 40(%rdi)\n mov %rsi, 48(%rdi)\n"
+	"mov %rbp, 40(%rdi)\n mov %rsi, 48(%rdi)\n"
 	"mov %r8, 64(%rdi)\n mov %r9, 72(%rdi)\n mov %r10, 80(%rdi)\n mov %r11, 88(%rdi)\n"
 	"mov %r12, 96(%rdi)\n mov %r13, 104(%rdi)\n mov %r14, 112(%rdi)\n mov %r15, 120(%rdi)\n"
 	"mov saved_rdi(%rip), %rax\n mov %rax, 56(%rdi)\n"
+	"mov case_rsp(%rip), %rax\n mov %rax, 32(%rdi)\n"
 	"mov saved_rsp(%rip), %rsp\n"
 	"pushfq\n pop 128(%rdi)\n cld\n"
 	"stmxcsr 136(%rdi)\n"
@@ -104,7 +107,9 @@ static void on_signal(int signal, siginfo_t *info, void *context) {
 	struct state *after = &((struct slot *)saved_slot)->after;
 	after->signal = signal;
 	after->rip = g[REG_RIP];
-	g[REG_RIP] = (greg_t)leave_case;
+	case_rsp = g[REG_RSP];
+	g[REG_RSP] = saved_rsp;
+	g[REG_RIP] = (greg_t)leave_signal;
 }
 
 static void wait_for(uint32_t *word, uint32_t old) {
@@ -142,11 +147,18 @@ static void limit(int what, rlim_t most) {
 		_exit(6);
 }
 
+// Some virtual machines cannot go back from an interrupt to a stack pointer that is not canonical:
+// the process gets SIGSEGV. What comes each time is the case's own.
+static int interrupted(const struct state *after) {
+	int64_t rsp = (int64_t)after->registers[4];
+	return after->signal == SIGSEGV && rsp << 16 >> 16 != rsp;
+}
+
 int main(void) {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	shared = map(sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, 0, 0);
-	map(sizeof shared->code, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE,
-		offsetof(struct shared, code), CODE_AT);
+	map(sizeof shared->code, PROT_READ | PROT_EXEC,
+		MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_POPULATE, offsetof(struct shared, code), CODE_AT);
 	map(4 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, 0, ARENA - 4096);
 	mprotect((void *)ARENA, 2 * 4096, PROT_READ | PROT_WRITE);
 	uint8_t *window = (uint8_t *)ARENA + 4096 - WINDOW / 2;
@@ -176,12 +188,15 @@ int main(void) {
 		for (uint32_t i = shared->first; i < shared->count; i++) {
 			struct slot *slot = &shared->slots[i];
 			shared->at = i;
-			memcpy(window, slot->data[0], WINDOW);
-			slot->after.signal = 0;
-			running = 1;
-			run_case(slot);
-			running = 0;
-			memcpy(slot->data[1], window, WINDOW);
+			int tries = 0;
+			do {
+				memcpy(window, slot->data[0], WINDOW);
+				slot->after.signal = 0;
+				running = 1;
+				run_case(slot);
+				running = 0;
+				memcpy(slot->data[1], window, WINDOW);
+			} while (interrupted(&slot->after) && ++tries < 4);
 		}
 	}
 }
