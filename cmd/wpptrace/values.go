@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/memory"
 	"wpptrace/internal/record"
 	"wpptrace/internal/valuing"
 )
@@ -72,6 +73,7 @@ func askValues(c *cobra.Command, args []string, q *valuing.Question, o *recordFl
 	read := store.ReadFile
 	if q.At != "" {
 		read = store.ReadParts
+		memory.Ahead()
 	}
 	s, _, err := readBy(read, c, args[0])
 	if err != nil {

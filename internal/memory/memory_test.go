@@ -1,10 +1,14 @@
 package memory
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
+	"unsafe"
 )
 
 func TestCollectorsPart(t *testing.T) {
@@ -54,6 +58,39 @@ func FuzzSize(f *testing.F) {
 			t.Errorf("%q: %d, printed %v, read back %d, %v", text, int64(s), s, int64(back), err)
 		}
 	})
+}
+
+// The heap has room ahead, in large pages where the kernel has such.
+func TestAhead(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	Ahead()
+	if got := debug.SetGCPercent(100); got != 400 {
+		t.Errorf("the collector leaves %d %%, want 400", got)
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapSys < aheadBytes {
+		t.Errorf("the heap has %d bytes, want %d and more", m.HeapSys, aheadBytes)
+	}
+	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
+		t.Skip("the kernel has no large pages")
+	}
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, flags := fmt.Sprintf("%x-", uintptr(unsafe.Pointer(new([64]byte)))&^(arena-1)), ""
+	for line := range strings.Lines(string(maps)) {
+		if flags == "" && strings.HasPrefix(line, at) || flags == at {
+			flags = at
+			if strings.HasPrefix(line, "VmFlags:") {
+				flags = line
+			}
+		}
+	}
+	if !strings.Contains(flags, " hg") {
+		t.Errorf("the heap at %s has %q, want hg among them", at, flags)
+	}
 }
 
 // While something is done the collector keeps to less, and then to what it kept to before, unless
