@@ -161,7 +161,8 @@ func (c *collector) jump(r *cfg.Routine, block int, ways []int) *covered.Jump {
 }
 
 // outcome is the state of an outcome of a site's jump. Where its probe went before it was seen, it
-// is that of the block to which it leads, if no other way leads there, or if that has not run.
+// is that of the block to which it leads, if no other way leads there, or if that has not run. In
+// the graph, an outcome that cannot be leads where the other one does.
 func (c *collector) outcome(r *cfg.Routine, i, o int, ways []int) covered.State {
 	s := &c.seen.sites[i]
 	switch {
@@ -172,8 +173,9 @@ func (c *collector) outcome(r *cfg.Routine, i, o int, ways []int) covered.State 
 	case c.seen.stands[i], c.passages(i) == 0:
 		return covered.NotRun
 	}
-	to := leadsTo(&r.Blocks[s.block], o)
-	if to < 0 {
+	b := &r.Blocks[s.block]
+	to := leadsTo(b, o)
+	if to < 0 || r.Blocks[to].Lo != targetOf(&b.Insns[len(b.Insns)-1], o) {
 		return covered.Unknown
 	}
 	switch state := c.state(r, to); {
