@@ -19,7 +19,7 @@
 // thread.h, states.h and hit.h compile for user space as well: see package usermode.
 package bpf
 
-//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type site -type call -type call_table -type library_table -type ending_flag -type batch -type life -type loss -type stop -type metric -type site_flag -type site_none -type origin -type part -type calling -type call_bits -type look -type look_flag -type load_step -type load_op -type states -type cell -type load_limit Tracer wpptrace.bpf.c
+//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type site -type call -type call_table -type library_table -type ending_flag -type batch -type life -type loss -type stop -type metric -type site_flag -type site_none -type origin -type part -type calling -type call_bits -type look -type look_flag -type load_step -type load_op -type states -type cell -type load_limit -type sequence_table Tracer wpptrace.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type news -type family_event -type family_table -type obstacle Family family.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type sample_table Sample sample.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type count_step -type count_metric -type count_cookie -type count_row Count count.bpf.c

@@ -23,6 +23,7 @@
 #include "types.h"
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 
 struct signal_struct {
 	/* Threads that have not come to their end. */
@@ -50,6 +51,9 @@ struct task_struct {
 		/* As the kernel has set it, on x86-64. */
 		unsigned long fsbase;
 	} thread;
+	void *rseq;
+	/* Since Linux 6.3. */
+	__u32 rseq_len;
 } __attribute__((preserve_access_index));
 
 /*

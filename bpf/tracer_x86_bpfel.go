@@ -13,6 +13,12 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type TracerArea struct {
+	_       structs.HostLayout
+	Address uint64
+	Size    uint64
+}
+
 type TracerBatch struct {
 	_        structs.HostLayout
 	Tid      uint32
@@ -219,6 +225,12 @@ const (
 	TracerPartPART_CAPTURE TracerPart = 5
 )
 
+type TracerSequenceTable uint32
+
+const (
+	TracerSequenceTableSEQUENCES_MAX TracerSequenceTable = 8
+)
+
 type TracerSite struct {
 	_            structs.HostLayout
 	Offset       int32
@@ -367,6 +379,8 @@ const (
 	TracerVarOrphaned          = "orphaned"
 	TracerVarOverflowWatermark = "overflow_watermark"
 	TracerVarReplaced          = "replaced"
+	TracerVarSequenceCount     = "sequence_count"
+	TracerVarSequences         = "sequences"
 	TracerVarSettled           = "settled"
 	TracerVarShared            = "shared"
 	TracerVarStopWatermark     = "stop_watermark"
@@ -479,6 +493,8 @@ type TracerVariableSpecs struct {
 	Orphaned          *ebpf.VariableSpec `ebpf:"orphaned"`
 	OverflowWatermark *ebpf.VariableSpec `ebpf:"overflow_watermark"`
 	Replaced          *ebpf.VariableSpec `ebpf:"replaced"`
+	SequenceCount     *ebpf.VariableSpec `ebpf:"sequence_count"`
+	Sequences         *ebpf.VariableSpec `ebpf:"sequences"`
 	Settled           *ebpf.VariableSpec `ebpf:"settled"`
 	Shared            *ebpf.VariableSpec `ebpf:"shared"`
 	StopWatermark     *ebpf.VariableSpec `ebpf:"stop_watermark"`
@@ -573,6 +589,8 @@ type TracerVariables struct {
 	Orphaned          *ebpf.Variable `ebpf:"orphaned"`
 	OverflowWatermark *ebpf.Variable `ebpf:"overflow_watermark"`
 	Replaced          *ebpf.Variable `ebpf:"replaced"`
+	SequenceCount     *ebpf.Variable `ebpf:"sequence_count"`
+	Sequences         *ebpf.Variable `ebpf:"sequences"`
 	Settled           *ebpf.Variable `ebpf:"settled"`
 	Shared            *ebpf.Variable `ebpf:"shared"`
 	StopWatermark     *ebpf.Variable `ebpf:"stop_watermark"`

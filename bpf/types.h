@@ -256,6 +256,16 @@ enum load_limit {
 	LOAD_BYTES = 64
 };
 
+/* Memory of the process. */
+struct area {
+	__u64 address;
+	/* Bytes. */
+	__u64 size;
+};
+
+/* Areas of restartable sequences that are noted. */
+enum sequence_table { SEQUENCES_MAX = 8 };
+
 /* A thread, as distinct from a later one with its number. */
 struct life {
 	/* As in its batches. */

@@ -139,6 +139,11 @@ __u32 holding;
 __u32 settled;
 /* It has gone on before they were. */
 __u32 escaped;
+/* Where threads that were hit had their areas of restartable sequences, which the kernel writes
+ * whenever one has lost its processor, where values are taken, */
+struct area sequences[SEQUENCES_MAX];
+/* and how many these are; SEQUENCES_MAX: there may be more. */
+__u32 sequence_count;
 /* Threads whose last batch was on its way when drain came to them. */
 __u32 unsent;
 __u64 metrics[METRICS];
@@ -158,6 +163,7 @@ const struct {
 	enum load_op d;
 	enum cell e;
 	enum load_limit h;
+	enum sequence_table q;
 	struct look look;
 	struct load_step step;
 	struct states states;
@@ -465,10 +471,61 @@ static __always_inline void stop_after(struct thread *t, __u64 records)
 		hand_over(t);
 }
 
+/* As Linux 6.19 and later have it. */
+struct rseq_data___later {
+	void *usrptr;
+	__u32 len;
+} __attribute__((preserve_access_index));
+struct task_struct___later {
+	struct rseq_data___later rseq;
+} __attribute__((preserve_access_index));
+
+/* What the kernel has written of an area since Linux 4.18, which did not keep its size. */
+#define SEQUENCE_BYTES 32
+
+/* sequence_of is the area of restartable sequences that a thread has; without an address: none. */
+static __always_inline struct area sequence_of(struct task_struct *task)
+{
+	struct task_struct___later *later = (void *)task;
+	struct area a = {};
+
+	if (bpf_core_field_exists(later->rseq.usrptr)) {
+		a.address = (__u64)later->rseq.usrptr;
+		a.size = later->rseq.len;
+	} else if (bpf_core_field_exists(task->rseq)) {
+		a.address = (__u64)task->rseq;
+		a.size = SEQUENCE_BYTES;
+		if (bpf_core_field_exists(task->rseq_len))
+			a.size = task->rseq_len;
+	}
+	return a;
+}
+
+/* note_sequence notes the area that a thread has, before a state is made that is read with what
+ * lies there. */
+static __always_inline void note_sequence(struct task_struct *task)
+{
+	struct area a;
+	__u32 n;
+
+	if (sequence_count >= SEQUENCES_MAX)
+		return;
+	a = sequence_of(task);
+	if (!a.address)
+		return;
+#pragma unroll
+	for (int i = 0; i < SEQUENCES_MAX; i++)
+		if (sequences[i].address == a.address && sequences[i].size == a.size)
+			return;
+	n = __sync_fetch_and_add(&sequence_count, 1);
+	if (n < SEQUENCES_MAX)
+		sequences[n] = a;
+}
+
 /* take_values makes a state of a hit, before its event: what is handed over has the states of all
  * events. */
 static __always_inline void take_values(
-	struct registers *regs, struct thread *t, __u32 cookie, int extra)
+	struct task_struct *task, struct registers *regs, struct thread *t, __u32 cookie, int extra)
 {
 	__u32 index = extra ? cookie - EXTRA_COOKIES + extra_looks : cookie;
 	struct look *l = bpf_map_lookup_elem(&looks, &index);
@@ -479,6 +536,7 @@ static __always_inline void take_values(
 	}
 	if (extra)
 		count(METRIC_VALUE_HITS);
+	note_sequence(task);
 	look(regs, t, l, cookie, t->batch.hits + !extra);
 }
 
@@ -515,7 +573,7 @@ int hit(struct registers *regs)
 		began = bpf_ktime_get_ns();
 	}
 	if (values)
-		take_values(regs, t, cookie, extra);
+		take_values(task, regs, t, cookie, extra);
 	if (s && !extra)
 		report(regs, t, s, cookie);
 	if (began) {

@@ -230,7 +230,8 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 	} else {
 		r.threads.keep()
 	}
-	r.threads.values, err = newValued(o.Process, r.program, r.decoder, r.threads.alphabet, r.exe)
+	r.threads.values, err = newValued(o.Process, r.session, r.program, r.decoder,
+		r.threads.alphabet, r.exe)
 	if err != nil {
 		return err
 	}

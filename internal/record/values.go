@@ -12,6 +12,7 @@ import (
 	"wpptrace/decoder/code"
 	"wpptrace/decoder/values"
 	"wpptrace/internal/traced"
+	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/sharing"
@@ -37,14 +38,15 @@ type valued struct {
 	imports []map[uint64]string // of each image that is placed
 }
 
-// newValued begins to record the values of a program, whose file is open, in a process.
-func newValued(p *target.Process, program *traced.Program, d *decoder.Decoder,
+// newValued begins to record the values of a program, whose file is open, in a process that a
+// session is for.
+func newValued(p *target.Process, s *attach.Session, program *traced.Program, d *decoder.Decoder,
 	symbols *ops.Symbols, exe *os.File) (v *valued, err error) {
 	if program.Loads == nil {
 		return nil, nil
 	}
 	v = &valued{code: code.Of(program.Plan), process: p, plan: program.Plan}
-	if v.sharing, err = sharing.Follow(p); err != nil {
+	if v.sharing, err = sharing.Follow(p, s.Sequences); err != nil {
 		return nil, err
 	}
 	v.Recorder = values.New(program.Loads, v.code, d, symbols, v.sharing)

@@ -15,7 +15,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer p.Close()
-	m, err := sharing.Follow(p)
+	none := func() (areas []sharing.Area, isWhole bool) { return nil, true } // nothing is hit
+	m, err := sharing.Follow(p, none)
 	if err != nil {
 		log.Fatal(err)
 	}

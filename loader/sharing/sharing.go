@@ -17,13 +17,17 @@ import (
 // What mremap moves or lengthens is found within some 100 ms. Not known of are debuggers and others
 // that write into a process by system calls of their own, and what userfaultfd puts there.
 type Memory struct {
-	process  *target.Process
-	records  *records
-	noted    map[mapping]bool
-	looked   time.Time // at all that it has mapped
-	anywhere bool
-	places   []place // those that are shared, in order, none in another
+	process   *target.Process
+	records   *records
+	sequences func() (areas []Area, isWhole bool)
+	noted     map[mapping]bool
+	looked    time.Time // at all that it has mapped
+	anywhere  bool
+	places    []place // those that are shared, in order, none in another
 }
+
+// An Area is some bytes from an address on.
+type Area struct{ Addr, Size uint64 }
 
 // A mapping is one of a file, or a shared one.
 type mapping struct {
@@ -50,9 +54,11 @@ const mostNoted = 1 << 14
 
 // Follow begins to follow a process: what it maps from now on is noted before it is used, and so is
 // that it starts a thread. The caller closes it. Others pay some time where they map memory, and at
-// no other system call.
-func Follow(p *target.Process) (m *Memory, err error) {
-	m = &Memory{process: p, noted: map[mapping]bool{}}
+// no other system call. sequences returns where its threads have areas of restartable sequences,
+// which the kernel writes at any time: the same as before, and more; false: these are not all.
+func Follow(p *target.Process, sequences func() (areas []Area, isWhole bool)) (m *Memory,
+	err error) {
+	m = &Memory{process: p, sequences: sequences, noted: map[mapping]bool{}}
 	m.records, err = open(p.PID)
 	if err == nil {
 		if err = m.begin(); err == nil {
@@ -80,6 +86,10 @@ func (m *Memory) Update() (anywhere bool) {
 		return true
 	}
 	had := len(m.noted)
+	areas, isAll := m.sequences()
+	for _, a := range areas {
+		m.noted[mapping{place: place{a.Addr, a.Addr + a.Size}, shared: true}] = true
+	}
 	isWhole := m.records.read(m.process.PID, func(x mapping) { m.noted[x] = true })
 	if time.Since(m.looked) > betweenLooks {
 		_ = m.look() // it has ended
@@ -87,7 +97,7 @@ func (m *Memory) Update() (anywhere bool) {
 	if len(m.noted) > had {
 		m.arrange()
 	}
-	m.anywhere = m.anywhere || !isWhole || len(m.noted) > mostNoted
+	m.anywhere = m.anywhere || !isAll || !isWhole || len(m.noted) > mostNoted
 	return m.anywhere
 }
 

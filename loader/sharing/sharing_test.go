@@ -72,8 +72,13 @@ func (p *program) ask(what string) (addr uint64) {
 
 // follow follows the program.
 func (p *program) follow() *Memory {
+	return p.followWith(func() ([]Area, bool) { return nil, true })
+}
+
+// followWith follows it, with areas of restartable sequences.
+func (p *program) followWith(sequences func() ([]Area, bool)) *Memory {
 	p.t.Helper()
-	m, err := Follow(p.Process)
+	m, err := Follow(p.Process, sequences)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -139,6 +144,26 @@ func TestThreads(t *testing.T) {
 	}
 	if !p.follow().Update() {
 		t.Error("a thread that was there is not found")
+	}
+}
+
+// TestSequences: others write to areas of restartable sequences, once these are known, to no byte
+// beside them, and anywhere where these are not all.
+func TestSequences(t *testing.T) {
+	var areas []Area
+	isWhole := true
+	m := start(t).followWith(func() ([]Area, bool) { return areas, isWhole })
+	if m.Update() || m.Holds(0x1020, 32) {
+		t.Error("others write where there is no area yet")
+	}
+	areas = []Area{{Addr: 0x1020, Size: 32}, {Addr: 0x2000, Size: 20}}
+	if m.Update() || !m.Holds(0x1020, 1) || !m.Holds(0x103f, 8) || !m.Holds(0x2013, 1) ||
+		m.Holds(0x1018, 8) || m.Holds(0x1040, 8) || m.Holds(0x2014, 4) {
+		t.Error("others do not write to the areas, or elsewhere")
+	}
+	isWhole = false
+	if !m.Update() {
+		t.Error("areas that are not all are taken for whole")
 	}
 }
 

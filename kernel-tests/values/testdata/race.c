@@ -1,5 +1,5 @@
-// Memory that others write while the routines race_* read it: threads, a process, by the file, or
-// a signal's handler.
+// Memory that others write while the routines race_* read it: threads, a process, by the file,
+// a signal's handler, or the kernel, which writes a thread's area of restartable sequences.
 // What each load has read is kept, whatever becomes of it in a register, and printed at the end:
 // where it is kept, and what it was.
 #define _GNU_SOURCE
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/rseq.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -146,6 +147,22 @@ static uint8_t *gate;
 static uint64_t *written;
 static int file = -1; // it is written, in place of that
 static pid_t signaled;  // a handler of this process writes, in place of all
+static pid_t moved;     // this process goes to another processor, in place of all
+
+// Moves a process to the next processor that this one may have.
+static void move(pid_t who)
+{
+	static cpu_set_t all, one;
+	static int at;
+	if (!CPU_COUNT(&all))
+		sched_getaffinity(0, sizeof all, &all);
+	do
+		at = (at + 1) % CPU_SETSIZE;
+	while (!CPU_ISSET(at, &all));
+	CPU_ZERO(&one);
+	CPU_SET(at, &one);
+	sched_setaffinity(who, sizeof one, &one);
+}
 
 static void on_signal(int number)
 {
@@ -166,6 +183,8 @@ static void *writer(void *p)
 			exit(1);
 		if (signaled)
 			kill(signaled, SIGUSR1);
+		else if (moved)
+			move(moved);
 		else if (file < 0)
 			memcpy(written, words, sizeof words);
 		ioctl(gates, UFFDIO_ZEROPAGE, &there);
@@ -192,6 +211,8 @@ static int written_between(const char *who)
 	gates = syscall(SYS_userfaultfd, 0);
 	gate = map(-1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
 	struct uffdio_register all = {{(long)gate, PAGE}, UFFDIO_REGISTER_MODE_MISSING, 0};
+	if (!strcmp(who, "sequences") && (!__rseq_size || sysconf(_SC_NPROCESSORS_ONLN) < 2))
+		return 78;
 	if (gates < 0 || ioctl(gates, UFFDIO_API, &api) || ioctl(gates, UFFDIO_REGISTER, &all))
 		return 77;
 	if (fd < 0 || ftruncate(fd, PAGE))
@@ -202,13 +223,17 @@ static int written_between(const char *who)
 		signal(SIGUSR1, on_signal);
 		signaled = getpid();
 	}
+	if (!strcmp(who, "sequences")) {
+		p = (uint64_t *)((char *)__builtin_thread_pointer() + __rseq_offset);
+		moved = getpid();
+	}
 	if (!strcmp(who, "thread")) {
 		p = written = (uint64_t *)&here;
 		pthread_create(&t, 0, writer, 0);
 	} else if (!(child = fork())) {
 		if (own)
 			file = fd;
-		else if (!signaled)
+		else if (!signaled && !moved)
 			written = map(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
 		writer(0);
 	}
