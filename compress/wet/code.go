@@ -15,6 +15,7 @@ type Code struct {
 	source   func(routine int) *Routine
 	routines []*Routine
 	biases   []uint64      // by image
+	changed  []int         // routines
 	tables   []wpp.Routine // of the snapshot that it was read of
 }
 
@@ -100,10 +101,19 @@ func (c *Code) Bias(image int) uint64 {
 	return 0
 }
 
+// SetChanged says of which routines, in the order of their numbers, the code may have been other
+// than it is here at some time while it ran. No value is confirmed then: what other instructions
+// have computed is found out where a probe has seen it, and nowhere else.
+func (c *Code) SetChanged(routines []int) { c.changed = routines }
+
+// Changed returns what SetChanged has said, in the order of their numbers.
+func (c *Code) Changed() []int { return c.changed }
+
 // Copy returns the code of the routines that have been asked for so far, and no others: another
 // goroutine may take its Section.
 func (c *Code) Copy() *Code {
-	return &Code{routines: slices.Clone(c.routines), biases: slices.Clone(c.biases)}
+	return &Code{routines: slices.Clone(c.routines), biases: slices.Clone(c.biases),
+		changed: c.changed}
 }
 
 // Section returns the code of the routines that were asked for.
@@ -124,6 +134,9 @@ func (c *Code) Section() *wpp.Section {
 		if r != nil {
 			b = appendRoutine(binary.AppendUvarint(b, uint64(number)), r)
 		}
+	}
+	for _, number := range c.changed { // nearly always none
+		b = binary.AppendUvarint(b, uint64(number))
 	}
 	return wpp.NewSection(CodeKind, b)
 }
@@ -177,6 +190,14 @@ func readCode(s *wpp.Snapshot, data []byte) (*Code, error) {
 		}
 		made.note()
 		c.routines[number] = made
+	}
+	for last := -1; len(r.rest) > 0 && r.err == nil; {
+		number := r.count(len(s.Routines)-1, "changed routine")
+		if number <= last {
+			r.fail("changed routines that do not ascend")
+		}
+		c.changed = append(c.changed, number)
+		last = number
 	}
 	return c, r.end()
 }

@@ -110,7 +110,8 @@ func TestDamagedValues(t *testing.T) {
 		want            string
 	}{
 		"code cut off":         {code[:len(code)-1], head, log, "it is cut off"},
-		"code with more":       {more(code), head, log, "1 bytes too many"},
+		"code with more":       {more(more(code)), head, log, "routines that do not ascend"},
+		"code of no routine":   {append(code[:len(code):len(code)], 1), head, log, "changed routine"},
 		"code of a later form": {[]byte{9}, head, log, "it is of version 9"},
 		"no code":              {nil, head, log, "section of instructions: it is cut off"},
 		"head cut off":         {code, head[:len(head)-1], log, "it is cut off"},

@@ -260,7 +260,7 @@ func (w *Walker) block(b *Block, from, to int, inside, atStart bool) error {
 		next := addr + uint64(in.Len)
 		if w.observer != nil {
 			f := &w.done.FlagsBefore
-			f.Value, f.Known, f.Confirmed = w.machine.Flags()
+			f.Value, f.Known, f.Confirmed = w.flags()
 		}
 		w.leads = w.machine.Step(in, next, w)
 		w.called = in.Op == machine.Call
@@ -458,11 +458,17 @@ func (w *Walker) tell(in *machine.Insn, addr uint64) error {
 	m, x := w.machine, &w.done
 	x.Place, x.Addr, x.Code, x.External = w.at, addr-w.bias, in, w.external
 	x.Accesses = m.Accesses()
+	if w.code.changed != nil {
+		for i := range x.Accesses {
+			a := &x.Accesses[i]
+			a.At, a.Known = w.sure(a.At), w.sure(a.Known)
+		}
+	}
 	x.Written = x.Written[:0]
 	for written := m.Written(); written != 0; written &= written - 1 {
 		n := bits.TrailingZeros16(written)
 		v, k := m.General(n)
-		x.Written = append(x.Written, Register{Number: uint8(n), Value: v, Known: k})
+		x.Written = append(x.Written, Register{Number: uint8(n), Value: v, Known: w.sure(k)})
 	}
 	x.walker = w
 	x.FlagsUsed, x.FlagsWritten = m.FlagsUsed(), m.FlagsWritten()

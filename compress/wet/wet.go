@@ -115,7 +115,7 @@ type Flags struct{ Value, Known, Confirmed uint8 }
 // Vector returns the 32 bytes that a vector register holds behind the instruction, and what is
 // known of each.
 func (e *Executed) Vector(n int) (*[32]byte, *[32]machine.Knowledge) {
-	return e.walker.machine.Vector(n)
+	return e.walker.vector(n)
 }
 
 // An Observer is told each executed instruction, in their order.

@@ -91,6 +91,7 @@ func (v *valued) sections(all []*thread) (complete func() []*wpp.Section) {
 	for i, t := range all {
 		of[i] = t.values
 	}
+	v.code.SetChanged(v.changed())
 	ofAll := v.Sections(of)
 	ran, routines, imports := v.code.Copy(), len(v.plan.Routines), slices.Clip(v.imports)
 	return func() []*wpp.Section {
@@ -104,4 +105,31 @@ func (v *valued) spill() []*wpp.Section {
 		return nil
 	}
 	return v.Spill()
+}
+
+// changed lists the routines that ran whose code in the process may have been other than the file's
+// since the recording began.
+func (v *valued) changed() (list []int) {
+	v.sharing.Update()
+	text, ran := v.sharing.Text(), v.code.Copy()
+	for number := range v.plan.Routines {
+		if r := ran.Routine(number); r != nil &&
+			(slices.Contains(ran.Changed(), number) || v.isChanged(text, r)) {
+			list = append(list, number)
+		}
+	}
+	return list
+}
+
+func (v *valued) isChanged(text *sharing.Text, r *wet.Routine) bool {
+	return slices.ContainsFunc(r.Blocks, func(b wet.Block) bool {
+		n, probed := 0, map[int]bool{}
+		for i := range b.Insns {
+			probed[n] = slices.ContainsFunc(b.Sites, func(s wet.Site) bool { return s.Insn == i })
+			n += int(b.Insns[i].Len)
+		}
+		file := v.plan.Parts[r.Image].Program.Image.Bytes(b.Addr, b.Addr+uint64(n))
+		return text.IsRewritten(b.Addr+v.code.Bias(r.Image), file,
+			func(at int) bool { return probed[at] })
+	})
 }

@@ -2,10 +2,12 @@ package valuing
 
 import (
 	"fmt"
+	"strings"
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
+	"wpptrace/query/names"
 	"wpptrace/query/values"
 )
 
@@ -33,6 +35,13 @@ func Recorded(s *wpp.Snapshot, file string) (lines []string, err error) {
 			of*float64(k.Confirmed), of*float64(k.Unconfirmed), of*float64(k.Unknown))
 	}
 	lines = append(lines, line)
+	changed, err := changedCode(s)
+	if err != nil {
+		return nil, err
+	}
+	if changed != "" {
+		lines = append(lines, changed)
+	}
 	end, err := endOf(s)
 	if err != nil {
 		return nil, err
@@ -42,6 +51,25 @@ func Recorded(s *wpp.Snapshot, file string) (lines []string, err error) {
 	}
 	return append(lines, "ask by wpptrace values --stat "+file+", which prints what is not known, "+
 		"values --at, values --var, slice, watch and step"), nil
+}
+
+// changedCode says of which routines the code was changed; "": of none.
+func changedCode(s *wpp.Snapshot) (string, error) {
+	const most = 3 // that are named
+	c, err := wet.CodeOf(s)
+	if err != nil || c == nil || len(c.Changed()) == 0 {
+		return "", err
+	}
+	var list []string
+	for _, number := range c.Changed() {
+		list = append(list, names.Printable(s.Routines[number].Name))
+	}
+	what := strings.Join(list[:min(most, len(list))], ", ")
+	if n := len(list) - most; n > 0 {
+		what += fmt.Sprintf(" and %d more", n)
+	}
+	return "no value is confirmed: the code of " + text.Count(uint64(len(list)), "routine") +
+		" was changed while it was recorded, or could be: " + what, nil
 }
 
 // instructions is how many have been executed of which values were recorded.

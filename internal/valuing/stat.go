@@ -64,14 +64,20 @@ func WriteStat(w io.Writer, s *wpp.Snapshot) error {
 	return writeEnd(w, s)
 }
 
-// writeEnd says by which signal the process ended, and where.
+// writeEnd says of which routines the code was changed, by which signal the process ended, and
+// where.
 func writeEnd(w io.Writer, s *wpp.Snapshot) error {
-	text, err := endOf(s)
-	if err != nil || text == "" {
-		return err
-	}
-	if _, err := fmt.Fprintln(w, text); err != nil {
-		return fmt.Errorf("print: %w", err)
+	for _, say := range []func(*wpp.Snapshot) (string, error){changedCode, endOf} {
+		text, err := say(s)
+		if err != nil {
+			return err
+		}
+		if text == "" {
+			continue
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
 	}
 	return nil
 }

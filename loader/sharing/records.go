@@ -89,7 +89,8 @@ func take(record []byte, process int, each func(mapping)) bool {
 	case len(record) >= mmap2 && kind == unix.PERF_RECORD_MMAP2:
 		x := mapping{place: place{long(16), long(16) + long(24)},
 			code:   word(64)&unix.PROT_EXEC != 0,
-			shared: word(68)&unix.MAP_SHARED != 0}
+			shared: word(68)&unix.MAP_SHARED != 0,
+			write:  word(64)&unix.PROT_WRITE != 0}
 		if inode := long(48); inode != 0 {
 			x.file = file{uint64(word(40)), uint64(word(44)), inode}
 		}

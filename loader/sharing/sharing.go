@@ -3,6 +3,7 @@ package sharing
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"sort"
 	"strings"
@@ -23,7 +24,8 @@ type Memory struct {
 	noted     map[mapping]bool
 	looked    time.Time // at all that it has mapped
 	anywhere  bool
-	places    []place // those that are shared, in order, none in another
+	places    []place  // those that are shared, in order, none in another
+	memory    *os.File // the process's; nil: it may not be opened
 }
 
 // An Area is some bytes from an address on.
@@ -35,6 +37,7 @@ type mapping struct {
 	file   file
 	code   bool
 	shared bool
+	write  bool
 }
 
 // mayChange reports whether others may write to it: it is shared, or of a file.
@@ -61,6 +64,8 @@ func Follow(p *target.Process, sequences func() (areas []Area, isWhole bool)) (m
 	m = &Memory{process: p, sequences: sequences, noted: map[mapping]bool{}}
 	m.records, err = open(p.PID)
 	if err == nil {
+		// now, for it stays open when privileges are given up; to open it takes more than to trace
+		m.memory, _ = os.Open(fmt.Sprintf("/proc/%d/mem", p.PID))
 		if err = m.begin(); err == nil {
 			return m, nil
 		}
@@ -76,22 +81,22 @@ func (m *Memory) begin() error {
 }
 
 // Close ends it.
-func (m *Memory) Close() { m.records.close() }
+func (m *Memory) Close() {
+	m.records.close()
+	m.memory.Close()
+}
 
 // Update takes in what has been mapped since, and reports whether others may write anywhere: there
 // are threads, or a queue of requests, or so much was mapped that it is not known where. It takes
 // some 100 ns where nothing was.
 func (m *Memory) Update() (anywhere bool) {
-	if m.anywhere {
-		return true
-	}
 	had := len(m.noted)
 	areas, isAll := m.sequences()
 	for _, a := range areas {
 		m.noted[mapping{place: place{a.Addr, a.Addr + a.Size}, shared: true}] = true
 	}
 	isWhole := m.records.read(m.process.PID, func(x mapping) { m.noted[x] = true })
-	if time.Since(m.looked) > betweenLooks {
+	if !m.anywhere && time.Since(m.looked) > betweenLooks {
 		_ = m.look() // it has ended
 	}
 	if len(m.noted) > had {
@@ -116,7 +121,7 @@ func (m *Memory) look() error {
 	}
 	for _, x := range all {
 		m.anywhere = m.anywhere || isQueue(x.Name)
-		n := mapping{place: place{x.Lo, x.Hi}, code: x.Exec, shared: x.Shared}
+		n := mapping{place: place{x.Lo, x.Hi}, code: x.Exec, shared: x.Shared, write: x.Write}
 		n.file.major, n.file.minor, n.file.inode = x.File.Numbers()
 		if n.mayChange() {
 			m.noted[n] = true

@@ -167,6 +167,44 @@ func TestSequences(t *testing.T) {
 	}
 }
 
+// TestText: code that is other than it was is found, but for breakpoints of probes, and so is what
+// could be written, though it be as before.
+func TestText(t *testing.T) {
+	p := start(t)
+	code, constant := p.ask("code"), p.ask("protect")&^0xfff
+	read := func(addr uint64) []byte {
+		b := make([]byte, 16)
+		if err := p.ReadMemory(b, addr); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	m := p.follow()
+	before, same := read(code), read(constant)
+	isRewritten := func(addr uint64, file []byte, probe int) bool {
+		t.Helper()
+		if m.Update() {
+			t.Fatal("others write anywhere")
+		}
+		return m.Text().IsRewritten(addr, file, func(at int) bool { return at == probe })
+	}
+	if isRewritten(code, before, -1) || isRewritten(constant, same, -1) {
+		t.Error("what is as it was is said to be rewritten")
+	}
+	p.ask("break")
+	if isRewritten(code, before, 0) || !isRewritten(code, before, 1) {
+		t.Error("a breakpoint is one where a probe goes, and nowhere else")
+	}
+	called := append([]byte{0x0f, 0x1f, 0x44, 0, 0}, read(code)[5:]...)
+	if isRewritten(code, called, 0) || !isRewritten(code, called, 1) {
+		t.Error("a call is the kernel's in place of what does nothing where a probe goes alone")
+	}
+	p.ask("protect")
+	if !isRewritten(constant, same, -1) {
+		t.Error("what could be written is not found")
+	}
+}
+
 // TestQueues: the kernel writes anywhere for a process that has a queue of requests, whether it has
 // that before or after it is followed.
 func TestQueues(t *testing.T) {

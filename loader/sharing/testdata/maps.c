@@ -13,6 +13,11 @@
 
 static const char constant[] = "of the program's own file";
 
+static void code(void)
+{
+	__asm__("nop\nnop\nnop");
+}
+
 static void *rest(void *p)
 {
 	pause();
@@ -46,6 +51,13 @@ int main(int argc, char **argv)
 			p = (void *)((unsigned long)constant & ~4095ul);
 			mprotect(p, 4096, PROT_READ | PROT_WRITE);
 			mprotect(p, 4096, PROT_READ);
+		}
+		if (!strcmp(what, "code"))
+			p = (void *)code;
+		if (!strcmp(what, "break")) { // though it cannot be written
+			int memory = open("/proc/self/mem", O_RDWR);
+			pwrite(memory, "\xcc", 1, (long)code);
+			close(memory);
 		}
 		if (!strcmp(what, "queue")) {
 			struct io_uring_params r = {0};
