@@ -51,9 +51,13 @@ func (s *selectionFlags) check() error {
 	return nil
 }
 
+// behindLibrary is LIBRARY:^ but neither a class of characters, [:^alpha:], nor a name's colons.
+var behindLibrary = regexp.MustCompile(`([^\[:]):\^`)
+
 func compile(flag string, expressions []string) (list []*regexp.Regexp, err error) {
 	for _, text := range expressions {
-		re, err := regexp.Compile(text)
+		// ^ is where a name begins, behind a library's, too
+		re, err := regexp.Compile(behindLibrary.ReplaceAllString(text, "$1:"))
 		if err != nil {
 			return nil, usagef("read %s %q: %w", flag, text, err)
 		}
