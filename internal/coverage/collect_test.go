@@ -17,7 +17,8 @@ func TestOutcomeOfAJumpWithoutProbe(t *testing.T) {
 	jump := cfg.Block{Lo: 0, Succ: []int{2, 1},
 		Insns: []cfg.Insn{{Inst: x86.Inst{Len: 2, Rel: 6, Kind: x86.Jcc}}}}
 	at := func(addr uint64) cfg.Block {
-		return cfg.Block{Lo: addr, Insns: []cfg.Insn{{Addr: addr, Inst: x86.Inst{Len: 1, Kind: x86.Ret}}}}
+		ret := x86.Inst{Len: 1, Kind: x86.Ret}
+		return cfg.Block{Lo: addr, Insns: []cfg.Insn{{Addr: addr, Inst: ret}}}
 	}
 	onlyBehind := jump
 	onlyBehind.Succ = []int{1, 1}
