@@ -36,11 +36,17 @@ func (c *Choices) In(contexts [Contexts]uint64) {
 // Symbol codes a number of so many bits, 4 at most, a decision a bit, in the contexts given last.
 // It returns the number: the one given when it writes, the one read when it reads.
 func (c *Choices) Symbol(kind, width int, symbol uint32) uint32 {
-	node := uint32(1)
+	return c.Behind(kind, 1, width, symbol)
+}
+
+// Behind is Symbol for a number that depends on others, of the contexts given last, as they were:
+// before has a 1, and their bits. Together they have 4 bits at most.
+func (c *Choices) Behind(kind int, before uint32, width int, symbol uint32) uint32 {
+	node := before
 	for i := width - 1; i >= 0; i-- {
 		node = node<<1 | c.mixed.code(set(kind), node, symbol>>i&1)
 	}
-	return node - 1<<width
+	return node - before<<width
 }
 
 // Number codes any number in two contexts, by themselves and together: its length in bits, then its

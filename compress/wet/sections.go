@@ -23,7 +23,7 @@ const (
 )
 
 // version is that of the sections.
-const version = 5
+const version = 6
 
 // Encoded is a segment as files have it.
 type Encoded struct{ head, log []byte }

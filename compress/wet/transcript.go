@@ -82,7 +82,7 @@ const (
 // A transcript codes what a log says, in the order of the walk, or reads it: the same code does
 // both, so that they cannot disagree. What is said is predicted by what was said before of the same
 // cell, and elsewhere (Zhang and Gupta 2004, section 4: FCM, last n, strides), and by what the walk
-// knows there; coding.Choices learn which to believe. It takes 0.1 to 6 MB, by how much is said,
+// knows there; coding.Choices learn which to believe. It takes 0.1 to 4 MB, by how much is said,
 // and some 50 ns for a small number, up to a microsecond for another.
 type transcript struct {
 	choices *coding.Choices
@@ -110,8 +110,8 @@ type followed struct{ behind, number uint64 }
 const leastHistories, mostHistories = 6, 14
 
 // tableSize is what coding is to make tables for, where so many numbers are said: most are small,
-// and of few contexts, and what fits in the cache is read sooner.
-func tableSize(numbers int) uint64 { return uint64(numbers) / 8 }
+// and of few contexts, and what fits in the cache is read sooner. Those of a segment fit.
+func tableSize(numbers int) uint64 { return uint64(numbers) / 16 }
 
 // newTranscript makes the transcript of so many numbers.
 func newTranscript(c *coding.Choices, numbers int) *transcript {
@@ -157,13 +157,11 @@ func (t *transcript) codeSmall(s said) uint64 {
 		mix(mix(s.in.of, f), 1+*recent&0xfff)})
 	n := uint64(t.choices.Symbol(expected, 1, uint32(min(s.number, 1))))
 	if n != 0 {
-		t.choices.In([coding.Contexts]uint64{f | 1<<16, mix(mix(s.in.of, s.about), 1),
-			mix(mix(s.in.of, f), 1+*recent&0xfff|1<<16)})
 		switch s.in.field {
 		case loadCode:
-			n += uint64(t.choices.Symbol(small, 2, uint32(s.number-1)))
+			n += uint64(t.choices.Behind(small, 3, 2, uint32(s.number-1)))
 		case entryBits:
-			high := uint64(t.choices.Symbol(small, 3, uint32(s.number>>4)))
+			high := uint64(t.choices.Behind(small, 3, 3, uint32(s.number>>4)))
 			t.choices.In([coding.Contexts]uint64{f | 1<<17 | high<<18, mix(mix(s.in.of, high), 2),
 				mix(mix(f, high), *recent)})
 			n = high<<4 | uint64(t.choices.Symbol(small, 4, uint32(s.number&15)))
@@ -203,12 +201,12 @@ func (t *transcript) codeNumber(s said) uint64 {
 		f | known<<8 | same<<16 | h.ranks&7<<24,
 		mix(mix(s.in.of, h.ranks&0x3f), 1+known),
 		mix(mix(mix(s.in.of, h.last), same), 2)})
-	rank = int(t.choices.Symbol(guessed, guessBits, uint32(rank)))
 	var number uint64
-	if rank < guesses {
-		number = of[rank]
+	if none := t.choices.Symbol(guessed, 1, uint32(rank/guesses)); none != 0 {
+		rank, number = guesses, t.word(s, h)
 	} else {
-		number = t.word(s, h)
+		rank = min(int(t.choices.Behind(guessed, 2, guessBits, uint32(rank))), guesses-1)
+		number = of[rank]
 	}
 	t.learn(ofCell, number)
 	t.learn(ofField, number)
@@ -228,22 +226,10 @@ const (
 // word codes a number that is no guess: one that is near to it, and the bytes from the first on in
 // which it differs from that.
 func (t *transcript) word(s said, h *history) uint64 {
-	f := uint64(s.in.field)
-	near := [bases]uint64{h.last, t.last[f], s.about, t.said[0]}
-	base, least := 0, 9
-	for i, b := range near {
-		if n := bytesOf(s.number ^ b); n < least {
-			base, least = i, n
-		}
-	}
-	t.choices.In([coding.Contexts]uint64{
-		f<<8 | min(h.n, 1)<<4 | 1<<16, mix(mix(s.in.of, h.size), 7), mix(mix(f, t.size), 8)})
-	base = int(t.choices.Symbol(sizes, baseBits, uint32(base)))
+	near := [bases]uint64{h.last, t.last[s.in.field], s.about, t.said[0]}
+	base, size := t.shape(s, h, &near)
 	from := near[base]
-	t.choices.In([coding.Contexts]uint64{
-		f<<8 | t.size<<4 | uint64(base), mix(mix(s.in.of, h.size), 3), mix(mix(f, from), 4)})
-	size := uint64(min(8, t.choices.Symbol(sizes, 4, uint32(bytesOf(s.number^from)))))
-	t.size, h.size = size, size<<baseBits|uint64(base)
+	t.size, h.size = size, size<<baseBits|base
 	got := from >> (8 * size) << (8 * size) // of a shift by 64 nothing is left
 	kind := firsts
 	for i := int(size) - 1; i >= 0; i-- {
@@ -251,6 +237,29 @@ func (t *transcript) word(s said, h *history) uint64 {
 		kind = rests
 	}
 	return got
+}
+
+// shape codes which number another one is said by, and how many bytes from the first on differ:
+// mostly as of what the cell said last.
+func (t *transcript) shape(s said, h *history, near *[bases]uint64) (base, size uint64) {
+	least := 9
+	for i, b := range near {
+		if n := bytesOf(s.number ^ b); n < least {
+			base, least = uint64(i), n
+		}
+	}
+	f := uint64(s.in.field)
+	t.choices.In([coding.Contexts]uint64{
+		f<<8 | min(h.n, 1)<<4 | 1<<16, mix(mix(s.in.of, h.size), 7), mix(mix(f, t.size), 8)})
+	differs := uint32(min(h.size^(uint64(least)<<baseBits|base), 1))
+	if t.choices.Symbol(sizes, 1, differs) == 0 {
+		return h.size & (bases - 1), h.size >> baseBits
+	}
+	base = uint64(t.choices.Behind(sizes, 3, baseBits, uint32(base)))
+	from := near[base]
+	t.choices.In([coding.Contexts]uint64{
+		f<<8 | t.size<<4 | base, mix(mix(s.in.of, h.size), 3), mix(mix(f, from), 4)})
+	return base, uint64(min(8, t.choices.Symbol(sizes, 4, uint32(bytesOf(s.number^from)))))
 }
 
 // bytesOf is how many bytes a number has without leading zeros.
