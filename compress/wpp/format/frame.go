@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/proto"
@@ -426,15 +427,14 @@ func (r *frameReader) locate(h sectionHeader, name string) (in io.ReaderAt, at i
 }
 
 func decompress(stored []byte, size uint32) ([]byte, error) {
-	decoder, err := zstd.NewReader(bytes.NewReader(stored), zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(maxWindow))
+	decoder, err := newDecoder(stored)
 	if err != nil {
 		return nil, err
 	}
-	defer decoder.Close()
+	defer decoders.Put(decoder)
 	var raw bytes.Buffer
-	n, err := io.Copy(&raw, io.LimitReader(decoder, int64(size)+1))
+	raw.Grow(int(min(size, 1<<16)) + bytes.MinRead) // more when it has come
+	n, err := raw.ReadFrom(io.LimitReader(decoder, int64(size)+1))
 	if err != nil {
 		return nil, fmt.Errorf("decompress: %w", err)
 	}
@@ -442,6 +442,19 @@ func decompress(stored []byte, size uint32) ([]byte, error) {
 		return nil, fmt.Errorf("decompresses to other than the declared %d bytes", size)
 	}
 	return raw.Bytes(), nil
+}
+
+// decoders are those that are not at work: one takes more memory than most sections.
+var decoders sync.Pool
+
+// newDecoder returns one of them that decompresses what is stored.
+func newDecoder(stored []byte) (*zstd.Decoder, error) {
+	from := bytes.NewReader(stored)
+	if d, ok := decoders.Get().(*zstd.Decoder); ok {
+		return d, d.Reset(from)
+	}
+	return zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
 }
 
 // end reads the end section's header and makes sure that nothing follows.

@@ -30,6 +30,7 @@ func (s *storedSection) Data() ([]byte, error) {
 // read is Data, whose errors complete the sentence that begins with "snapshot" and its name.
 func (s *storedSection) read() ([]byte, error) {
 	var stored bytes.Buffer
+	stored.Grow(int(s.stored) + bytes.MinRead) // the file was so long
 	if err := s.copyTo(&stored); err != nil {
 		return nil, err
 	}
