@@ -3,6 +3,7 @@ package wet
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,34 @@ func TestTranscriptOfWhatRepeats(t *testing.T) {
 	coded := written(slices.Clone(all))
 	if most := 1000; len(coded) > most {
 		t.Errorf("%d bytes, more than %d", len(coded), most)
+	}
+	p := readLog(&reader{rest: coded})
+	for i, s := range all {
+		if n := p.said.number(s.in, s.about); n != s.number {
+			t.Fatalf("number %d is %d, want %d", i, n, s.number)
+		}
+	}
+}
+
+// A number that was said at other instructions takes little where it is said again: it is that one
+// as soon as its first bytes say so.
+func TestTranscriptOfWhatWasSaidElsewhere(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var numbers [100]uint64
+	for i := range numbers {
+		numbers[i] = random.Uint64()
+	}
+	var all []said
+	before, sayers := 0, 10
+	for sayer := range sayers {
+		before = len(written(slices.Clone(all)))
+		for _, i := range random.Perm(len(numbers)) {
+			all = append(all, said{cellOf(at1(sayer), loadWord), numbers[i], 0})
+		}
+	}
+	coded := written(slices.Clone(all))
+	if each := float64(len(coded)-before) / float64(len(numbers)); each > 3 {
+		t.Errorf("%.1f bytes each, more than 3", each)
 	}
 	p := readLog(&reader{rest: coded})
 	for i, s := range all {

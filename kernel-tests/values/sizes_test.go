@@ -73,6 +73,32 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// TestSizesOfCallbacks: registers that code which is not traced has for itself, when it calls a
+// routine, take nothing.
+func TestSizesOfCallbacks(t *testing.T) {
+	b, err := zoo.NewBuilder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := b.Build(t.Context(), zoo.Named("callbacks"),
+		zoo.Flavour{Compiler: "gcc", Opt: "-O2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "run.wpp")
+	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	if _, err := tracer.ValuesTo(t.Context(), file, target, "-F", "."); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.ReadFile(file, query.Sections()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if z := sizesOf(t, s); z.values > 0.48 {
+		t.Errorf("values take %.3f bits an instruction, more than 0.48", z.values)
+	}
+}
+
 // BenchmarkSizes records programs with work of some million instructions, most as the distribution
 // ships them, and says how many bits an executed instruction takes in the file, by values and by
 // paths. -v has the medians.
