@@ -429,11 +429,12 @@ func (o *oracle) Result(at wet.Place, unknown uint16, m *machine.Machine) {
 }
 
 // What external code leaves behind in these registers nobody may use, when it returns and when it
-// calls: nine of ten are overwritten, and those that callees save are used where they are saved, if
-// ever. The file has what they hold only where that is used.
+// calls: nine of ten are overwritten, those that callees save are used where they are saved, if
+// ever, and it seldom passes more than three arguments. The file has what they hold only where that
+// is used.
 const (
 	leftByReturn = 1<<machine.RCX | 1<<machine.RDX | 1<<machine.RSI | 1<<machine.RDI | 0xf<<8
-	leftByCall   = machine.CalleeSaved&^(1<<machine.RSP) | 1<<machine.RAX | 1<<10 | 1<<11
+	leftByCall   = 0xffff &^ (1<<machine.RSP | 1<<machine.RDI | 1<<machine.RSI | 1<<machine.RDX)
 )
 
 // Used sets pending registers that an instruction uses: see wet.Oracle.
