@@ -233,7 +233,7 @@ func (t *transcript) word(s said, h *history) uint64 {
 	got := from >> (8 * size) << (8 * size) // of a shift by 64 nothing is left
 	kind := firsts
 	for i := int(size) - 1; i >= 0; i-- {
-		got |= t.octet(kind, s, i, byte(s.number>>(8*i)), got) << (8 * i)
+		got |= t.octet(kind, s, i, byte(s.number>>(8*i)), got, from) << (8 * i)
 		kind = rests
 	}
 	return got
@@ -265,15 +265,15 @@ func (t *transcript) shape(s said, h *history, near *[bases]uint64) (base, size 
 // bytesOf is how many bytes a number has without leading zeros.
 func bytesOf(n uint64) int { return (bits.Len64(n) + 7) >> 3 }
 
-// octet codes the byte of a number, behind those above it: what was said elsewhere and is said
-// again, as the hash of a name is, goes on as it did there.
-func (t *transcript) octet(kind int, s said, number int, b byte, above uint64) uint64 {
+// octet codes the byte of a number, by that of the base, or behind those above it: what was said
+// elsewhere and is said again, as the hash of a name is, goes on as it did there.
+func (t *transcript) octet(kind int, s said, number int, b byte, above, base uint64) uint64 {
 	about := uint64(number) | t.size<<4 | uint64(s.in.field)<<8
 	above = above >> (8 * number) >> 8
 	nibble := func(done uint64, symbol byte) uint64 {
 		ofBytes := mix(mix(uint64(number), done), above)
 		t.choices.In([coding.Contexts]uint64{
-			about | done<<16 | 1<<24,
+			mix(mix(about, done), base>>(8*number)&0xff),
 			mix(ofBytes, 5),
 			mix(mix(ofBytes, s.in.of), 6)})
 		return uint64(t.choices.Symbol(kind, 4, uint32(symbol)))
