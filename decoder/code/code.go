@@ -11,9 +11,15 @@ import (
 	"wpptrace/loader/x86"
 )
 
+// Bound says where a slot of an image leads that nobody writes any more, by its link-time address:
+// to a traced routine, whose address it returns less the image's bias; ok is false if that is not
+// known.
+type Bound func(image int, slot uint64) (to uint64, ok bool)
+
 // Of returns the code of a plan's traced routines, those that are appended later included. Each is
-// decoded when it is asked for.
-func Of(p *plan.Plan) *wet.Code {
+// decoded when it is asked for. Calls by a stub are those of what it leads to, where that is bound;
+// nil: nothing is.
+func Of(p *plan.Plan, bound Bound) *wet.Code {
 	return wet.NewCode(func(number int) *wet.Routine {
 		if number >= len(p.Routines) || !p.Routines[number].Traced() {
 			return nil
@@ -26,6 +32,9 @@ func Of(p *plan.Plan) *wet.Code {
 		})
 		for i := range r.Blocks {
 			r.Blocks[i] = wet.Block{Addr: pr.Blocks[i].Lo, Insns: Block(pr.Routine, i)}
+			if bound != nil {
+				bind(&r.Blocks[i], r.Image, p.Parts[r.Image].Program.Image.Jumps(), bound)
+			}
 		}
 		if cfg.HidesFrame(pr.Blocks, pr.CFA, pr.Code) {
 			for i := range r.Blocks {
@@ -34,6 +43,26 @@ func Of(p *plan.Plan) *wet.Code {
 		}
 		return r
 	})
+}
+
+// bind has the call, or jump, at a block's end lead to where the stub does that it names.
+func bind(b *wet.Block, image int, jumps map[uint64]uint64, bound Bound) {
+	if len(b.Insns) == 0 {
+		return
+	}
+	last := &b.Insns[len(b.Insns)-1]
+	if last.Op != machine.Call && last.Op != machine.Jump || last.Src.Class != machine.Immediate {
+		return
+	}
+	next := b.Addr
+	for i := range b.Insns {
+		next += uint64(b.Insns[i].Len)
+	}
+	if slot, ok := jumps[next+uint64(last.Imm)]; ok {
+		if to, ok := bound(image, slot); ok {
+			last.Imm = int64(to - next)
+		}
+	}
 }
 
 // Block returns the instructions of a block of a routine whose graph is exact. Cost: some 100 ns an

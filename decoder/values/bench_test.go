@@ -24,7 +24,7 @@ func BenchmarkWalk(b *testing.B) {
 	for _, name := range states.Names() {
 		b.Run(name, func(b *testing.B) {
 			r := load(b, name)
-			c := code.Of(r.plan.Base)
+			c := code.Of(r.plan.Base, nil)
 			c.Place(0, r.sample.Trace.Bias)
 			rec := values.New(r.plan, c, r.paths, &ops.Symbols{}, nil)
 			th := rec.Thread(1, 1, nowhere{})

@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	recorder := values.New(reads, code.Of(program), d, alphabet, nil)
+	recorder := values.New(reads, code.Of(program, nil), d, alphabet, nil)
 	thread := recorder.Thread(1234, 0, paths)
 	decoded := d.Thread(thread, true)
 	for _, b := range batches {

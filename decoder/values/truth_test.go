@@ -296,7 +296,7 @@ func (p *process) Bias(int) uint64 { return p.run.sample.Trace.Bias }
 // record records the run, and returns a snapshot of it. others: see values.New.
 func (r *run) record(t testing.TB, others values.Others) (*wpp.Snapshot, wet.Counts) {
 	t.Helper()
-	c := code.Of(r.plan.Base)
+	c := code.Of(r.plan.Base, nil)
 	c.Place(0, r.sample.Trace.Bias)
 	symbols := &ops.Symbols{}
 	rec := values.New(r.plan, c, r.paths, symbols, others)
@@ -760,7 +760,7 @@ func TestSectionsWaitForNothing(t *testing.T) {
 	r := load(t, states.Names()[0])
 	half := len(r.symbols) / 2
 	begin := func() (rec *values.Recorder, th *values.Thread, release func()) {
-		c := code.Of(r.plan.Base)
+		c := code.Of(r.plan.Base, nil)
 		c.Place(0, r.sample.Trace.Bias)
 		symbols := &ops.Symbols{}
 		rec = values.New(r.plan, c, r.paths, symbols, nil)
@@ -803,7 +803,7 @@ func TestSectionsWaitForNothing(t *testing.T) {
 // from then on; a snapshot has them all.
 func TestSpill(t *testing.T) {
 	r := load(t, states.Names()[0])
-	c := code.Of(r.plan.Base)
+	c := code.Of(r.plan.Base, nil)
 	c.Place(0, r.sample.Trace.Bias)
 	symbols := &ops.Symbols{}
 	rec := values.New(r.plan, c, r.paths, symbols, nil)

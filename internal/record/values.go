@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
@@ -45,7 +46,8 @@ func newValued(p *target.Process, s *attach.Session, program *traced.Program, d 
 	if program.Loads == nil {
 		return nil, nil
 	}
-	v = &valued{code: code.Of(program.Plan), process: p, plan: program.Plan}
+	v = &valued{process: p, plan: program.Plan}
+	v.code = code.Of(program.Plan, v.bound)
 	if v.sharing, err = sharing.Follow(p, s.Sequences); err != nil {
 		return nil, err
 	}
@@ -79,6 +81,25 @@ func (v *valued) place(f *os.File, im *image.Image) error {
 	}
 	return fmt.Errorf("record values of %s in process %d (%s): it is not mapped there", im.Name,
 		v.process.PID, v.process.Name)
+}
+
+// bound is where a slot of an image leads: see code.Bound. What the loader has yet to write leads
+// nowhere.
+func (v *valued) bound(image int, slot uint64) (to uint64, ok bool) {
+	var word [8]byte
+	bias := v.code.Bias(image)
+	if err := v.process.ReadMemory(word[:], bias+slot); err != nil { // the process has ended
+		return 0, false
+	}
+	at := binary.LittleEndian.Uint64(word[:])
+	for i := range v.imports {
+		part := &v.plan.Parts[i]
+		r := part.Program.Containing(at - v.code.Bias(i))
+		if r != nil && r.Addr == at-v.code.Bias(i) && part.Routines[r.ID].Traced() {
+			return at - bias, true
+		}
+	}
+	return 0, false
 }
 
 // sections copies what those of a snapshot have that has these threads, and leaves it to complete

@@ -1,6 +1,8 @@
 package valuetests
 
 import (
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"wpptrace/kernel-tests/exact"
@@ -27,5 +29,32 @@ func TestValuesOfLibraries(t *testing.T) {
 				t.Errorf("%d instructions", report.Steps)
 			}
 		})
+	}
+}
+
+// TestValuesOfBoundStubs: what routines of a library pass each other by stubs is known, and so is
+// what memory holds behind them, unless other code comes between.
+func TestValuesOfBoundStubs(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"-shared", "-fPIC", "-Wl,-z,now", "-o", filepath.Join(dir, "libbound.so")},
+		{"-shared", "-fPIC", "-DBETWEEN", "-o", filepath.Join(dir, "libbetween.so")},
+		{"-DMAIN", "-o", filepath.Join(dir, "bound"), "-L", dir, "-lbound", "-Wl,-rpath,$ORIGIN"},
+	} {
+		args = append([]string{"-O2", "testdata/bound.c"}, args...)
+		out, err := exec.CommandContext(t.Context(), "gcc", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("gcc: %v: %s", err, out)
+		}
+	}
+	target := exact.Target{Path: filepath.Join(dir, "bound"), Env: zoo.Env(),
+		FixedAddresses: true, Libraries: []string{"libbound.so"}}
+	direct := prove(t, target, 0, "-F", "bound_")
+	isKnown(t, direct, 0.995)
+	target.Env = append(zoo.Env(), "LD_PRELOAD="+filepath.Join(dir, "libbetween.so"))
+	between := prove(t, target, 0, "-F", "bound_")
+	if between.Known() >= direct.Known() {
+		t.Errorf("%.2f %% are known with other code between, and %.2f %% without",
+			100*between.Known(), 100*direct.Known())
 	}
 }

@@ -185,7 +185,7 @@ func recordIn(t *testing.T, sample *states.Sample, segment uint64) (*wpp.Snapsho
 	if err != nil {
 		t.Fatal(err)
 	}
-	instructions := code.Of(p)
+	instructions := code.Of(p, nil)
 	instructions.Place(0, sample.Trace.Bias)
 	alphabet, grammar := &ops.Symbols{}, sequitur.NewFolding()
 	recorder := recording.New(l, instructions, d, alphabet, nil)

@@ -40,6 +40,7 @@ type Image struct {
 	relocations Relocations
 	resolvers   []uint64
 	imports     map[uint64]string
+	jumps       map[uint64]uint64
 	foreign     []string
 
 	file       elfFile

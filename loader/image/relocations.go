@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"encoding/binary"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -41,6 +42,10 @@ func (im *Image) Resolvers() []uint64 { return im.resolvers }
 // Imports returns the name of the function that each procedure linkage stub jumps to, by the stub's
 // address, and by the address of the slot of the global offset table that holds its address.
 func (im *Image) Imports() map[uint64]string { return im.imports }
+
+// Jumps returns the slot of each procedure linkage stub that does nothing but jump where that says,
+// by the stub's address, of the slots that nobody writes any more once the loader has (RELRO).
+func (im *Image) Jumps() map[uint64]uint64 { return im.jumps }
 
 // Foreign returns the names of the functions and variables of other images whose addresses data
 // holds.
@@ -174,24 +179,42 @@ func (im *Image) relocateInPlace(addr uint64) {
 // readStubs adds to the imported slots the stubs that jump through them.
 func (im *Image) readStubs(slots map[uint64]string) map[uint64]string {
 	imports := make(map[uint64]string, 2*len(slots))
+	im.jumps = make(map[uint64]uint64, len(slots))
 	for _, s := range im.Sections {
 		if !s.Exec || !isStubs(s.Name) {
 			continue
 		}
-		readStubs(s, slots, imports)
+		readStubs(s, slots, imports, im.jumps)
 	}
+	maps.DeleteFunc(im.jumps, func(_, slot uint64) bool { return !im.isSealed(slot) })
 	for slot, name := range slots {
 		imports[slot] = name
 	}
 	return imports
 }
 
+// isSealed reports whether the loader has the word at an address be read-only, once it has written
+// it.
+func (im *Image) isSealed(addr uint64) bool {
+	for _, p := range im.file.parsed.Progs {
+		end := (p.Vaddr + p.Memsz) &^ (relroPage - 1)
+		if p.Type == elf.PT_GNU_RELRO && addr >= p.Vaddr && addr < end && end-addr >= 8 {
+			return true
+		}
+	}
+	return false
+}
+
+// relroPage is what the loader protects at a time.
+const relroPage = 4096
+
 func isStubs(section string) bool { return strings.HasPrefix(section, ".plt") }
 
 // readStubs finds the stubs of a section: a jump through a slot, or a load of it into r11, from
 // where retpolines jump (lld), behind an endbr64 or the symbol's number in r11 (mold), or both.
-func readStubs(s Section, slots, imports map[uint64]string) {
-	begin := 0
+// Those that leave registers as they are come into jumps, with their slots.
+func readStubs(s Section, slots, imports map[uint64]string, jumps map[uint64]uint64) {
+	begin, writes := 0, false
 	for at := 0; at < len(s.Data); {
 		code := s.Data[at:]
 		in, ok := x86.Decode(code)
@@ -210,10 +233,15 @@ func readStubs(s Section, slots, imports map[uint64]string) {
 			if name := slots[uint64(e.Src.Disp)]; e.Src.RIP && name != "" {
 				imports[s.Addr+uint64(start)] = name
 				imports[s.Addr+uint64(begin)] = name
+				if !isLoad && !writes {
+					jumps[s.Addr+uint64(begin)] = uint64(e.Src.Disp)
+				}
 			}
-			begin = next
-		case !in.IsEndbr64() && !isNumber:
-			begin = next
+			begin, writes = next, false
+		case isNumber:
+			writes = true
+		case !in.IsEndbr64():
+			begin, writes = next, false
 		}
 	}
 }

@@ -27,28 +27,34 @@ func TestStubs(t *testing.T) {
 		name string
 		code []byte
 		want []uint64
+		jump uint64 // the stub that only jumps; 0: there is none
 	}{
-		{"a jump", through(addr, jump...), []uint64{addr}},
-		{"behind endbr64", concat(endbr64, through(addr+4, jump...)), []uint64{addr, addr + 4}},
-		{"of mold", concat(endbr64, number, through(addr+10, jump...)), []uint64{addr, addr + 10}},
+		{"a jump", through(addr, jump...), []uint64{addr}, addr},
+		{"behind endbr64", concat(endbr64, through(addr+4, jump...)), []uint64{addr, addr + 4},
+			addr},
+		{"of mold", concat(endbr64, number, through(addr+10, jump...)), []uint64{addr, addr + 10},
+			0},
 		{"of mold, without endbr64", concat(number, through(addr+6, jump...)),
-			[]uint64{addr, addr + 6}},
+			[]uint64{addr, addr + 6}, 0},
 		{"a retpoline of lld", concat(through(addr, load...), []byte{0xe9, 0, 0, 0, 0}),
-			[]uint64{addr}},
+			[]uint64{addr}, 0},
 		{"behind padding", concat([]byte{0xcc, 0xcc, 0x90}, endbr64, through(addr+7, jump...)),
-			[]uint64{addr + 3, addr + 7}},
+			[]uint64{addr + 3, addr + 7}, addr + 3},
 		{"behind another", concat(through(addr, jump...), []byte{0x66, 0x90}, endbr64,
-			through(addr+12, jump...)), []uint64{addr, addr + 8, addr + 12}},
+			through(addr+12, jump...)), []uint64{addr, addr + 8, addr + 12}, addr + 8},
 		{"behind what does not decode", concat([]byte{0x06}, endbr64, through(addr+5, jump...)),
-			[]uint64{addr + 1, addr + 5}},
-		{"through another slot", concat(jump, []byte{0, 0, 0, 0}), nil},
+			[]uint64{addr + 1, addr + 5}, addr + 1},
+		{"through another slot", concat(jump, []byte{0, 0, 0, 0}), nil, 0},
 	} {
 		want := map[uint64]string{}
 		for _, at := range c.want {
 			want[at] = "setjmp"
 		}
-		got := map[uint64]string{}
-		readStubs(Section{Addr: addr, Data: c.code}, map[uint64]string{slot: "setjmp"}, got)
+		got, jumps := map[uint64]string{}, map[uint64]uint64{}
+		readStubs(Section{Addr: addr, Data: c.code}, map[uint64]string{slot: "setjmp"}, got, jumps)
+		if to, ok := jumps[c.jump]; ok != (c.jump != 0) || ok && to != slot {
+			t.Errorf("%s: %x jump through the slot", c.name, jumps)
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}

@@ -109,7 +109,8 @@ type facts struct {
 	checks     map[int][]*cfg.JumpTable // by the blocks that check their bounds
 	// the registers that code behind a return is known by; none: programs end there
 	behind x86.Set
-	extras map[int][]int // by block, the instructions with a probe for values alone, in their order
+	extras map[int][]int         // by block, the instructions with a probe for values alone, in their order
+	stubs  map[int]*plan.Routine // what blocks most likely call by a stub, or jump to
 }
 
 // probe is the instruction of a block with its first probe from an instruction on; the number of
@@ -212,9 +213,9 @@ func (f *follower) goOn(w *way, st *state, from place, block, depth int) {
 
 // jump is where a jump out of its routine leads that ends a block.
 func (f *follower) jump(w *way, from place) (to place, ok bool) {
-	kind, callee := f.plan.Routines[from.routine].Callee(int(from.block))
-	if kind != plan.Known {
-		w.leaves = true
+	callee, sure := f.callee(f.plan.Routines[from.routine], int(from.block))
+	w.leaves = w.leaves || !sure
+	if callee == nil {
 		return to, false
 	}
 	return place{int32(callee.ID), int32(callee.Entry)}, true
@@ -276,7 +277,8 @@ func (f *follower) next(w *way, st *state, r *plan.Routine, at place, depth int,
 	case cfg.Table:
 		return f.choose(w, st, r, at, depth)
 	case cfg.Call:
-		if kind, callee := r.Callee(int(at.block)); kind == plan.Known {
+		if callee, sure := f.callee(r, int(at.block)); callee != nil {
+			w.leaves = w.leaves || !sure
 			st.calls = append(st.calls, place{at.routine, int32(b.Succ[0])})
 			return place{int32(callee.ID), int32(callee.Entry)}, true
 		}

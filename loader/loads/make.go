@@ -80,7 +80,11 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 // the plan first, and where programs go on.
 func prepare(p *plan.Plan, o *Options) (known []facts, all []Site, list []continuation) {
 	known = make([]facts, len(p.Routines))
-	parallel.Each(len(known), func(i int) { known[i] = factsOf(p.Routines[i]) })
+	exported := exports(p)
+	parallel.Each(len(known), func(i int) {
+		known[i] = factsOf(p.Routines[i])
+		known[i].stubs = stubsOf(p.Routines[i], exported)
+	})
 	all = make([]Site, len(p.Sites))
 	for i := range p.Sites {
 		s := &p.Sites[i]
