@@ -165,3 +165,96 @@ func TestBehindStores(t *testing.T) {
 		t.Errorf("before it there is %d, %v", v, ok)
 	}
 }
+
+// TestUndoHeld: what an instruction has made of two registers says what one of them held, by the
+// other, but not for sure.
+func TestUndoHeld(t *testing.T) {
+	register := func(n, size uint8) machine.Operand {
+		return machine.Operand{Class: machine.General, Size: size, Reg: n}
+	}
+	sum := machine.Operand{Class: machine.Mem, Size: 8, Reg: machine.RBX, Index: machine.RSI,
+		Scale: 2, Disp: -9, Segment: machine.Zero}
+	for _, size := range []uint8{4, 8} {
+		for name, in := range map[string]machine.Insn{
+			"add":    {Op: machine.Add, Src: register(machine.RBX, size)},
+			"sub":    {Op: machine.Sub, Src: register(machine.RBX, size)},
+			"xor":    {Op: machine.Xor, Src: register(machine.RBX, size)},
+			"cmovne": {Op: machine.MovIf, Src: register(machine.RBX, size), Condition: 5},
+			"lea":    {Op: machine.Lea, Src: sum},
+		} {
+			in.Dst, in.Size, in.Len = register(machine.RAX, size), size, 4
+			before := &held{known: 0xffff &^ (1 << machine.RBX)}
+			m, b := machine.New(), allKnown()
+			for n := range before.values {
+				before.values[n] = rand.Uint64()
+				m.SetGeneral(n, before.values[n], machine.Confirmed)
+			}
+			m.SetFlags(0, machine.Confirmed)
+			m.Step(&in, 0x1004, nothing{})
+			for n := range before.values {
+				b.values[n], _ = m.General(n)
+			}
+			b.lose(1<<machine.RBX | 1<<machine.RSI)
+			if b.held = before; !b.asks(&in) {
+				t.Fatalf("%s of %d bytes asks for nothing", name, size)
+			}
+			b.undo(&executed{in: &in, next: 0x1004}, machine.New())
+			if shift := 64 - 8*size; !b.holds(machine.RBX, size) || b.unsure>>machine.RBX&1 == 0 ||
+				(b.values[machine.RBX]^before.values[machine.RBX])<<shift != 0 {
+				t.Errorf("%s of %d bytes: rbx is %#x, of %x, and was %#x", name, size,
+					b.values[machine.RBX], b.low, before.values[machine.RBX])
+			}
+		}
+	}
+	// what has changed memory is known by itself, and the register of the address stays
+	in := machine.Insn{Op: machine.Add, Size: 8, Len: 4, Src: register(machine.RBX, 8),
+		Dst: machine.Operand{Class: machine.Mem, Size: 8, Reg: machine.RBP, Index: machine.Zero,
+			Segment: machine.Zero}}
+	b := allKnown()
+	b.lose(1 << machine.RBX)
+	b.values[machine.RBP] = 0x1000
+	if b.held = (&held{known: 0xffff, values: [16]uint64{machine.RBX: 7}}); !b.asks(&in) {
+		t.Error("what changes memory by a register that is not known asks for nothing")
+	}
+	b.learn(&in)
+	b.undo(&executed{in: &in, next: 0x1004}, machine.New())
+	if !b.holds(machine.RBX, 8) || b.values[machine.RBX] != 7 || b.unsure != 1<<machine.RBX {
+		t.Errorf("rbx is %d of %x, unsure %x", b.values[machine.RBX], b.known, b.unsure)
+	}
+	// where nothing is moved, or that cannot be told, nothing is known
+	in = machine.Insn{Op: machine.MovIf, Condition: 5, Size: 8, Len: 4,
+		Dst: register(machine.RAX, 8), Src: register(machine.RBX, 8)}
+	b = allKnown()
+	b.lose(1 << machine.RBX)
+	b.values[machine.RAX] = 7
+	b.held = &held{known: 1, values: [16]uint64{7}}
+	b.undo(&executed{in: &in, next: 0x1004}, machine.New())
+	if b.holds(machine.RBX, 1) {
+		t.Error("what is not moved is known")
+	}
+}
+
+// TestZeroOfMoves: a register that is moved where it is not zero was zero where the result is.
+func TestZeroOfMoves(t *testing.T) {
+	operand := machine.Operand{Class: machine.General, Size: 4, Reg: machine.RCX}
+	test := machine.Insn{Op: machine.Test, Size: 4, Dst: operand, Src: operand}
+	move := machine.Insn{Op: machine.MovIf, Size: 8, Condition: ifEqual ^ 1,
+		Dst: machine.Operand{Class: machine.General, Size: 8},
+		Src: machine.Operand{Class: machine.General, Size: 8, Reg: machine.RCX}}
+	says := func(test, move machine.Insn) bool {
+		o := &oracle{between: []executed{{in: &test}, {in: &move}}}
+		return o.tests(1)
+	}
+	if !says(test, move) {
+		t.Error("a move of what has been tested says nothing")
+	}
+	other, wide, equal := test, test, move
+	other.Dst.Reg = machine.RDX
+	wide.Size, wide.Dst.Size, wide.Src.Size = 8, 8, 8
+	narrow := move
+	narrow.Size, narrow.Dst.Size, narrow.Src.Size = 4, 4, 4
+	equal.Condition = ifEqual
+	if says(other, move) || says(wide, narrow) || says(test, equal) {
+		t.Error("a move of something else does")
+	}
+}

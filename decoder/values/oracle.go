@@ -36,6 +36,7 @@ type oracle struct {
 	after    backwards    // behind the first instruction that it was last carried back over
 	held     []loads.Read // used again by recover
 	between  []executed   // the same
+	ran      []held       // before those of between, once that is asked for
 	replay   replay
 	judge    judge
 	returned map[string]returned // by constant functions

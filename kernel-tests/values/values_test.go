@@ -264,6 +264,19 @@ func TestValuesOfReversedBytes(t *testing.T) {
 	isKnown(t, prove(t, target, 0, "-F", "walk"), 0.995)
 }
 
+// TestValuesOfReturned: what code that is not traced has returned is known by what is known before
+// it.
+func TestValuesOfReturned(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "returned")
+	out, err := exec.CommandContext(t.Context(), "gcc", "-O0", "-o", path,
+		"testdata/returned.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("gcc: %v: %s", err, out)
+	}
+	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	isKnown(t, prove(t, target, 0, "-F", "returned_"), 0.99)
+}
+
 // TestValuesOfRust: a program of another compiler, where there is one.
 func TestValuesOfRust(t *testing.T) {
 	if _, err := exec.LookPath("rustc"); err != nil {
@@ -276,7 +289,7 @@ func TestValuesOfRust(t *testing.T) {
 		t.Fatalf("rustc: %v: %s", err, out)
 	}
 	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
-	isKnown(t, prove(t, target, 0, "-F", "rust_|sort"), 0.95)
+	isKnown(t, prove(t, target, 0, "-F", "rust_|sort"), 0.98)
 }
 
 // isKnown fails the test where less is known than that share.

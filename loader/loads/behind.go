@@ -235,11 +235,13 @@ func (w *way) ahead(before []load, visit func(w *way, loads []load)) {
 	}
 }
 
-// changes reports whether the way has stored, at its end, where it has loaded, but for what the
-// instruction that loads has made of it.
+// changes reports whether the way has stored, at its end, to all of where it has loaded, but for
+// what the instruction that loads has made of it.
 func (w *way) changes(l *load) bool {
 	return slices.ContainsFunc(w.stores, func(s store) bool {
-		return s.pc != l.pc && s.overlaps(l.at, l.size)
+		d := l.at.add - s.at.add
+		return s.pc != l.pc && s.at.node == l.at.node && d >= 0 &&
+			d+int64(l.size) <= int64(s.size)
 	})
 }
 
