@@ -89,10 +89,11 @@ func TestLimitsAgree(t *testing.T) {
 		{"callers followed", usermode.ChainMax, plan.MaxProbeFreeCallers + 1},
 		{"steps of a hit's load programs", int(bpf.TracerLoadLimitLOAD_STEPS), loads.MostSteps},
 		{"their reads", int(bpf.TracerLoadLimitLOAD_FETCHES), loads.MostReads},
+		{"their stores", int(bpf.TracerLoadLimitLOAD_STORES), loads.MostStores},
 		{"bytes of a read", int(bpf.TracerLoadLimitLOAD_BYTES), loads.MostBytes},
 		{"their cells", int(bpf.TracerCellCELLS), loads.Cells},
 		{"the cell that holds 0", int(bpf.TracerCellNO_CELL), loads.NoCell},
-		{"the last load operation", int(bpf.TracerLoadOpLOAD_LEAVE), int(loads.Leave)},
+		{"the last load operation", int(bpf.TracerLoadOpLOAD_STORE), int(loads.Store)},
 		{"condition of no conditional jump", usermode.ConditionNone, plan.NoCondition},
 	} {
 		if c.c != c.ours {

@@ -13,6 +13,11 @@
 #define STATE_MOST                                                                                 \
 	(STATE_HEADER + STATE_REGISTERS + 1 + (LOAD_FETCHES * LOAD_BYTES) / sizeof(__u64))
 
+/* What a load program has stored: so many bytes. */
+struct load_stored {
+	__u64 address, value, size;
+};
+
 /* What is remembered of a thread of which values are taken. */
 struct looking {
 	/* batch.lost and handlers of the thread at its last hit. */
@@ -32,6 +37,11 @@ struct looking {
 	__u64 fetches, failed;
 	/* The words that fetches begin at. */
 	__u64 places[LOAD_FETCHES];
+	/* And the addresses. */
+	__u64 addresses[LOAD_FETCHES];
+	/* How many stores there were, and the last ones. */
+	__u64 stored;
+	struct load_stored stores[LOAD_STORES];
 	__u64 cells[CELLS];
 
 	/* Words of states, and of the one that is being made. */
@@ -163,12 +173,21 @@ static __always_inline __u64 word(const struct looking *v, __u64 at)
 	return v->states.words[at];
 }
 
-/* pick is bytes of what was fetched. */
+/* pick is bytes of what was fetched, or of what has been stored there since. */
 static __always_inline __u64 pick(const struct looking *v, const struct load_step *s)
 {
 	__u64 place = s->a, byte = s->imm & (LOAD_BYTES - 1), at, x;
 
 	bound_index(place, LOAD_FETCHES);
+#pragma GCC unroll 4
+	for (__u64 i = 0; i < LOAD_STORES; i++) {
+		if (i >= v->stored)
+			break;
+		at = (v->stored - 1 - i) & (LOAD_STORES - 1);
+		x = v->addresses[place] + byte - v->stores[at].address;
+		if (x < v->stores[at].size && x + size_of(s) <= v->stores[at].size)
+			return extend(v->stores[at].value >> (8 * x & 63), size_of(s), s->sign);
+	}
 	at = v->places[place] + (byte >> 3);
 	byte &= 7;
 	x = word(v, at) >> (8 * byte);
@@ -197,9 +216,20 @@ static __always_inline long fetch(struct looking *v, const struct load_step *s, 
 	if (read_user(&v->states.words[at], size, address))
 		v->failed |= 1ULL << v->fetches;
 	v->places[place] = at;
+	v->addresses[place] = address;
 	v->fetches++;
 	v->words = last + 1;
 	return 0;
+}
+
+static __always_inline void store(struct looking *v, const struct load_step *s, __u64 address)
+{
+	__u64 at = v->stored & (LOAD_STORES - 1);
+
+	v->stores[at].address = address;
+	v->stores[at].value = cell(v, s->b);
+	v->stores[at].size = size_of(s);
+	v->stored++;
 }
 
 /* choose is the case of a switch, or 0. */
@@ -259,6 +289,9 @@ static long run_step(__u32 i, struct running *r)
 		return v->next ? 0 : end_program(v);
 	case LOAD_LEAVE:
 		v->left = 1;
+		break;
+	case LOAD_STORE:
+		store(v, s, x + (__s64)s->imm);
 		break;
 	default:
 		set_cell(v, s->dst, compute(s, x, y));
@@ -327,7 +360,7 @@ __noinline int put_state(
 	out = l->condition < CONDITION_NONE ? condition(l->condition, flags) : 0;
 	whole = begin_state(t, v);
 	hash = hash_registers(v); /* programs may write the cells of registers */
-	v->fetches = v->failed = v->left = 0;
+	v->fetches = v->failed = v->left = v->stored = 0;
 	v->cells[NO_CELL] = 0;
 	read = v->words;
 	v->next = l->first[out & 1];

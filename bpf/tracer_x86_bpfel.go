@@ -99,6 +99,7 @@ const (
 	TracerLoadLimitLOAD_STEPS   TracerLoadLimit = 256
 	TracerLoadLimitLOAD_FETCHES TracerLoadLimit = 16
 	TracerLoadLimitLOAD_BYTES   TracerLoadLimit = 64
+	TracerLoadLimitLOAD_STORES  TracerLoadLimit = 4
 )
 
 type TracerLoadOp uint32
@@ -121,6 +122,7 @@ const (
 	TracerLoadOpLOAD_SWITCH             TracerLoadOp = 14
 	TracerLoadOpLOAD_RETURN             TracerLoadOp = 15
 	TracerLoadOpLOAD_LEAVE              TracerLoadOp = 16
+	TracerLoadOpLOAD_STORE              TracerLoadOp = 17
 )
 
 type TracerLoadStep struct {
@@ -166,11 +168,19 @@ type TracerLooking struct {
 	Fetches     uint64
 	Failed      uint64
 	Places      [16]uint64
-	Cells       [128]uint64
-	Count       uint64
-	Words       uint64
-	States      TracerStates
-	Beyond      [17]uint64
+	Addresses   [16]uint64
+	Stored      uint64
+	Stores      [4]struct {
+		_       structs.HostLayout
+		Address uint64
+		Value   uint64
+		Size    uint64
+	}
+	Cells  [128]uint64
+	Count  uint64
+	Words  uint64
+	States TracerStates
+	Beyond [17]uint64
 }
 
 type TracerLoss struct {

@@ -121,8 +121,15 @@ func (w *writer) step(next, fetches *uint8) {
 		s.Op, s.A, s.Size, s.Dst = loads.Pick, from.at, min(s.Size, from.size), w.result(next)
 		s.Imm = w.Int32N(int32(from.size-s.Size) + 1)
 	case op == 4:
-		s.Op = loads.Leave
-		if w.IntN(8) > 0 {
+		switch s.Op = loads.Leave; w.IntN(8) {
+		case 0:
+		case 1, 2: // where something is read, or elsewhere
+			s.Op = loads.Store
+			if n := len(w.plan.Steps); n > 0 && w.plan.Steps[n-1].Op == loads.Fetch {
+				from := &w.plan.Steps[n-1]
+				from.B, s.A, s.Imm = loads.NoCell, from.A, from.Imm+w.Int32N(8)
+			}
+		default:
 			s.Op = loads.Sum
 			s.Dst = w.result(next)
 		}

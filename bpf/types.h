@@ -221,7 +221,9 @@ enum load_op {
 	/* Goes on behind the call that returns to x; if it is not known, traced code is left. */
 	LOAD_RETURN,
 	/* Traced code may be left. */
-	LOAD_LEAVE
+	LOAD_LEAVE,
+	/* The low size bytes of cell b are at x + imm from here on, for LOAD_PICK alone. */
+	LOAD_STORE
 };
 
 /* An entry of the load_steps array. */
@@ -253,7 +255,9 @@ enum load_limit {
 	/* The same, and as many are the places. */
 	LOAD_FETCHES = 16,
 	/* Of a fetch. */
-	LOAD_BYTES = 64
+	LOAD_BYTES = 64,
+	/* Stores that are remembered: the last ones. */
+	LOAD_STORES = 4
 };
 
 /* Memory of the process. */

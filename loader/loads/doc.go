@@ -16,7 +16,8 @@
 //   - read-only data of the image's file;
 //   - what has an address that cannot be computed at the hit, or would be one read too many.
 //
-// But it reads the first three where an address, or which way is taken, depends on them.
+// But it reads the first three where an address, or which way is taken, depends on them. Behind a
+// return to a caller that is not known it knows the last few of what the way has stored.
 //
 // A read says what memory held at the hit, whatever the program was made for: one that guesses
 // wrong is slow, or of no use, but nothing follows from it that is wrong. So places whose addresses

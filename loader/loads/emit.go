@@ -87,6 +87,9 @@ const noAddress = -1 << 31
 // goBack has the program go on behind a return, with the registers of there. What is made by one
 // step, of none of the other registers, comes last, and into its register.
 func (e *emitter) goBack(w *way) {
+	for i := len(w.sent) - 1; i >= 0 && len(e.results) < mostSending; i-- {
+		e.store(&w.sent[i])
+	}
 	at := e.apart(w.address)
 	var from [16]uint8
 	var last x86.Set
@@ -120,6 +123,19 @@ func (e *emitter) goBack(w *way) {
 		e.step(s)
 	}
 	e.step(Step{Op: Return, A: at, B: NoCell})
+}
+
+// mostSending is how many results there may be for what was stored to be sent behind a return: all
+// registers need room there.
+const mostSending = 64
+
+// store makes the step that has a store be known behind a return.
+func (e *emitter) store(s *store) {
+	x := Step{Op: Store, Size: s.size, A: e.cell(value{node: s.at.node}), Imm: int32(s.at.add),
+		B: e.low(s.is, s.size)}
+	if !e.full {
+		e.step(x)
+	}
 }
 
 // isOneStep reports whether one step makes a value, of what has been read or of a register's own.

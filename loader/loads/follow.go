@@ -63,6 +63,7 @@ type way struct {
 	back    *[16]value // registers there, or at a return
 	address value      // the return address
 	behind  x86.Set    // the registers that code behind it is known by
+	sent    []store    // and what has been stored, as far as its callers may load that
 
 	passed  []passed  // where witnesses may stand, if the follower notes that
 	results []result  // what its instructions have, if the follower traces that
@@ -109,7 +110,9 @@ type facts struct {
 	checks     map[int][]*cfg.JumpTable // by the blocks that check their bounds
 	// the registers that code behind a return is known by; none: programs end there
 	behind x86.Set
-	extras map[int][]int         // by block, the instructions with a probe for values alone, in their order
+	stores bool // and by what the routine has stored
+	// by block, the instructions with a probe for values alone, in their order
+	extras map[int][]int
 	stubs  map[int]*plan.Routine // what blocks most likely call by a stub, or jump to
 }
 
@@ -296,6 +299,9 @@ func (f *follower) next(w *way, st *state, r *plan.Routine, at place, depth int,
 		}
 		w.ends, w.address, w.behind = returned, st.returns, f.facts[r.ID].behind
 		w.routine, w.back = at.routine, f.registers(st)
+		if f.facts[r.ID].stores {
+			w.sent = st.stores
+		}
 		return to, false
 	case cfg.Trap:
 		return to, false

@@ -1,5 +1,7 @@
 package loads
 
+import "wpptrace/loader/x86"
+
 // A group is one read for several loads that lie within MostBytes of each other.
 type group struct {
 	base   int32 // node
@@ -51,6 +53,7 @@ func (g *grouper) group(w *way, last bool) {
 				w.back[reg] = value{node: unknown}
 			}
 		}
+		g.send(w)
 	}
 	if len(w.next) == 0 {
 		return
@@ -66,6 +69,23 @@ func (g *grouper) group(w *way, last bool) {
 		g.group(n, last)
 		g.known = g.known[:before]
 		g.forget(asked)
+	}
+}
+
+// send leaves the last stores of a way that returns, of those that its callers may load from, and
+// adds what has to be read for them.
+func (g *grouper) send(w *way) {
+	sp, all := w.back[x86.RSP], w.sent
+	w.sent = nil
+	for i := len(all) - 1; i >= 0 && len(w.sent) < MostStores; i-- {
+		s := &all[i]
+		isGone := s.at.node == sp.node && s.at.add < sp.add
+		isWord := s.size == 1 || s.size == 2 || s.size == 4 || s.size == 8
+		if !isGone && isWord && int64(int32(s.at.add)) == s.at.add &&
+			!overlap(all[i+1:], s.at, s.size) &&
+			g.needs(w, s.at.node) && g.needs(w, s.is.node) {
+			w.sent = append(w.sent, *s)
+		}
 	}
 }
 

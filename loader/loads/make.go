@@ -208,6 +208,7 @@ func (m *maker) examine(c *continuation) {
 		if s.Op == End || s.Op == Leave || s.Op == Pick {
 			continue
 		}
+		c.picks = c.picks || s.Op == Branch || s.Op == Switch || s.Op == Fetch && s.A >= FirstResult
 		for _, cell := range [...]uint8{s.A, s.B} {
 			if cell < ImageBias {
 				c.uses |= x86.SetOf(int8(cell))

@@ -13,6 +13,7 @@ type continuation struct {
 	callee     *plan.Routine // nil: any
 	// what programs for the code up to the next probe do, those behind further returns apart
 	reads, returns bool
+	picks          bool // what they read decides on more
 	uses           x86.Set
 }
 
@@ -46,33 +47,38 @@ type finder struct {
 	changed bool
 }
 
-// needs has a routine's programs go on behind its return, with these registers.
-func (f *finder) needs(routine int, regs x86.Set) {
+// needs has a routine's programs go on behind its return, with these registers, and what they have
+// stored, if more depends on that.
+func (f *finder) needs(routine int, regs x86.Set, stores bool) {
 	x := &f.facts[routine]
-	if regs |= x.behind; regs != x.behind {
-		x.behind, f.changed = regs, true
+	regs, stores = regs|x.behind, stores || x.stores
+	if regs != x.behind || stores != x.stores {
+		x.behind, x.stores, f.changed = regs, stores, true
 	}
 }
 
 // find looks at calls and at jumps to other routines until nothing changes any more.
 func (f *finder) find(list []continuation) {
-	var anybody x86.Set // where a routine is called, or jumped to, of which nobody knows who it is
+	// where a routine is called, or jumped to, of which nobody knows who it is
+	var anybody x86.Set
+	stores := false
 	for f.changed = true; f.changed; {
 		f.changed = false
 		for i := range list {
 			c := &list[i]
-			regs, further := c.uses, x86.Set(0)
+			regs, further, picks := c.uses, x86.Set(0), c.picks
 			if c.returns {
 				further = f.facts[c.from.routine].behind
+				picks = picks || f.facts[c.from.routine].stores
 			}
 			if regs |= further; !c.reads && further == 0 {
 				continue
 			}
 			regs |= 1 << x86.RSP
 			if c.callee != nil {
-				f.needs(c.callee.ID, regs)
-			} else if anybody|regs != anybody {
-				anybody, f.changed = anybody|regs, true
+				f.needs(c.callee.ID, regs, picks)
+			} else if anybody|regs != anybody || picks && !stores {
+				anybody, stores, f.changed = anybody|regs, stores || picks, true
 			}
 		}
 		for id, r := range f.plan.Routines {
@@ -80,25 +86,25 @@ func (f *finder) find(list []continuation) {
 				continue
 			}
 			if f.plan.Program.AddressTaken(r.Addr) {
-				f.needs(id, anybody)
+				f.needs(id, anybody, stores)
 			}
-			if regs := f.facts[id].behind; regs != 0 && f.facts[id].jumps {
-				anybody |= f.jumps(r, regs)
+			if x := &f.facts[id]; x.behind != 0 && x.jumps && f.jumps(r, x.behind, x.stores) {
+				anybody, stores = anybody|x.behind, stores || x.stores
 			}
 		}
 	}
 }
 
-// jumps is for the routines that one jumps to: they return where it would. It returns the registers
-// that others may need that it jumps to.
-func (f *finder) jumps(r *plan.Routine, regs x86.Set) (anybody x86.Set) {
+// jumps is for the routines that one jumps to: they return where it would. It reports whether it
+// jumps to others, which may need these registers.
+func (f *finder) jumps(r *plan.Routine, regs x86.Set, stores bool) (anybody bool) {
 	for b := range r.Blocks {
 		switch end := r.Blocks[b].End; {
 		case end == cfg.TailInd:
-			anybody = regs
+			anybody = true
 		case end == cfg.Tail || end == cfg.Jcc && r.Blocks[b].Succ[0] == cfg.Exit:
 			if kind, callee := r.Callee(b); kind == plan.Known {
-				f.needs(callee.ID, regs)
+				f.needs(callee.ID, regs, stores)
 			}
 		}
 	}

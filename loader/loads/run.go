@@ -40,7 +40,7 @@ func (p *Plan) Run(
 	m := interpreters.Get().(*interpreter)
 	defer interpreters.Put(m)
 	m.plan, m.in, m.each, m.left = p, in, each, l.Leaves[outcome&1]
-	m.reads, m.steps = 0, MostSteps
+	m.reads, m.steps, m.stored, m.blurred = 0, MostSteps, 0, 0
 	m.hides, m.hidden = unknown != 0, [2]uint64{uint64(unknown&0xffff | unknown>>16&1<<FSBase)}
 	copy(m.cells[:], registers[:16])
 	m.cells[ImageBias], m.cells[FSBase] = in.Bias(look), registers[16]
@@ -70,14 +70,27 @@ type interpreter struct {
 	cells [Cells]uint64
 	// with room for what a pick names beyond
 	places [MostReads][MostBytes + 8]byte
-	reads  int
-	steps  int // that may still be made
-	left   bool
-	read   Read
+	// where these were read, and the last that was stored
+	addresses [MostReads]uint64
+	stores    [MostStores]stored
+	stored    int
+	reads     int
+	steps     int // that may still be made
+	left      bool
+	read      Read
 	// cells that follow from registers that are unknown, if some are, and whether the address of
 	// the next read does
 	hides, unseen bool
 	hidden        [2]uint64
+	// places whose addresses follow from registers that are unknown; all, if a store's do, or what
+	// it has stored
+	blurred uint32
+}
+
+// A stored is what a program has stored.
+type stored struct {
+	address, is uint64
+	size        uint8
 }
 
 // hide notes whether what a step makes follows from registers that are unknown. It returns whether
@@ -91,9 +104,17 @@ func (m *interpreter) hide(s *Step) (goesOn bool) {
 		return !isHidden
 	case Fetch:
 		m.unseen = isHidden
+		if isHidden {
+			m.blurred |= 1 << (s.Dst % MostReads)
+		}
 		return true
-	case Pick: // of what was read, wherever that was
-		isHidden = false
+	case Store:
+		if isHidden {
+			m.blurred = 1<<MostReads - 1
+		}
+		return true
+	case Pick: // of what was read, wherever that was, unless that has been stored
+		isHidden = m.stored > 0 && m.blurred>>(s.A%MostReads)&1 != 0
 	}
 	bit := uint64(1) << (s.Dst & 63)
 	if m.hidden[s.Dst>>6&1] &^= bit; isHidden {
@@ -120,8 +141,7 @@ func (m *interpreter) step(pc uint32) (next uint32) {
 		}
 		m.fetch(s, x+y)
 	case Pick:
-		at := m.places[s.A%MostReads][s.Imm&(MostBytes-1):]
-		m.cells[s.Dst%Cells] = extended(binary.LittleEndian.Uint64(at), s)
+		m.cells[s.Dst%Cells] = extended(m.pick(s), s)
 	case Extend:
 		m.cells[s.Dst%Cells] = extended(x, s)
 	case Branch:
@@ -140,12 +160,29 @@ func (m *interpreter) step(pc uint32) (next uint32) {
 		return to
 	case Leave:
 		m.left = true
+	case Store:
+		m.stores[m.stored%MostStores] = stored{x + uint64(int64(s.Imm)), m.cells[s.B%Cells], s.Size}
+		m.stored++
 	case Sum, Subtract, And, Or, Xor, ShiftLeft, ShiftRight, ShiftRightSigned, Multiply:
 		m.cells[s.Dst%Cells] = truncated(computed(s, x, y), s.Size)
 	default:
 		return 0
 	}
 	return next + s.Jump
+}
+
+// pick is what was read at a place, or what has been stored there since.
+func (m *interpreter) pick(s *Step) uint64 {
+	at := s.Imm & (MostBytes - 1)
+	addr := m.addresses[s.A%MostReads] + uint64(at)
+	for i := m.stored - 1; i >= max(m.stored-MostStores, 0); i-- {
+		x := &m.stores[i%MostStores]
+		d := addr - x.address
+		if d < uint64(x.size) && d+uint64(s.Size) <= uint64(x.size) {
+			return x.is >> (8 * d)
+		}
+	}
+	return binary.LittleEndian.Uint64(m.places[s.A%MostReads][at:])
 }
 
 func (m *interpreter) fetch(s *Step, addr uint64) {
@@ -156,6 +193,7 @@ func (m *interpreter) fetch(s *Step, addr uint64) {
 		clear(bytes)
 	}
 	copy(m.places[s.Dst%MostReads][:], bytes)
+	m.addresses[s.Dst%MostReads] = addr
 	m.reads++
 	if !m.hides || !m.unseen {
 		m.each(r)

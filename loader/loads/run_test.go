@@ -1,6 +1,7 @@
 package loads
 
 import (
+	"encoding/binary"
 	"slices"
 	"testing"
 
@@ -85,6 +86,45 @@ func TestReadsOfUnknownRegisters(t *testing.T) {
 			func(r *Read) { sizes = append(sizes, r.Size) })
 		if !slices.Equal(sizes, c.sizes) {
 			t.Errorf("without %#x reads of %v bytes, want %v", c.unknown, sizes, c.sizes)
+		}
+	}
+}
+
+// TestStores: what is picked of a read is what the program has stored there since, where the last
+// store to it has all of that; and is not known, where it is not known what was stored where.
+func TestStores(t *testing.T) {
+	store := func(cell uint8, imm int32, size uint8) Step {
+		return Step{Op: Store, A: 3, Imm: imm, B: cell, Size: size}
+	}
+	for name, c := range map[string]struct {
+		stores  []Step
+		want    uint64 // the address that is read then; 0: the first word there was
+		unknown uint32
+		reads   int
+	}{
+		"none":      {nil, 0, 0, 2},
+		"the word":  {[]Step{store(5, 0, 8)}, 0x5555, 0, 2},
+		"the last":  {[]Step{store(5, 0, 8), store(6, 0, 8)}, 0x6666, 0, 2},
+		"a part":    {[]Step{store(5, 4, 4)}, 0, 0, 2},
+		"elsewhere": {[]Step{store(5, 8, 8)}, 0, 0, 2},
+		"too many before": {[]Step{store(5, 0, 8), store(6, 8, 8), store(6, 16, 8),
+			store(6, 24, 8), store(6, 32, 8)}, 0, 0, 2},
+		"of what is not known": {[]Step{store(5, 0, 8)}, 0, 1 << 5, 1},
+	} {
+		steps := []Step{{Op: End}, {Op: Fetch, A: 3, B: NoCell, Size: 8}}
+		steps = append(steps, c.stores...)
+		steps = append(steps, Step{Op: Pick, Dst: FirstResult, Size: 8},
+			Step{Op: Fetch, Dst: 1, A: FirstResult, B: NoCell, Size: 8}, Step{Op: End})
+		p := &Plan{Steps: steps, Looks: []Look{{First: [2]uint32{1}}}}
+		regs := [17]uint64{3: 0x1000, 5: 0x5555, 6: 0x6666}
+		var got []Read
+		p.Run(0, 0, false, &regs, c.unknown, everything{}, func(r *Read) { got = append(got, *r) })
+		want := c.want
+		if want == 0 && len(got) > 0 {
+			want = binary.LittleEndian.Uint64(got[0].Bytes[:])
+		}
+		if len(got) != c.reads || got[len(got)-1].Addr != want && c.reads == 2 {
+			t.Errorf("%s: the reads are %v", name, got)
 		}
 	}
 }

@@ -31,6 +31,10 @@ const (
 	Switch
 	Return // goes on at After[x]; if nothing is there, traced code is left, and the program ends
 	Leave  // traced code may be left on this way: the program goes on
+	// Store has the low Size bytes, 1, 2, 4 or 8, of the cell B be at the address x + Imm from then
+	// on, for Pick: the last MostStores count, where one has all that is picked. What is read stays
+	// what memory held at the hit.
+	Store
 )
 
 // The cells of a program: the general registers by their hardware numbers, and what else it starts
@@ -48,6 +52,8 @@ const (
 	MostReads = 16
 	MostBytes = 64 // of a read
 	MostSteps = 256
+
+	MostStores = 4 // that are remembered
 )
 
 // A Step is one step of a load program.
