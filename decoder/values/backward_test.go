@@ -167,7 +167,7 @@ func TestBehindStores(t *testing.T) {
 }
 
 // TestUndoHeld: what an instruction has made of two registers says what one of them held, by the
-// other, but not for sure.
+// other: for sure, where that is confirmed.
 func TestUndoHeld(t *testing.T) {
 	register := func(n, size uint8) machine.Operand {
 		return machine.Operand{Class: machine.General, Size: size, Reg: n}
@@ -183,7 +183,8 @@ func TestUndoHeld(t *testing.T) {
 			"lea":    {Op: machine.Lea, Src: sum},
 		} {
 			in.Dst, in.Size, in.Len = register(machine.RAX, size), size, 4
-			before := &held{known: 0xffff &^ (1 << machine.RBX)}
+			sure := uint16(rand.IntN(2)) * 0xffff
+			before := &held{known: 0xffff &^ (1 << machine.RBX), sure: sure}
 			m, b := machine.New(), allKnown()
 			for n := range before.values {
 				before.values[n] = rand.Uint64()
@@ -199,10 +200,10 @@ func TestUndoHeld(t *testing.T) {
 				t.Fatalf("%s of %d bytes asks for nothing", name, size)
 			}
 			b.undo(&executed{in: &in, next: 0x1004}, machine.New())
-			if shift := 64 - 8*size; !b.holds(machine.RBX, size) || b.unsure>>machine.RBX&1 == 0 ||
+			if shift := 64 - 8*size; !b.holds(machine.RBX, size) || b.unsure>>machine.RBX&1 != ^sure&1 ||
 				(b.values[machine.RBX]^before.values[machine.RBX])<<shift != 0 {
-				t.Errorf("%s of %d bytes: rbx is %#x, of %x, and was %#x", name, size,
-					b.values[machine.RBX], b.low, before.values[machine.RBX])
+				t.Errorf("%s of %d bytes: rbx is %#x, of %x, unsure %x, and was %#x", name,
+					size, b.values[machine.RBX], b.low, b.unsure, before.values[machine.RBX])
 			}
 		}
 	}

@@ -7,9 +7,13 @@ import "wpptrace/compress/wet/machine"
 type held struct {
 	values [16]uint64
 	known  uint16
+	sure   uint16 // of these, those that are confirmed
 }
 
 func (h *held) has(n uint8) bool { return h.known>>(n&15)&1 != 0 }
+
+// isSure reports whether what a register holds is confirmed.
+func (h *held) isSure(n uint8) bool { return h.sure>>(n&15)&1 != 0 }
 
 // before is what is held before one of between; nil: the walk has executed that.
 func (o *oracle) before(i int) *held {
@@ -22,8 +26,12 @@ func (o *oracle) before(i int) *held {
 		for j := range o.between {
 			h := held{}
 			for n := range 16 {
-				if v, k := f.machine.General(n); k != machine.Unknown {
+				v, k := f.machine.General(n)
+				if k != machine.Unknown {
 					h.values[n], h.known = v, h.known|1<<n
+				}
+				if k == machine.Confirmed {
+					h.sure |= 1 << n
 				}
 			}
 			if o.ran = append(o.ran, h); j >= o.done {
@@ -47,7 +55,7 @@ func (b *backwards) learn(in *machine.Insn) {
 	if b.held != nil && changesMemory(in) && b.held.has(in.Src.Reg) {
 		b.fresh = 0
 		b.set(in.Src.Reg, b.held.values[in.Src.Reg&15], 8)
-		b.settle(true)
+		b.settle(b.unsure != 0 || !b.held.isSure(in.Src.Reg))
 	}
 }
 
@@ -83,7 +91,7 @@ func (b *backwards) undoHeld(in *machine.Insn, after *backwards) {
 	}
 	dst, src, size := in.Dst.Reg, in.Src.Reg, in.Dst.Size
 	v := after.values[dst&15]
-	fresh := b.fresh
+	by, fresh := dst, b.fresh
 	switch was := h.values[dst&15]; in.Op {
 	case machine.Lea:
 		o := &in.Src
@@ -91,9 +99,11 @@ func (b *backwards) undoHeld(in *machine.Insn, after *backwards) {
 			return
 		}
 		if v -= uint64(o.Disp); h.has(o.Index) {
-			b.set(o.Reg, v-h.values[o.Index&15]<<(o.Scale&3), size)
+			by = o.Index
+			b.set(o.Reg, v-h.values[by&15]<<(o.Scale&3), size)
 		} else if h.has(o.Reg) && o.Scale == 0 {
-			b.set(o.Index, v-h.values[o.Reg&15], size)
+			by = o.Reg
+			b.set(o.Index, v-h.values[by&15], size)
 		}
 	case machine.Add:
 		if h.has(dst) {
@@ -112,7 +122,7 @@ func (b *backwards) undoHeld(in *machine.Insn, after *backwards) {
 			b.set(src, v, size)
 		}
 	}
-	b.guessed = b.guessed || b.fresh != fresh
+	b.guessed = b.guessed || b.fresh != fresh && !h.isSure(by)
 }
 
 // isZero reports whether an instruction has left zero in a register.
