@@ -200,7 +200,8 @@ func TestUndoHeld(t *testing.T) {
 				t.Fatalf("%s of %d bytes asks for nothing", name, size)
 			}
 			b.undo(&executed{in: &in, next: 0x1004}, machine.New())
-			if shift := 64 - 8*size; !b.holds(machine.RBX, size) || b.unsure>>machine.RBX&1 != ^sure&1 ||
+			unsure := b.unsure>>machine.RBX&1 != 0
+			if shift := 64 - 8*size; !b.holds(machine.RBX, size) || unsure != (sure == 0) ||
 				(b.values[machine.RBX]^before.values[machine.RBX])<<shift != 0 {
 				t.Errorf("%s of %d bytes: rbx is %#x, of %x, unsure %x, and was %#x", name,
 					size, b.values[machine.RBX], b.low, b.unsure, before.values[machine.RBX])
