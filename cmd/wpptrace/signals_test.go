@@ -42,7 +42,7 @@ func TestFaultsAndTimersAtOnce(t *testing.T) {
 			return unused;
 		}
 		int main(void) {
-			struct itimerval often = {{0, 100}, {0, 100}}, never = {{0}};
+			struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0}};
 			pthread_t thread;
 			sigset_t alarm;
 			signal(SIGALRM, on_alarm);
