@@ -49,7 +49,9 @@ func TestSamples(t *testing.T) {
 		}
 	}
 	stand := time.Duration(all) * s.Period()
-	if own < all/3 || stand < c.CPUTime/3 || stand > c.CPUTime*11/10 || c.Lost > 0 {
+	// what a hypervisor takes of a processor's time is in the periods, and in no CPU time
+	most := c.CPUTime * 5 / 4
+	if own < all/3 || stand < c.CPUTime/3 || stand > most || c.Lost > 0 {
 		t.Errorf("%d samples, %d of them in %s, with a period of %v in %v; %d lost", all, own, path,
 			s.Period(), c.CPUTime, c.Lost)
 	}
