@@ -45,7 +45,7 @@ func Of(p *plan.Plan, bound Bound) *wet.Code {
 	})
 }
 
-// bind has the call, or jump, at a block's end lead to where the stub does that it names.
+// bind makes the call or jump that ends a block lead to where its stub leads.
 func bind(b *wet.Block, image int, jumps map[uint64]uint64, bound Bound) {
 	if len(b.Insns) == 0 {
 		return

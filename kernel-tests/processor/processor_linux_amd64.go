@@ -230,7 +230,8 @@ func (p *Processor) Run(cases []*Case) error {
 			p.lost++
 		}
 		if p.lost == mostLost || left == mostLeft {
-			return fmt.Errorf("run cases: %w (%d lost, %d left, at case %d)", reason, p.lost, left, at)
+			return fmt.Errorf("run cases: %w (%d lost, %d left, at case %d)", reason, p.lost, left,
+				at)
 		}
 		if err := errors.Join(p.end(), p.begin()); err != nil {
 			return fmt.Errorf("run cases: %w: %w", reason, err)
