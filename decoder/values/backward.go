@@ -73,9 +73,9 @@ func (o *oracle) back(s *wire.State) (b backwards) {
 		case x.in == nil:
 			zero = false
 		case x.in.Op == machine.JumpIf:
-			zero = o.shows(i, zero)
+			zero = shows(o.between, i, zero)
 		case x.in.Op == machine.MovIf:
-			zero = zero || b.isZero(x.in) && o.tests(i)
+			zero = zero || b.isZero(x.in) && tests(o.between, i)
 		case !keepsFlags(x.in.Op):
 			if b.zeroed = zero; zero {
 				b.fresh = 0
@@ -100,12 +100,12 @@ func (o *oracle) back(s *wire.State) (b backwards) {
 
 // shows reports whether what has made the flags before a jump has come to nothing, by where it
 // leads, or else by what was known of that behind it.
-func (o *oracle) shows(i int, zero bool) bool {
-	x := &o.between[i]
-	if i+1 == len(o.between) || o.between[i+1].in == nil || x.in.Imm == 0 {
+func shows(between []executed, i int, zero bool) bool {
+	x := &between[i]
+	if i+1 == len(between) || between[i+1].in == nil || x.in.Imm == 0 {
 		return zero
 	}
-	next := &o.between[i+1]
+	next := &between[i+1]
 	falls := next.next-uint64(next.in.Len) == x.next
 	switch x.in.Condition {
 	case ifEqual:
@@ -118,13 +118,13 @@ func (o *oracle) shows(i int, zero bool) bool {
 
 // tests reports whether a conditional move is of the register that has just been tested, where that
 // is not zero: where the result is zero the register was, and nothing was moved.
-func (o *oracle) tests(i int) bool {
-	move := o.between[i].in
-	if i == 0 || o.between[i-1].in == nil || move.Condition != ifEqual^1 ||
+func tests(between []executed, i int) bool {
+	move := between[i].in
+	if i == 0 || between[i-1].in == nil || move.Condition != ifEqual^1 ||
 		move.Src.Class != machine.General {
 		return false
 	}
-	test := o.between[i-1].in
+	test := between[i-1].in
 	return test.Op == machine.Test && test.Src.Class == machine.General && test.Dst == test.Src &&
 		test.Dst.Reg == move.Src.Reg && test.Size <= move.Size
 }

@@ -244,8 +244,7 @@ func TestZeroOfMoves(t *testing.T) {
 		Dst: machine.Operand{Class: machine.General, Size: 8},
 		Src: machine.Operand{Class: machine.General, Size: 8, Reg: machine.RCX}}
 	says := func(test, move machine.Insn) bool {
-		o := &oracle{between: []executed{{in: &test}, {in: &move}}}
-		return o.tests(1)
+		return tests([]executed{{in: &test}, {in: &move}}, 1)
 	}
 	if !says(test, move) {
 		t.Error("a move of what has been tested says nothing")
