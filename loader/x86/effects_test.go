@@ -73,6 +73,8 @@ func TestEffects(t *testing.T) {
 			"flags 00 00"},
 		{"a1 01 00 00 00 00 00 00 00", "movabs 1,%eax", Mov,
 			"r0/4 [-1+-1*1+1]/4; read {} written {0} surely {0}; flags 00 00"},
+		{"66 0f ae 78 9f", "clflushopt -0x61(%rax)", NoOp,
+			"- [0+-1*1-97]/2; read {0} written {} surely {}; flags 00 00"},
 		{"48 8d 44 8f 01", "lea 1(%rdi,%rcx,4),%rax", Lea,
 			"r0/8 [7+1*4+1]/8; read {1 7} written {0} surely {0}; flags 00 00"},
 		{"0f b6 c4", "movzbl %ah,%eax", MovZX, "r0/4 r16/1; read {0} written {0} surely {0}; " +
@@ -198,6 +200,7 @@ func TestAccesses(t *testing.T) {
 		{"48 01 07", "add %rax,(%rdi)", "[7+-1*1+0]/8 read written"},
 		{"48 8d 07", "lea (%rdi),%rax", ""},
 		{"0f 1f 07", "nopl (%rdi)", ""},
+		{"0f ae 3f", "clflush (%rdi)", ""},
 		{"55", "push %rbp", "[4+-1*1-8]/8 written"},
 		{"ff 37", "push (%rdi)", "[7+-1*1+0]/8 read, [4+-1*1-8]/8 written"},
 		{"8f 07", "pop (%rdi)", "[7+-1*1+0]/8 written, [4+-1*1+0]/8 read"},

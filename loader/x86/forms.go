@@ -292,8 +292,8 @@ func twoByteMeaning(in *Inst, m *meaning) (Operation, form) {
 // stateMeaning is for fxsave, xsave, ldmxcsr, the fences, and rdfsbase and its like.
 func stateMeaning(in *Inst, group byte, register bool) (Operation, form) {
 	switch {
-	case !register && group == 7: // clflush
-		return NoOp, formN
+	case !register && group == 7: // clflush, which faults as a load does
+		return NoOp, formNM
 	case !register:
 		return State, formM
 	case in.Rep == 0 && !in.OpSize && group >= 5: // fences

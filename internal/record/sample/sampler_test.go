@@ -140,7 +140,8 @@ func routines(t testing.TB, c Counts, program string) map[string]uint64 {
 	return nil
 }
 
-// TestShares: a program that knows by its own clock what it has spent where is sampled.
+// TestShares: a program that knows by its own clock what it has spent where is sampled. Where
+// interrupts are dear the samples are few, and chance is given more of them.
 func TestShares(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds of CPU time")
@@ -150,7 +151,24 @@ func TestShares(t *testing.T) {
 	s := sampler(t, p.Process, Options{})
 	before := p.shares(t)
 	c := take(t, s, 2*time.Second)
-	after := p.shares(t)
+	wrong := wrongShares(t, program, c, before, p.shares(t))
+	for c.CPUTime < 10*time.Second && len(wrong) > 0 {
+		c.Add(take(t, s, 2*time.Second))
+		wrong = wrongShares(t, program, c, before, p.shares(t))
+	}
+	for _, w := range wrong {
+		t.Error(w)
+	}
+	if c.Lost > 0 || c.Unknown > c.Total()/100 {
+		t.Errorf("of %d samples %d are lost and %d unknown", c.Total(), c.Lost, c.Unknown)
+	}
+	if n := time.Duration(c.Total()) * s.Period(); n < c.CPUTime*85/100 || n > c.CPUTime*105/100 {
+		t.Errorf("%d samples with a period of %v, in %v", c.Total(), s.Period(), c.CPUTime)
+	}
+}
+
+// wrongShares are the parts of shares.c whose share is another than the program's own clock has it.
+func wrongShares(t testing.TB, program string, c Counts, before, after []float64) (list []string) {
 	by := routines(t, c, program)
 	libm := uint64(0)
 	for _, i := range c.Images {
@@ -162,33 +180,25 @@ func TestShares(t *testing.T) {
 	for _, u := range c.JIT {
 		jit += u.Names["made at run time"]
 	}
-	if c.Lost > 0 || c.Unknown > c.Total()/100 {
-		t.Errorf("of %d samples %d are lost and %d unknown", c.Total(), c.Lost, c.Unknown)
-	}
-	user, spent := c.Total()-c.Kernel, after[4]-before[4]
+	user := 0.0
 	for i := range 4 {
-		after[i] -= before[i]
-		spent += after[i]
+		user += after[i] - before[i]
 	}
 	for i, n := range []uint64{by["seven"], by["three"], libm + by["waves"], jit} {
-		share, want := samples.Share{Samples: n, Of: user}, after[i]/(spent-after[4]+before[4])
-		if !near(share, want) {
-			t.Errorf(
-				"part %d: share %.3f of user mode, by its own clock %.3f",
-				i,
-				share.Value(),
-				want,
-			)
+		share := samples.Share{Samples: n, Of: c.Total() - c.Kernel}
+		if want := (after[i] - before[i]) / user; !near(share, want) {
+			list = append(list, fmt.Sprintf("part %d: share %.3f of user mode, by its own clock %.3f",
+				i, share.Value(), want))
 		}
 	}
 	// interrupts that come in other parts are in the kernel, too
-	share, least := samples.Share{Samples: c.Kernel, Of: c.Total()}, (after[4]-before[4])/spent
+	kernel := after[4] - before[4]
+	share, least := samples.Share{Samples: c.Kernel, Of: c.Total()}, kernel/(user+kernel)
 	if share.Value() < least && !near(share, least) {
-		t.Errorf("kernel: share %.3f, by its own clock %.3f", share.Value(), least)
+		list = append(list, fmt.Sprintf("kernel: share %.3f, by its own clock %.3f", share.Value(),
+			least))
 	}
-	if n := time.Duration(c.Total()) * s.Period(); n < c.CPUTime*85/100 || n > c.CPUTime*105/100 {
-		t.Errorf("%d samples with a period of %v, in %v", c.Total(), s.Period(), c.CPUTime)
-	}
+	return list
 }
 
 // near reports whether a share is within 3 points of another, or as near as chance has it 999 times
