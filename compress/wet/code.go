@@ -214,6 +214,7 @@ func readRoutine(r *reader, of *wpp.Routine) (*Routine, error) {
 	if n != len(of.Blocks) && r.err == nil {
 		return nil, fmt.Errorf("it has %d blocks of %d", n, len(of.Blocks))
 	}
+	made.Blocks = make([]Block, 0, n)
 	for i := range n {
 		block, err := readBlock(r, &of.Blocks[i])
 		if err != nil {
@@ -231,6 +232,7 @@ func readBlock(r *reader, of *wpp.Block) (b Block, err error) {
 		return b, fmt.Errorf("%d instructions at %x are %d at %x in the paths", n, b.Addr,
 			len(of.Lengths), of.Addr)
 	}
+	b.Insns = make([]machine.Insn, 0, n)
 	for i := range n {
 		if r.err != nil {
 			break

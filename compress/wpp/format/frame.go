@@ -238,6 +238,7 @@ func (e versionError) Error() string {
 var ErrNoSnapshot = errors.New("is no wpptrace snapshot")
 
 func newFrameReader(r io.Reader, maxRaw int) (*frameReader, error) {
+	r = restOf(r)
 	header := make([]byte, headerSize)
 	n, err := io.ReadFull(r, header)
 	switch {
@@ -404,26 +405,41 @@ func (r *frameReader) segment(h sectionHeader, name string) (*storedSegment, err
 // locate says where what is stored of the section behind a header is, and goes on behind it. Where
 // the file can only be read once, it is read into memory.
 func (r *frameReader) locate(h sectionHeader, name string) (in io.ReaderAt, at int64, err error) {
-	file, isFile := r.r.(interface {
-		io.ReaderAt
-		io.Seeker
-	})
+	section, isFile := r.r.(*io.SectionReader)
 	if !isFile {
 		stored, err := r.stored(h, name)
 		return bytes.NewReader(stored), 0, err
 	}
-	if at, err = file.Seek(0, io.SeekCurrent); err != nil {
+	if at, err = section.Seek(0, io.SeekCurrent); err != nil {
 		return nil, 0, err
+	}
+	if left := section.Size() - at; left < int64(h.stored) {
+		return nil, 0, cutOff(name, left, h.stored)
+	}
+	file, first, _ := section.Outer()
+	_, err = section.Seek(int64(h.stored), io.SeekCurrent)
+	return file, first + at, err
+}
+
+// restOf returns what is left of a file, in which parts are found without a system call; r where
+// that can only be read once.
+func restOf(r io.Reader) io.Reader {
+	file, isFile := r.(interface {
+		io.ReaderAt
+		io.Seeker
+	})
+	if !isFile {
+		return r
+	}
+	at, err := file.Seek(0, io.SeekCurrent)
+	if err != nil { // a pipe
+		return r
 	}
 	end, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
-		return nil, 0, err
+		return r
 	}
-	if end-at < int64(h.stored) {
-		return nil, 0, cutOff(name, end-at, h.stored)
-	}
-	_, err = file.Seek(at+int64(h.stored), io.SeekStart)
-	return file, at, err
+	return io.NewSectionReader(file, at, end-at)
 }
 
 func decompress(stored []byte, size uint32) ([]byte, error) {

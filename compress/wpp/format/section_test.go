@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,9 +66,17 @@ func checkSectionsEqual(t *testing.T, want, got *wpp.Snapshot) {
 
 // readers read a file in the ways that there are: at once, and as a file in which sections stay.
 var readers = map[string]func(file []byte) io.Reader{
+	"pipe":   func(file []byte) io.Reader { return unseekable{bytes.NewReader(file)} },
 	"stream": func(file []byte) io.Reader { return io.MultiReader(bytes.NewReader(file)) },
 	"file":   func(file []byte) io.Reader { return bytes.NewReader(file) },
 }
+
+// An unseekable file is a pipe.
+type unseekable struct{ *bytes.Reader }
+
+func (unseekable) Seek(int64, int) (int64, error) { return 0, syscall.ESPIPE }
+
+func (unseekable) ReadAt([]byte, int64) (int, error) { return 0, syscall.ESPIPE }
 
 // Sections come back as they were, whoever knows them; those that nobody knows are named, and do
 // not change what else a snapshot says.
