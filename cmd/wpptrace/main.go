@@ -53,7 +53,7 @@ const (
 
 // run is wpptrace: results go to stdout, everything else to stderr. It returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	root := rootCommand()
+	root := rootCommand(args...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -117,7 +117,20 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-func rootCommand() *cobra.Command {
+// commands make the commands that there are, by name.
+var commands = map[string]func() *cobra.Command{
+	"top": topCommand, "profile": profileCommand, "values": valuesCommand,
+	"coverage": coverageCommand, "residual": residualCommand, "plan": planCommand,
+	"check": checkCommand, "stat": statCommand, "hot": hotCommand, "path": pathCommand,
+	"find": findCommand, "rules": rulesCommand, "order": orderCommand, "context": contextCommand,
+	"diff": diffCommand, "dump": dumpCommand, "bounds": boundsCommand, "slice": sliceCommand,
+	"watch": watchCommand, "step": stepCommand, "compress": compressCommand,
+	"compact": compactCommand, "merge": mergeCommand,
+}
+
+// rootCommand is wpptrace with all its commands, or with the one alone that the first of some
+// arguments names: the flags of all others take longer than it takes to answer some questions.
+func rootCommand(args ...string) *cobra.Command {
 	root := recordCommand()
 	root.Version = version()
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -130,11 +143,13 @@ func rootCommand() *cobra.Command {
 		}
 		return flagError(err)
 	})
-	root.AddCommand(topCommand(), profileCommand(), valuesCommand(), coverageCommand(),
-		residualCommand(), planCommand(), checkCommand(), statCommand(), hotCommand(),
-		pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(),
-		diffCommand(), dumpCommand(), boundsCommand(), sliceCommand(), watchCommand(),
-		stepCommand(), compressCommand(), compactCommand(), mergeCommand())
+	if len(args) > 0 && commands[args[0]] != nil {
+		root.AddCommand(commands[args[0]]())
+	} else {
+		for _, command := range commands {
+			root.AddCommand(command())
+		}
+	}
 	root.AddCommand(taggedCommands...)
 	completeValues(root)
 	for _, c := range append(root.Commands(), root) {

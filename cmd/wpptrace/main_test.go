@@ -79,6 +79,21 @@ func wpptrace(args ...string) (stdout, stderr string, status int) {
 	return out.String(), errs.String(), status
 }
 
+// A command that the arguments name is the one that is made, as all are.
+func TestCommands(t *testing.T) {
+	for name, command := range commands {
+		if got := command().Name(); got != name {
+			t.Errorf("%s makes the command %s", name, got)
+		}
+		if c, _, err := rootCommand(name).Find([]string{name}); err != nil || c.Name() != name {
+			t.Errorf("%s finds the command %s: %v", name, c.Name(), err)
+		}
+	}
+	if n := len(rootCommand().Commands()) - len(taggedCommands); n != len(commands) {
+		t.Errorf("%d commands without arguments, want %d", n, len(commands))
+	}
+}
+
 // Help is given for every flag of every command, and examples come first.
 func TestHelp(t *testing.T) {
 	root := rootCommand()

@@ -2,6 +2,7 @@ package code
 
 import (
 	"strings"
+	"sync"
 
 	"wpptrace/compress/wet/machine"
 	"wpptrace/loader/x86"
@@ -15,7 +16,7 @@ type vectorOp struct {
 }
 
 // vectorOps are the vector instructions that are emulated, by name.
-var vectorOps = vectorOpMap()
+var vectorOps = sync.OnceValue(vectorOpMap)
 
 func vectorOpMap() map[string]vectorOp {
 	t := map[string]vectorOp{}
@@ -180,7 +181,7 @@ func (t *translator) vector() (machine.Insn, machine.Cause) {
 		return machine.Insn{}, machine.Masks
 	}
 	v, known := t.Vectors()
-	op, emulates := vectorOps[v.Name]
+	op, emulates := vectorOps()[v.Name]
 	if !known || !emulates {
 		return machine.Insn{}, causes[t.Operation]
 	}

@@ -1,6 +1,9 @@
 package x86
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // A VectorOperand is one of a vector instruction: a vector register, a general one, or memory.
 type VectorOperand struct {
@@ -47,7 +50,7 @@ const (
 // vectorKey is map, implied prefix and opcode.
 type vectorKey struct{ space, prefix, op uint8 }
 
-var vectorForms = vectorFormMap()
+var vectorForms = sync.OnceValue(vectorFormMap)
 
 type vectorMap map[vectorKey]vectorForm
 
@@ -263,7 +266,7 @@ func (e *Effects) Vectors() (v VectorEffects, ok bool) {
 	if in.Rep != 0 && !vex { // 66 is not a part of the opcode then
 		key.prefix = map[byte]uint8{0xf3: 2, 0xf2: 3}[in.Rep]
 	}
-	f, ok := vectorForms[key]
+	f, ok := vectorForms()[key]
 	if name := shiftNames[[2]uint8{in.Op, in.ModRM >> 3 & 7}]; name != "" && key.prefix == 1 &&
 		space == 1 {
 		f, ok = vectorForm{name: name, at: "VM-"}, in.ModRM>>6 == 3

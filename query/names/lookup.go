@@ -129,7 +129,7 @@ func (n *Names) meant(name string) error {
 // clonesOf returns the routines that a compiler made of one, or split from it.
 func (n *Names) clonesOf(name string) (list []string) {
 	for _, routine := range n.routines {
-		if plain := clones.ReplaceAllString(routine, ""); plain != routine && plain == name {
+		if plain := clones().ReplaceAllString(routine, ""); plain != routine && plain == name {
 			list = append(list, routine)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Similar returns those of some routines' names that somebody may have meant who wrote one that
@@ -57,16 +58,21 @@ func closest(core string, known []string) (list []candidate) {
 
 // addresses distinguish routines of one name; clones and tags are a compiler's.
 var (
-	addresses = regexp.MustCompile(`@[0-9a-f]+(\.\d+)?$`)
-	clones    = regexp.MustCompile(`\.(cold|part|constprop|isra|lto_priv|llvm)\b.*$`)
-	tags      = regexp.MustCompile(`\[abi:\w+\]`)
+	addresses = expression(`@[0-9a-f]+(\.\d+)?$`)
+	clones    = expression(`\.(cold|part|constprop|isra|lto_priv|llvm)\b.*$`)
+	tags      = expression(`\[abi:\w+\]`)
 )
+
+// expression is compiled when it is needed first.
+func expression(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // coreOf is a name without what writers of it leave out.
 func coreOf(name string) string {
-	name = addresses.ReplaceAllString(name, "")
-	name = clones.ReplaceAllString(name, "")
-	name = tags.ReplaceAllString(name, "")
+	name = addresses().ReplaceAllString(name, "")
+	name = clones().ReplaceAllString(name, "")
+	name = tags().ReplaceAllString(name, "")
 	return strings.TrimSpace(withoutArguments(declared(name)))
 }
 
