@@ -25,7 +25,8 @@ import (
 func Sections() []wpp.SectionKind {
 	return []wpp.SectionKind{samples.Kind, windows.Kind, slots.Kind, pathprofile.Kind,
 		overlapped.SectionKind, entries.Kind, wet.CodeKind, wet.HeadKind, wet.LogKind,
-		wet.CountsKind, wet.ThreadsKind, variables.Kind, callees.Kind, faults.Kind}
+		wet.CountsKind, wet.ThreadsKind, wet.CommonKind, variables.Kind,
+		callees.Kind, faults.Kind}
 }
 
 // A Total is an estimate of how much there was of something in the whole run, of which windows have

@@ -16,8 +16,9 @@
 //
 // A Log has what the model mispredicts. It is cut into segments of some million instructions, fewer
 // where much is said, so that all take about as long to replay: see Log.Work. Each begins with the
-// registers and an empty memory: what the model knew from before and is loaded again is said again.
-// So a segment is replayed without those before it, and what it says is read as the replay comes
-// there: see transcript. Its head says how often each path ran in it: which segment has the Nth
-// execution of an instruction is known without reading paths.
+// registers and an empty memory: what the model knew from before and is loaded again is said again,
+// but once for a group of segments: see image. So a segment is replayed without those before it,
+// and what it says is read as the replay comes there: see transcript. Its head says how often each
+// path ran in it: which segment has the Nth execution of an instruction is known without reading
+// paths.
 package wet

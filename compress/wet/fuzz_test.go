@@ -1,6 +1,7 @@
 package wet
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,12 +21,16 @@ func FuzzSections(f *testing.F) {
 		}
 		seeds[i] = data
 	}
-	f.Add(seeds[0], seeds[1], seeds[2], seeds[3])
-	f.Add(seeds[0], []byte{2, 0}, []byte{0}, []byte{1})
-	f.Add([]byte{1, 0, 0}, seeds[1], seeds[2], []byte{})
-	f.Fuzz(func(t *testing.T, code, head, log, counts []byte) {
-		s := snapshot(stream, wpp.NewSection(CodeKind, code), wpp.NewSection(HeadKind, head),
-			wpp.NewSection(LogKind, log), wpp.NewSection(CountsKind, counts))
+	common := appendCommon(nil, [][]run{{{addr: 0x8000, data: []byte{1, 2, 3, 4}}}})
+	ofGroup := slices.Concat(seeds[1][:2], []byte{1}, seeds[1][3:]) // version, thread, place
+	f.Add(seeds[0], seeds[1], seeds[2], seeds[3], common)
+	f.Add(seeds[0], ofGroup, seeds[2], seeds[3], common)
+	f.Add(seeds[0], []byte{2, 0}, []byte{0}, []byte{1}, []byte{})
+	f.Add([]byte{1, 0, 0}, seeds[1], seeds[2], []byte{}, []byte{0, 0, 0})
+	f.Fuzz(func(t *testing.T, code, head, log, counts, common []byte) {
+		s := snapshot(stream, wpp.NewSection(CodeKind, code), wpp.NewSection(CommonKind, common),
+			wpp.NewSection(HeadKind, head), wpp.NewSection(LogKind, log),
+			wpp.NewSection(CountsKind, counts))
 		got, err := replay(s)
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("an error of several lines: %q", err)
@@ -117,7 +122,9 @@ func TestDamagedValues(t *testing.T) {
 		"head cut off":         {code, head[:len(head)-1], log, "it is cut off"},
 		"head with more":       {code, more(head), log, "1 bytes too many"},
 		"head of a later form": {code, []byte{9}, log, "version 9"},
-		"head of no thread":    {code, []byte{version, 7}, log, "thread of number 7"},
+		"head of no thread":    {code, []byte{version, 7, 0}, log, "thread of number 7"},
+		"head of no group":     {code, []byte{version, 0, 1}, log, "a group that there is not"},
+		"head amid no group":   {code, []byte{version, 0, 2}, log, "a group that there is not"},
 		"head of nothing":      {code, []byte{version, 0}, log, "it is cut off"},
 		"log cut off":          {code, head, log[:len(log)-1], "it is cut off"},
 		"log with more":        {code, head, more(log), "1 bytes too many"},

@@ -2,15 +2,12 @@ package wet
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 
 	"wpptrace/compress/coding"
 	"wpptrace/compress/wet/machine"
-	"wpptrace/compress/wet/memory"
 )
 
 // An Entry is what a log says of the start of a stretch: what a hit has corrected. The zero value
@@ -207,14 +204,18 @@ type Log struct {
 	openSure uint64   // and so far
 	odd      []uint64 // the numbers of those that read otherwise, or unsurely
 	kept     int      // of these, those up to Begin
-	work     uint64   // see Work
-	opener   opener   // of the stretch
-	entry    Entry
-	recovery Recovery
-	at       Place    // of these
-	symbols  uint64   // of the stream that have been walked
-	start    *start   // nil: the thread's
-	ran      []uint64 // how often each symbol of a path has, by its number
+	// loads of bytes that the segment had not touched before: those of open are behind these
+	untouched     []untouched
+	keptUntouched int
+	work          uint64 // see Work
+	again         uint64 // of the work of what is open: it is likely said for the whole group
+	opener        opener // of the stretch
+	entry         Entry
+	recovery      Recovery
+	at            Place    // of these
+	symbols       uint64   // of the stream that have been walked
+	start         *start   // nil: the thread's
+	ran           []uint64 // how often each symbol of a path has, by its number
 }
 
 // sayings are what a log says, in the order of the walk.
@@ -223,7 +224,8 @@ type sayings []said
 func (s *sayings) say(in cell, number, about uint64) { *s = append(*s, said{in, number, about}) }
 
 // Work is how long it takes to read what the log says, up to Begin: as long as it takes to emulate
-// so many instructions.
+// so many instructions. What has been known since before the segment is likely not said by it
+// alone: see Encode.
 func (l *Log) Work() uint64 { return l.work }
 
 // Walked says that a symbol has been walked to its end.
@@ -251,7 +253,8 @@ type start struct {
 func (l *Log) Cut(w *Walker) (ended *Log) {
 	ended = &Log{}
 	*ended = *l
-	ended.symbols = math.MaxUint64
+	ended.keep()
+	ended.opener, ended.symbols = nothing, math.MaxUint64
 	w.machine.Forget(machine.Set{General: w.machine.Pending()})
 	w.callers = w.callers[:0] // whoever replays the next one alone has none
 	*l = Log{symbols: w.at.Symbol, start: &start{w.at, w.external, w.machine.AppendState(nil)}}
@@ -263,13 +266,29 @@ func (l *Log) Cut(w *Walker) (ended *Log) {
 func (l *Log) Copy() *Log {
 	c := *l
 	c.said, c.odd = slices.Clip(l.said), slices.Clone(l.odd)
+	c.untouched = slices.Clone(l.untouched)
 	c.open, c.ran = slices.Clone(l.open), slices.Clone(l.ran)
 	return &c
 }
 
-// Encode returns the log as files have it. It takes some microsecond for each number that was not
-// as predicted, and some 100 ns for each load that the model was not sure of.
-func (l *Log) Encode() Encoded { return Encoded{l.appendHead(nil), l.append(nil)} }
+// Encode returns the logs of a group of segments as files have them: segments of a thread, in their
+// order, MostInGroup at most. It takes some microsecond for each number that was not as predicted,
+// and some 100 ns for each load that the model was not sure of.
+func Encode(group []*Log) Encoded {
+	now := make([]*Log, len(group))
+	for i, l := range group {
+		now[i] = l.upToNow()
+	}
+	e := Encoded{segments: make([]segment, len(group))}
+	runs, any := common(now)
+	if any {
+		e.common = appendCommon(nil, runs)
+	}
+	for i, l := range now {
+		e.segments[i] = segment{l.appendHead(nil), l.append(nil, l.without(imageOf(runs, i)))}
+	}
+	return e
+}
 
 // An opener is what a stretch begins with.
 type opener uint8
@@ -300,17 +319,34 @@ func (l *Log) keep() {
 	case external:
 		l.recovery.say(&l.said, l.at)
 	}
+	for i := l.keptUntouched; i < len(l.untouched); i++ {
+		l.untouched[i].at += len(l.said)
+	}
+	l.keptUntouched = len(l.untouched)
 	l.said = append(l.said, l.open...)
 	l.open = l.open[:0]
 	for _, s := range l.said[before:] {
 		l.work += s.in.field.work()
 	}
+	l.work -= min(l.again, l.work)
+	l.again = 0
 	l.sure, l.kept = l.openSure, len(l.odd)
+}
+
+// upToNow returns the log with what has happened since Begin, which it does not change.
+func (l *Log) upToNow() *Log {
+	if l.opener == nothing && len(l.open) == 0 {
+		return l
+	}
+	c := l.Copy()
+	c.keep()
+	return c
 }
 
 // Lose takes back what has happened since Begin, and says that nothing is known of that stretch.
 func (l *Log) Lose() {
 	l.open, l.openSure, l.odd = l.open[:0], l.sure, l.odd[:l.kept]
+	l.untouched, l.again = l.untouched[:l.keptUntouched], 0
 	l.entry.Lost, l.recovery.Lost = true, true
 }
 
@@ -341,6 +377,10 @@ func (l *Log) Load(of *Load, read []byte, k machine.Knowledge) (isNew bool) {
 		}
 		l.odd = append(l.odd, l.openSure-1)
 	}
+	isUntouched := of.isUntouched()
+	if isUntouched {
+		l.untouched = append(l.untouched, untouched{len(l.open), of.Addr, uint8(len(read))})
+	}
 	l.open.say(cellOf(of.Place, loadCode), code, of.state(predicted, held))
 	if code == otherwise || code == otherwiseMaybe {
 		beside := of.beside()
@@ -350,6 +390,9 @@ func (l *Log) Load(of *Load, read []byte, k machine.Knowledge) (isNew bool) {
 			n := binary.LittleEndian.Uint64(word[:])
 			l.open.say(cellOf(of.Place, loadWord+field(i/8)), n, beside)
 			beside = n
+			if isUntouched && slices.Equal(of.Bytes, read) {
+				l.again += loadWord.work()
+			}
 		}
 		return true
 	}
@@ -407,7 +450,8 @@ func readStart(r *reader, code *Code) *start {
 
 // Bytes is how much memory the log takes.
 func (l *Log) Bytes() uint64 {
-	return 32*uint64(cap(l.said)+cap(l.open)) + 8*uint64(cap(l.odd)+cap(l.ran))
+	return 32*uint64(cap(l.said)+cap(l.open)) + 8*uint64(cap(l.odd)+cap(l.ran)) +
+		24*uint64(cap(l.untouched))
 }
 
 // appendHead appends where the log begins, and how often each symbol has run in it: of a thread's
@@ -438,257 +482,21 @@ func (l *Log) appendHead(b []byte) []byte {
 // tooLong is a number of four bits that stands for more, which follow behind all such numbers.
 const tooLong = 15
 
-// append appends the log as it is now.
-func (l *Log) append(b []byte) []byte {
-	now := l.Copy()
-	now.keep()
-	b = binary.AppendUvarint(b, now.symbols)
+// append appends the log, which says some things.
+func (l *Log) append(b []byte, all sayings) []byte {
+	b = binary.AppendUvarint(b, l.symbols)
 	var odd []byte
 	next := uint64(0)
-	for _, n := range now.odd {
+	for _, n := range l.odd {
 		odd = binary.AppendUvarint(odd, n-next)
 		next = n + 1
 	}
 	b = append(binary.AppendUvarint(b, uint64(len(odd))), odd...)
-	b = binary.AppendUvarint(b, uint64(len(now.said)))
-	t := newTranscript(coding.NewWriter(nil, tableSize(len(now.said))), len(now.said))
-	for _, s := range now.said {
+	b = binary.AppendUvarint(b, uint64(len(all)))
+	t := newTranscript(coding.NewWriter(nil, tableSize(len(all))), len(all))
+	for _, s := range all {
 		t.code(s)
 	}
 	coded := t.choices.Finish()
 	return append(binary.AppendUvarint(b, uint64(len(coded))), coded...)
-}
-
-// A player is the oracle that says what a log does.
-type player struct {
-	symbols  uint64
-	sure     uint64 // loads that the model is sure of, up to the next one that is not as it holds
-	odd      reader // how many, for the others
-	said     reading
-	memory   *memory.Memory // the walk's
-	entry    Entry
-	recovery Recovery
-	err      error
-}
-
-// mostSaid bounds how much a segment may say. It has far fewer instructions.
-const mostSaid = 1 << 25
-
-func readLog(r *reader) *player {
-	p := &player{symbols: r.number()}
-	p.odd.rest = r.take(r.count(len(r.rest), "bytes"))
-	p.advance()
-	n := r.count(mostSaid, "numbers")
-	coded := r.take(r.count(len(r.rest), "bytes"))
-	if p.err = r.end(); p.err == nil {
-		p.said = reading{newTranscript(coding.NewReader(coded, tableSize(n)), n), n, nil}
-	}
-	return p
-}
-
-// advance goes to the next load that the model is sure of, and wrongly.
-func (p *player) advance() {
-	if p.sure = math.MaxUint64; len(p.odd.rest) > 0 {
-		p.sure = p.odd.number()
-	}
-}
-
-// A reading reads what a log says.
-type reading struct {
-	transcript *transcript
-	left       int // numbers
-	err        error
-}
-
-// number returns what is said next, of a cell, 0 once something was wrong.
-func (x *reading) number(in cell, about uint64) uint64 {
-	switch {
-	case x.err != nil:
-		return 0
-	case x.left == 0:
-		x.fail("it says less than it should")
-		return 0
-	}
-	x.left--
-	n := x.transcript.code(said{in, 0, about})
-	if x.transcript.choices.Short() {
-		x.fail("it says less than it should")
-		return 0
-	}
-	return n
-}
-
-func (x *reading) fail(format string, args ...any) {
-	if x.err == nil {
-		x.err = fmt.Errorf(format, args...)
-	}
-}
-
-// failed is the first failure.
-func (p *player) failed() error {
-	switch {
-	case p.err != nil:
-		return p.err
-	case p.odd.err != nil:
-		return p.odd.err
-	}
-	return p.said.err
-}
-
-// Begin is for the walker, as the other methods are: see Oracle.
-func (p *player) Begin(at Place) (lost bool, err error) {
-	p.entry = Entry{}
-	if at.Symbol >= p.symbols && at.Symbol > 0 {
-		return true, nil
-	}
-	p.entry.read(&p.said, at)
-	return p.entry.Lost, p.failed()
-}
-
-// Site: see Oracle.
-func (p *player) Site(at Place, _ int, m *machine.Machine) (lost bool, err error) {
-	if at.Symbol >= p.symbols {
-		return true, nil
-	}
-	lost, err = p.Begin(at)
-	p.entry.Apply(m)
-	if p.entry.Changed {
-		p.memory.Lose()
-	}
-	return lost, err
-}
-
-// Load: see Oracle.
-func (p *player) Load(l *Load) (k machine.Knowledge, isNew bool) {
-	predicted, held := l.Knowledge(len(l.Bytes)), l.All(len(l.Bytes))
-	if isSure := held && predicted == machine.Confirmed; isSure {
-		if p.sure > 0 {
-			p.sure--
-			return machine.Confirmed, false
-		}
-		p.advance()
-	}
-	code := p.said.number(cellOf(l.Place, loadCode), l.state(predicted, held))
-	switch k = machine.Unconfirmed; code {
-	case asExpected:
-		if !held {
-			return machine.Unknown, false
-		}
-		k = machine.Confirmed
-		isNew = k != predicted
-	case asPredicted:
-		if isNew = k != predicted; !held {
-			p.said.fail("it has a load as predicted, where nothing is")
-			k, isNew = machine.Unknown, false
-		}
-	case otherwise, otherwiseMaybe:
-		if code == otherwise {
-			k = machine.Confirmed
-		}
-		beside := l.beside()
-		for i := 0; i < len(l.Bytes); i += 8 {
-			beside = p.said.number(cellOf(l.Place, loadWord+field(i/8)), beside)
-			var word [8]byte
-			binary.LittleEndian.PutUint64(word[:], beside)
-			copy(l.Bytes[i:], word[:])
-		}
-		isNew = true
-	case notKnown:
-		k = machine.Unknown
-	default:
-		p.said.fail("it has a load of kind %d", code)
-	}
-	return k, isNew
-}
-
-// Resync: see Oracle.
-func (p *player) Resync(at Place, m *machine.Machine) (begins, lost bool, err error) {
-	p.recovery.read(&p.said, at)
-	p.recovery.Apply(m)
-	return true, p.recovery.Lost, p.failed()
-}
-
-// Result: see Oracle.
-func (p *player) Result(at Place, _ uint16, m *machine.Machine) {
-	if p.said.number(cellOf(at, resultIsEmpty), 0) == 0 {
-		return
-	}
-	which := p.said.number(cellOf(at, resultRegisters), 0)
-	v := Recovery{Registers: uint16(which), Unsure: uint16(which >> 16)}
-	readRegisters(&p.said, at, resultValue, v.Registers, &v.Values)
-	v.Apply(m)
-}
-
-// Used: see Oracle.
-func (p *player) Used(at Place, registers uint16, m *machine.Machine) {
-	for r := registers; r != 0; r &= r - 1 {
-		n := bits.TrailingZeros16(r)
-		m.SetGeneral(n, p.said.number(cellOf(at, usedValue+field(n)), 0), machine.Confirmed)
-	}
-}
-
-// Doubt: see Oracle.
-func (p *player) Doubt() {}
-
-// Disagrees: see Oracle.
-func (p *player) Disagrees() { p.err = errDisagrees }
-
-var errDisagrees = errors.New("a jump leads elsewhere than its path")
-
-// A reader takes numbers from data, zeroes once something was wrong.
-type reader struct {
-	rest []byte
-	err  error
-}
-
-func (r *reader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("it has "+format, args...)
-	}
-	r.rest = nil
-}
-
-func (r *reader) number() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.cut()
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-// count reads a number that is at most so large.
-func (r *reader) count(most int, of string) int {
-	n := r.number()
-	if n > uint64(max(most, 0)) {
-		r.fail("%d %s of %d", n, of, most)
-		return 0
-	}
-	return int(n)
-}
-
-func (r *reader) take(n int) []byte {
-	if n > len(r.rest) {
-		r.cut()
-		return nil
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *reader) cut() {
-	if r.err == nil {
-		r.err = errors.New("it is cut off")
-	}
-	r.rest = nil
-}
-
-// end fails where something is left.
-func (r *reader) end() error {
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail("%d bytes too many", len(r.rest))
-	}
-	return r.err
 }

@@ -18,32 +18,58 @@ const (
 	LogKind    = wpp.FirstSection + 18 // of a segment of a thread
 	HeadKind   = wpp.FirstSection + 19 // of a segment, before its log
 	CountsKind = wpp.FirstSection + 23
+	CommonKind = wpp.FirstSection + 28 // of a group of segments, before the head of its first
 
 	ThreadsKind = wpp.FirstSection + 27 // which threads the heads are of
 )
 
 // version is that of the sections.
-const version = 6
+const version = 7
 
-// Encoded is a segment as files have it.
-type Encoded struct{ head, log []byte }
+// Encoded is a group of segments as files have it.
+type Encoded struct {
+	common   []byte // nil: they have nothing in common
+	segments []segment
+}
+
+type segment struct{ head, log []byte }
 
 // Size is how many bytes it has.
-func (e *Encoded) Size() int { return len(e.head) + len(e.log) }
+func (e *Encoded) Size() int {
+	n := len(e.common)
+	for _, s := range e.segments {
+		n += len(s.head) + len(s.log)
+	}
+	return n
+}
 
-// Sections returns the log as it is now, as that of a thread: see Encode and Encoded.
+// Sections returns the log as it is now, as that of a thread, in a group of its own: see Encode and
+// Encoded.
 func (l *Log) Sections(thread int) []*wpp.Section {
-	e := l.Encode()
+	e := Encode([]*Log{l})
 	return e.Sections(thread)
 }
 
-// Sections returns the sections of the segment, of a thread by its number: see ThreadsSection.
+// Sections returns the sections of the segments, of a thread by its number: see ThreadsSection.
 // Those of a thread follow one another in the order of its segments, and those of others may stand
 // between them.
-func (e *Encoded) Sections(thread int) []*wpp.Section {
-	head := binary.AppendUvarint(binary.AppendUvarint(nil, version), uint64(thread))
-	return []*wpp.Section{wpp.NewSection(HeadKind, append(head, e.head...)),
-		wpp.NewSection(LogKind, e.log)}
+func (e *Encoded) Sections(thread int) (list []*wpp.Section) {
+	if e.common != nil {
+		list = append(list, wpp.NewSection(CommonKind, e.common))
+	}
+	for i, s := range e.segments {
+		place := 0 // in its group; 0: it has nothing in common with others
+		if e.common != nil {
+			place = 1 + i
+		}
+		var head []byte
+		for _, n := range [3]int{version, thread, place} {
+			head = binary.AppendUvarint(head, uint64(n))
+		}
+		list = append(list, wpp.NewSection(HeadKind, append(head, s.head...)),
+			wpp.NewSection(LogKind, s.log))
+	}
+	return list
 }
 
 // ThreadsSection returns the section that says which number each of Snapshot.Threads has in the
@@ -109,6 +135,8 @@ type Segment struct {
 	thread   int
 	head     int // bytes
 	log      *wpp.Section
+	common   *wpp.Section // nil: nothing
+	place    int          // in its group
 	ran      []Ran
 	start    *start       // nil: it is the first
 	end      *start       // nil: it is the last
@@ -133,7 +161,8 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 	if err != nil {
 		return nil, err
 	}
-	logs := slices.Collect(s.SectionsOf(LogKind))
+	logs, commons := slices.Collect(s.SectionsOf(LogKind)), slices.Collect(s.SectionsOf(CommonKind))
+	groups := map[int]*wpp.Section{} // by the number of the thread
 	for head := range s.SectionsOf(HeadKind) {
 		if len(logs) == 0 {
 			return nil, errors.New("read the section of values: there is a beginning, and no values")
@@ -149,12 +178,22 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 			r.fail("version %d, which another wpptrace reads", v)
 		}
 		number := r.count(math.MaxInt32, "threads")
+		place := r.count(MostInGroup, "segments of a group") - 1
+		switch {
+		case place > 0 && groups[number] == nil, place == 0 && len(commons) == 0:
+			r.fail("a segment of a group that there is not")
+		case place == 0:
+			groups[number], commons = commons[0], commons[1:]
+		}
 		if i, ok := of[number]; !ok {
 			r.fail("values of a thread of number %d, which there is not", number)
 		} else if r.err == nil && i != thread {
 			continue
 		}
 		g := Segment{snapshot: s, code: code, thread: thread, head: len(data), log: log}
+		if place >= 0 {
+			g.common, g.place = groups[number], place
+		}
 		if r.err == nil {
 			g.start = readStart(r, code)
 			g.ran = readRan(r, len(s.Symbols))
@@ -264,10 +303,15 @@ func (g *Segment) First() uint64 {
 	return g.start.at.Symbol
 }
 
-// Size is how many bytes the segment has in a file, but for its frame there.
+// Size is how many bytes the segment has in a file, but for their frames there: the first of a
+// group has what that has in common.
 func (g *Segment) Size() (int, error) {
-	data, err := g.log.Data()
-	return g.head + len(data), err
+	log, err := g.log.Data()
+	if err != nil || g.common == nil || g.place > 0 {
+		return g.head + len(log), err
+	}
+	common, err := g.common.Data()
+	return g.head + len(log) + len(common), err
 }
 
 // Start returns the place that the segment begins at; false: at the thread's beginning. What comes
@@ -324,7 +368,22 @@ func (g *Segment) open() (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readLog(&reader{rest: data}), nil
+	p := readLog(&reader{rest: data})
+	if g.common == nil {
+		return p, nil
+	}
+	if data, err = g.common.Data(); err != nil {
+		return nil, err
+	}
+	r := &reader{rest: data}
+	c := readCommon(r)
+	if err = r.end(); err == nil {
+		p.common, err = c.imageOf(g.place)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what segments of values have in common: %w", err)
+	}
+	return p, nil
 }
 
 // Before returns what is known before the nth instruction of the segment, from 0 on; it stays good.

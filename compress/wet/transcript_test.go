@@ -19,7 +19,7 @@ func at1(insn int) Place { return Place{Routine: 1, Block: 2, Insn: insn} }
 // written is a log that says some things.
 func written(said []said) []byte {
 	l := Log{said: said}
-	return l.append(nil)
+	return l.append(nil, l.said)
 }
 
 // drawSaid draws something that a log may say.
@@ -158,7 +158,8 @@ func TestSureLoads(t *testing.T) {
 	}
 	l.Load(load(), []byte{7, 7}, machine.Confirmed)
 	l.Lose()
-	p := readLog(&reader{rest: l.append(nil)})
+	l.keep()
+	p := readLog(&reader{rest: l.append(nil, l.said)})
 	p.symbols = 1
 	p.Begin(Place{})
 	for i := range 45 {

@@ -3,6 +3,7 @@ package wet
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -132,6 +133,7 @@ type whim struct {
 	memory *memory.Memory
 	record *record
 	ended  []*Log // segments
+	era    byte   // what memory holds depends on it
 	doubts bool
 }
 
@@ -159,6 +161,7 @@ func (o *whim) Site(at Place, _ int, m *machine.Machine) (lost bool, err error) 
 	}
 	if rapid.IntRange(0, 3).Draw(o.t, "cut") == 0 {
 		o.ended = append(o.ended, o.log.Cut(o.walker))
+		o.era += rapid.SampledFrom([]byte{0, 0, 1, 255}).Draw(o.t, "era")
 		o.memory.Begin()
 		o.memory.BeginSegment()
 	}
@@ -180,7 +183,12 @@ func (o *whim) Load(l *Load) (k machine.Knowledge, isNew bool) {
 	read := make([]byte, len(l.Bytes))
 	copy(read, l.Bytes)
 	k = l.Knowledge(len(read))
-	switch rapid.IntRange(0, 3).Draw(o.t, "load") {
+	switch rapid.IntRange(0, 7).Draw(o.t, "load") {
+	case 3, 4, 5, 6: // mostly as in other segments
+		for i := range read {
+			read[i] = byte(l.Addr) + byte(i) + o.era
+		}
+		k = machine.Confirmed
 	case 0:
 		read[0], k = 3, machine.Confirmed
 	case 1:
@@ -241,7 +249,7 @@ func TestReplayIsTheRecording(t *testing.T) {
 		w := NewWalker(code, o, want)
 		o.walker, o.memory = w, w.Memory()
 		o.memory.Keep()
-		stream := rapid.SliceOfN(rapid.IntRange(0, len(symbols)-1), 1, 12).Draw(t, "stream")
+		stream := rapid.SliceOfN(rapid.IntRange(0, len(symbols)-1), 1, 20).Draw(t, "stream")
 		if err := w.Begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -255,10 +263,12 @@ func TestReplayIsTheRecording(t *testing.T) {
 			t.Skip("a recording takes back what does not agree with the path")
 		}
 		sections := []*wpp.Section{code.Section()}
-		for _, ended := range o.ended {
-			sections = append(sections, ended.Sections(0)...)
+		most := rapid.IntRange(1, MostInGroup).Draw(t, "group")
+		for group := range slices.Chunk(append(o.ended, &o.log), most) {
+			e := Encode(group)
+			sections = append(sections, e.Sections(0)...)
 		}
-		s := snapshot(stream, append(sections, o.log.Sections(0)...)...)
+		s := snapshot(stream, sections...)
 		got, err := replay(s)
 		if err != nil {
 			t.Fatal(err)

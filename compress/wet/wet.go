@@ -73,6 +73,14 @@ func (l *Load) state(predicted machine.Knowledge, held bool) uint64 {
 	return state
 }
 
+// stateInCommon is added where what the segment has in common with others has the bytes.
+const stateInCommon = 1 << 4
+
+// isUntouched reports whether the segment has touched none of the bytes.
+func (l *Load) isUntouched() bool {
+	return l.Held.Held == 0 && l.memory != nil && !l.memory.IsTouched(l.Addr, len(l.Bytes))
+}
+
 // beside is what is held right before the bytes, of as many, or 0.
 func (l *Load) beside() uint64 {
 	if l.memory == nil {

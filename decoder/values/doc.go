@@ -6,9 +6,9 @@
 // What turns out wrong at a hit is taken back: nothing is known of the stretch before it then. So
 // a value that is kept was either right at the next hit, or could not be compared there.
 //
-// A segment that has ended is encoded beside the recording, and whoever writes it meanwhile (see
-// Spill) has its memory back: what a Recorder takes does not grow with what has been recorded, but
-// for some hundred bytes for each million instructions.
+// Segments that have ended are encoded by groups, beside the recording, and whoever writes it
+// meanwhile (see Spill) has its memory back: what a Recorder takes does not grow with what has been
+// recorded, but for some hundred bytes for each million instructions.
 //
 // All threads of a Recorder share its tables and must be fed by the same goroutine.
 package values

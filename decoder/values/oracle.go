@@ -128,7 +128,7 @@ func (o *oracle) cut() (isNew bool) {
 		return false
 	}
 	o.cutAt = steps
-	o.recorder.encode(o.log.Cut(o.thread.walker), o.thread)
+	o.recorder.end(o.log.Cut(o.thread.walker), o.thread)
 	o.memory.Begin()
 	o.memory.BeginSegment()
 	return true

@@ -44,9 +44,10 @@ type Recorder struct {
 	scratch *machine.Machine // knows nothing
 	sight   foresight
 
-	ended    []*segment // of all threads, in their order, but for those that are spilled
-	segments uint64     // that have ended
-	bytes    uint64     // of the threads
+	ended    []*group // of all threads, in their order, but for those that are spilled
+	segments uint64   // that have ended
+	open     uint64   // bytes of those whose groups are not full
+	bytes    uint64   // of the threads
 }
 
 type key struct {
@@ -218,11 +219,11 @@ func (r *Recorder) Sections(of []*Thread) (complete func() []*wpp.Section) {
 	}
 }
 
-// Bytes is about how much memory values take. It takes time linear in the segments that are not
-// spilled.
+// Bytes is about how much memory values take. It takes time linear in the groups of segments
+// that are not spilled.
 func (r *Recorder) Bytes() uint64 {
 	const eachThread, eachSegment, eachPath = 1 << 10, 600, 200
-	n := r.bytes + eachThread*uint64(len(r.threads)) + eachSegment*r.segments +
+	n := r.bytes + r.open + eachThread*uint64(len(r.threads)) + eachSegment*r.segments +
 		eachPath*uint64(len(r.known))
 	for _, s := range r.ended {
 		n += s.bytes()

@@ -21,7 +21,9 @@ type Thread struct {
 	queue    []step // symbols that have not been walked
 	sited    int    // of these, those with sites, or marks
 	failed   error
-	ended    []*segment // before that of the log
+	ended    []*group   // of segments
+	group    []*wet.Log // of segments that have ended since
+	open     uint64     // bytes of these
 	counted  uint64     // bytes that count among the recorder's
 }
 
@@ -152,7 +154,10 @@ func (t *Thread) End() {
 	if t.failed == nil {
 		t.failed = errEnded
 	}
-	t.recorder.encode(t.soFar(), t)
+	t.recorder.end(t.soFar(), t)
+	if len(t.group) > 0 {
+		t.recorder.encode(t)
+	}
 	t.queue, t.walker, t.oracle = nil, nil, oracle{states: queue{damaged: t.oracle.states.damaged}}
 	t.count()
 }
@@ -171,16 +176,17 @@ func (t *Thread) soFar() *wet.Log {
 
 // sections is those of Recorder.Sections that are the thread's.
 func (t *Thread) sections() (complete func() []*wpp.Section) {
-	all, log := slices.Clip(t.ended), (*wet.Log)(nil)
+	all, last := slices.Clip(t.ended), slices.Clone(t.group)
 	if !errors.Is(t.failed, errEnded) {
-		log = t.soFar()
+		last = append(last, t.soFar())
 	}
 	return func() (list []*wpp.Section) {
 		for _, ended := range all {
 			list = append(list, ended.wait()...)
 		}
-		if log != nil {
-			list = append(list, log.Sections(t.number)...)
+		if len(last) > 0 {
+			data := wet.Encode(last)
+			list = append(list, data.Sections(t.number)...)
 		}
 		return list
 	}

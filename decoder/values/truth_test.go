@@ -830,8 +830,12 @@ func TestSpill(t *testing.T) {
 		t.Fatalf("%d sections are spilled, the last %d", len(spilled), len(last))
 	}
 	all = slices.DeleteFunc(all, func(x *wpp.Section) bool {
-		return x.Kind() != wet.HeadKind && x.Kind() != wet.LogKind
+		return x.Kind() != wet.CommonKind && x.Kind() != wet.HeadKind && x.Kind() != wet.LogKind
 	})
+	isCommon := func(x *wpp.Section) bool { return x.Kind() == wet.CommonKind }
+	if !slices.ContainsFunc(all, isCommon) {
+		t.Error("segments have nothing in common")
+	}
 	if !slices.Equal(all, spilled) {
 		t.Errorf("%d sections are spilled, and a snapshot has %d, or others", len(spilled), len(all))
 	}

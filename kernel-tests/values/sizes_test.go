@@ -35,7 +35,7 @@ func sizesOf(t testing.TB, s *wpp.Snapshot) sizes {
 		t.Fatal(err)
 	}
 	z := sizes{instructions: float64(known.Instructions)}
-	for _, kind := range []wpp.SectionKind{wet.HeadKind, wet.LogKind} {
+	for _, kind := range []wpp.SectionKind{wet.CommonKind, wet.HeadKind, wet.LogKind} {
 		for section := range s.SectionsOf(kind) {
 			data, err := section.Data()
 			if err != nil {

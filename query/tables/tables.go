@@ -241,7 +241,8 @@ func sizes(s *wpp.Snapshot, n *counted) ([]Row, error) {
 		return nil, err
 	}
 	sections := map[wpp.SectionKind]uint64{}
-	for _, kind := range []wpp.SectionKind{wet.CodeKind, wet.HeadKind, wet.LogKind} {
+	for _, kind := range []wpp.SectionKind{wet.CodeKind, wet.CommonKind, wet.HeadKind,
+		wet.LogKind} {
 		with := without
 		for section := range s.SectionsOf(kind) {
 			with.Sections = append(with.Sections, section)
@@ -253,7 +254,7 @@ func sizes(s *wpp.Snapshot, n *counted) ([]Row, error) {
 		sections[kind] = all - paths
 	}
 	stamps, vals, edges := timestamp*n.instructions, value*n.valued, dependence*n.dependences
-	stored := sections[wet.HeadKind] + sections[wet.LogKind]
+	stored := sections[wet.CommonKind] + sections[wet.HeadKind] + sections[wet.LogKind]
 	file := paths + sections[wet.CodeKind] + stored
 	rows := []Row{
 		{"1", "instructions executed", float64(n.instructions), "", 646.90e6},

@@ -47,6 +47,7 @@ type page struct {
 	data      [pageSize]byte
 	known     bitmap // it has held something
 	held      bitmap // since BeginSegment, too,
+	touched   bitmap // it was stored or loaded since BeginSegment,
 	segment   uint64 // if this is the memory's
 	confirmed bitmap
 	fresh     bitmap // it was stored or loaded since Lose,
@@ -66,7 +67,9 @@ type change struct {
 	size  uint8 // 1 to 8
 	known uint8
 	held  uint8
-	data  [8]byte
+	// it was touched
+	touched uint8
+	data    [8]byte
 }
 
 // A Held says of some bytes, 1 to 64, what is known: a bit for each, from the first on.
@@ -155,7 +158,7 @@ func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, private, sto
 		}
 	}
 	if p.segment != m.segment {
-		p.held, p.segment = bitmap{}, m.segment
+		p.held, p.touched, p.segment = bitmap{}, bitmap{}, m.segment
 	}
 	if p.life != m.life {
 		p.fresh, p.life = bitmap{}, m.life
@@ -170,6 +173,7 @@ func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, private, sto
 	}
 	set(&p.known, at, len(from), k != machine.Unknown)
 	set(&p.held, at, len(from), k != machine.Unknown)
+	set(&p.touched, at, len(from), true)
 	set(&p.fresh, at, len(from), true)
 	set(&p.private, at, len(from), private)
 	set(&p.confirmed, at, len(from), k == machine.Confirmed)
@@ -182,6 +186,7 @@ func (m *Memory) keep(p *page, at uint64, n int) {
 		c.known = uint8(get(&p.known, at, int(c.size)))
 		if p.segment == m.segment {
 			c.held = uint8(get(&p.held, at, int(c.size)))
+			c.touched = uint8(get(&p.touched, at, int(c.size)))
 		}
 		copy(c.data[:c.size], p.data[at:])
 		m.undo = append(m.undo, c)
@@ -268,6 +273,7 @@ func (m *Memory) Rollback() {
 		for j := range int(c.size) {
 			set(&c.page.known, uint64(c.at)+uint64(j), 1, c.known>>j&1 != 0)
 			set(&c.page.held, uint64(c.at)+uint64(j), 1, c.held>>j&1 != 0)
+			set(&c.page.touched, uint64(c.at)+uint64(j), 1, c.touched>>j&1 != 0)
 		}
 	}
 	for _, number := range m.added {
@@ -291,8 +297,18 @@ func (m *Memory) Stored(addr uint64, n int) (stored uint64) {
 	return 0
 }
 
+// IsTouched reports whether some of some bytes, 1 to 64, were stored or learned since BeginSegment.
+func (m *Memory) IsTouched(addr uint64, n int) bool {
+	at := addr % pageSize
+	if first := int(pageSize - at); first < n {
+		return m.IsTouched(addr, first) || m.IsTouched(addr+uint64(first), n-first)
+	}
+	p := m.page(addr / pageSize)
+	return p != nil && p.segment == m.segment && get(&p.touched, at, n) != 0
+}
+
 // Bytes is how much memory the model takes.
-func (m *Memory) Bytes() uint64 { return uint64(len(m.pages)) * (2*pageSize + 64) }
+func (m *Memory) Bytes() uint64 { return uint64(len(m.pages)) * (2*pageSize + 576) }
 
 func (m *Memory) page(number uint64) *page {
 	s := &m.last[number%recent]

@@ -14,7 +14,7 @@ type plain map[uint64]cell
 type cell struct {
 	value                     byte
 	fresh, private, confirmed bool
-	stored, held              bool
+	stored, held, touched     bool
 }
 
 func (p plain) copy() plain {
@@ -60,7 +60,9 @@ func TestMemoryIsPlain(t *testing.T) {
 			case 12:
 				m.Begin()
 				m.BeginSegment()
-				want.each(func(_ uint64, c *cell) { c.stored, c.held = false, false })
+				want.each(func(_ uint64, c *cell) {
+					c.stored, c.held, c.touched = false, false, false
+				})
 				before = want.copy()
 			case 5, 6, 7:
 				m.Store(addr, b, k, private)
@@ -86,10 +88,10 @@ func (p plain) put(addr uint64, b []byte, k machine.Knowledge, private, store bo
 	for i, v := range b {
 		a := addr + uint64(i)
 		if k == machine.Unknown {
-			delete(p, a)
+			p[a] = cell{value: v, touched: true}
 			continue
 		}
-		p[a] = cell{v, true, private, k == machine.Confirmed, store || p[a].stored, true}
+		p[a] = cell{v, true, private, k == machine.Confirmed, store || p[a].stored, true, true}
 	}
 }
 
@@ -97,6 +99,13 @@ func (p plain) check(t *rapid.T, m *Memory, addr uint64, n int, private bool) {
 	got := make([]byte, n)
 	h := m.Load(addr, got, private)
 	stored := m.Stored(addr, n)
+	touched := false
+	for i := range n {
+		touched = touched || p[addr+uint64(i)].touched
+	}
+	if is := m.IsTouched(addr, n); is != touched {
+		t.Fatalf("%d bytes at %x are touched: %t, want %t", n, addr, is, touched)
+	}
 	for i := range n {
 		c, ok := p[addr+uint64(i)]
 		known := c.fresh || c.private && private
