@@ -17,9 +17,11 @@ import (
 
 	"wpptrace/compress/wet"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/query"
+	"wpptrace/query/values"
 )
 
 // mixed are what instructions of mix_one, of testdata/mix.c, leave in rax, one after the other.
@@ -318,10 +320,16 @@ func TestSnapshotsOfValues(t *testing.T) {
 	x := beginMixing(t, file, "--overhead", "0", "--max-slowdown", "0", "-p",
 		strconv.Itoa(p.Pid))
 	const snapshots = 3
+	recorded := uint64(0) // instructions
 	for i := range snapshots {
-		waitForCPUTime(t, p.Pid, 20*time.Millisecond)
-		x.signal(syscall.SIGUSR2)
-		x.waitFor("recording goes on")
+		testenv.Eventually(t, func() bool {
+			waitForCPUTime(t, p.Pid, 20*time.Millisecond)
+			x.signal(syscall.SIGUSR2)
+			x.waitFor("recording goes on")
+			before := recorded
+			recorded = instructionsOf(t, file)
+			return recorded > before
+		}, "snapshot %d has more instructions than the one before", i)
 		if err := os.Link(file, filepath.Join(dir, strconv.Itoa(i))); err != nil {
 			t.Fatal(err)
 		}
@@ -340,6 +348,20 @@ func TestSnapshotsOfValues(t *testing.T) {
 		}
 		before = now
 	}
+}
+
+// instructionsOf counts the executed instructions that a snapshot has values of.
+func instructionsOf(t *testing.T, file string) uint64 {
+	t.Helper()
+	s, err := store.ReadFile(file, query.Sections()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := values.Count(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known.Instructions
 }
 
 // staysKnown fails the test unless what is known of an instruction is known later on, and the same.
