@@ -14,9 +14,9 @@
 // external code has run between them. It may have changed all registers but those that calls leave
 // as they are, and all of memory but private bytes: see package memory.
 //
-// A Log has what the model mispredicts. It is cut into segments of some million instructions, fewer
-// where much is said, so that all take about as long to replay: see Log.Work. Each begins with the
-// registers and an empty memory: what the model knew from before and is loaded again is said again,
+// A Log has what the model mispredicts. It is cut into segments of half a million instructions or
+// so, fewer where much is said: all take about as long to replay, see Log.Work. Each begins with
+// the registers and an empty memory: what the model knew before and is loaded again is said again,
 // but once for a group of segments: see image. So a segment is replayed without those before it,
 // and what it says is read as the replay comes there: see transcript. Its head says how often each
 // path ran in it: which segment has the Nth execution of an instruction is known without reading
