@@ -76,8 +76,10 @@ func (o *sure) Resync(at Place, m *machine.Machine) (begins, lost bool, err erro
 
 func (o *sure) Result(at Place, _ uint16, _ *machine.Machine) { o.log.Result(at, &Recovery{}) }
 func (o *sure) Used(Place, uint16, *machine.Machine)          {}
-func (o *sure) Doubt()                                        {}
-func (o *sure) Disagrees()                                    {}
+func (o *sure) Leaves(machine.Outcome, *machine.Machine)      {}
+
+func (o *sure) Doubt()     {}
+func (o *sure) Disagrees() {}
 
 // recorded is a snapshot of some symbols with values.
 func recorded(t testing.TB, stream []int) *wpp.Snapshot {

@@ -185,6 +185,9 @@ func (p *player) Used(at Place, registers uint16, m *machine.Machine) {
 	}
 }
 
+// Leaves does nothing: what comes of it is said where the code returns.
+func (p *player) Leaves(machine.Outcome, *machine.Machine) {}
+
 // Doubt: see Oracle.
 func (p *player) Doubt() {}
 

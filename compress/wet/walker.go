@@ -39,6 +39,7 @@ type Walker struct {
 	called   bool
 	jumped   bool     // the last instruction was a jump
 	callers  []caller // of external code that has not returned, the last one last
+	atOnce   bool     // it has returned from its last call, and done nothing else
 	returned *caller  // of what has returned last, while it is asked what that has left
 	fresh    bool     // where it was, before what is walked next, is not known
 	external bool     // external code, or a gap, comes before the next instruction
@@ -96,6 +97,10 @@ func (w *Walker) Passed(n int) (v uint64, ok bool) {
 	}
 	return w.returned.values[n], w.returned.passed>>n&1 != 0
 }
+
+// AtOnce reports whether external code has been entered and has returned from there, and has not
+// been in traced code in between. It is for Oracle.Resync.
+func (w *Walker) AtOnce() bool { return w.atOnce }
 
 // General returns what a general register holds.
 func (w *Walker) General(n int) (uint64, machine.Knowledge) { return w.machine.General(n) }
@@ -325,11 +330,14 @@ const mostCallers = 64
 // comeBack forgets what external code may have changed, which has come to an address: it has
 // returned there, from the last call or from one before, or it has called what is there.
 func (w *Walker) comeBack(addr uint64) {
-	if c, ok := w.caller(); ok {
+	w.oracle.Leaves(w.leads, w.machine)
+	from, ok := w.caller()
+	w.atOnce = ok && from.returns == addr
+	if ok {
 		if len(w.callers) == mostCallers {
 			w.callers = append(w.callers[:0], w.callers[1:]...)
 		}
-		w.callers = append(w.callers, c)
+		w.callers = append(w.callers, from)
 	}
 	w.loseExternal()
 	w.returned = nil

@@ -235,8 +235,9 @@ func (o *whim) Used(at Place, registers uint16, m *machine.Machine) {
 	}
 }
 
-func (o *whim) Doubt()     {}
-func (o *whim) Disagrees() { o.doubts = true }
+func (o *whim) Leaves(machine.Outcome, *machine.Machine) {}
+func (o *whim) Doubt()                                   {}
+func (o *whim) Disagrees()                               { o.doubts = true }
 
 // TestReplayIsTheRecording: whatever hits say, and whatever is taken back, a replay tells the same
 // of each instruction as the recording.

@@ -44,6 +44,8 @@ type Oracle interface {
 	// Used is called before an instruction that uses pending registers, and sets these: see
 	// machine.Machine.Pend.
 	Used(at Place, registers uint16, m *machine.Machine)
+	// Leaves is called where control goes to external code, before anything is forgotten.
+	Leaves(to machine.Outcome, m *machine.Machine)
 	// Doubt says that memory may have changed in any way: what hits have read is not to be used.
 	Doubt()
 	// Disagrees says that a jump leads elsewhere than the path.

@@ -11,7 +11,7 @@ import (
 )
 
 // mostBackwards is how many instructions a recovery goes back at most.
-const mostBackwards = 256
+const mostBackwards = 1024
 
 // An executed is an instruction that runs between external code and the next hit.
 type executed struct {

@@ -81,6 +81,9 @@ func (f *foresight) Load(addr uint64, to []byte) machine.Knowledge {
 	if !f.other && m.Stored(addr, len(to)) == 0 && f.take(f.o.reads, addr, to) {
 		return machine.Unconfirmed
 	}
+	if f.o.recorder.fixed.holds(f.o.recorder, addr, to) != machine.Unknown {
+		return machine.Unconfirmed
+	}
 	if f.take(f.reads, addr, to) {
 		r := loads.Read{Addr: addr, Size: len(to)}
 		copy(r.Bytes[:], to)

@@ -42,6 +42,7 @@ type oracle struct {
 	returned map[string]returned // by constant functions
 	guard    uint64              // where the number is that guards return addresses
 	kept     [16]uint64          // what pending registers hold
+	library  library             // what is known of the function that external code is
 }
 
 // Begin begins a stretch without a hit: see wet.Oracle.
@@ -270,7 +271,7 @@ func (o *oracle) readsOf(s *wire.State, registers *[17]uint64, unknown uint32,
 
 // mostCarried is how often, between two hits, the second one's registers are looked at for what is
 // not known.
-const mostCarried = 4
+const mostCarried = 16
 
 // Load finds out what a load reads: what the thread has stored since the hit, what the hit has
 // read, what nobody writes, or what the model predicts.
@@ -304,6 +305,9 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 		o.recorder.fixed.read(o.recorder, l.Addr, read[:n]) {
 		k = machine.Confirmed
 	}
+	if k == machine.Unknown && stored == 0 {
+		k = o.recorder.fixed.holds(o.recorder, l.Addr, read[:n])
+	}
 	if races && k != machine.Confirmed && o.shown(l, read[:], k != machine.Unknown) {
 		k = machine.Confirmed
 	}
@@ -327,11 +331,18 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 		take(o.doubted, false)
 		k = h.Knowledge(n)
 	}
+	if k == machine.Unknown && !races && o.memory.IsCalm(l.Addr, n) {
+		copy(read[:], l.Bytes)
+		k = machine.Unconfirmed
+	}
 	if races && k == machine.Unconfirmed && (o.handled || o.isLocked(l.Place)) {
 		k = machine.Unknown
 	}
 	if k == machine.Unknown && n == 8 && l.Addr == o.guard && l.All(n) { // it never changes
 		k = machine.Unconfirmed
+	}
+	if k == machine.Confirmed && n == 8 {
+		o.recorder.fixed.learn(o.recorder, l.Addr, read[:n])
 	}
 	isNew = o.log.Load(l, read[:n], k)
 	predicted := bytes.Equal(l.Bytes, read[:n])
@@ -401,10 +412,20 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 	}
 	v.Unsure = v.Registers & b.unsure
 	o.constant(at, &b, m, &v)
+	guessed := o.library.effect != loads.Any && o.thread.walker.AtOnce()
+	if guessed && o.library.returns && b.known&(1<<machine.RAX) == 0 {
+		v.Registers |= 1 << machine.RAX
+		v.Unsure |= 1 << machine.RAX
+		v.Values[machine.RAX] = o.library.value
+	}
 	v.Apply(m)
 	o.log.Recover(at, &v)
 	o.reads = append(o.reads[:0], b.reads...)
 	o.doubted = append(o.doubted[:0], b.doubted...)
+	if guessed {
+		o.doubted = append(o.doubted, o.library.reads...)
+		o.memory.Calm(o.library.stack, o.library.effect == loads.Heap)
+	}
 	o.judge.begin()
 	o.handled = o.comesHandler()
 	return true, false, nil

@@ -3,6 +3,7 @@ package values
 import (
 	"encoding/binary"
 
+	"wpptrace/compress/wet/machine"
 	"wpptrace/loader/plan"
 )
 
@@ -57,7 +58,18 @@ func (r *replay) Bias(look int) uint64 {
 // A readOnly is the data of images that nobody writes.
 type readOnly struct {
 	ranges []fixed
+	sealed []sealed
 	images int // of the plan that are in ranges
+	// what sealed words hold that the loader has found elsewhere, by their addresses, once seen
+	seen map[uint64]uint64
+	// functions of other images whose addresses these are, by that
+	names map[uint64]string
+}
+
+// A sealed is data that nobody writes once the loader has, by link-time addresses.
+type sealed struct {
+	image  int
+	lo, hi uint64
 }
 
 // A fixed is some of it, by link-time addresses.
@@ -70,7 +82,11 @@ type fixed struct {
 // grow takes in the images that have been added to the plan.
 func (f *readOnly) grow(parts []plan.Part) {
 	for ; f.images < len(parts); f.images++ {
-		for _, s := range parts[f.images].Program.Image.Sections {
+		im := parts[f.images].Program.Image
+		if lo, hi := im.SealedRange(); lo < hi {
+			f.sealed = append(f.sealed, sealed{f.images, lo, hi})
+		}
+		for _, s := range im.Sections {
 			if !s.Writable && s.Addr > 0 && len(s.Data) > 0 {
 				f.ranges = append(f.ranges, fixed{f.images, s.Addr, s.Data})
 			}
@@ -90,4 +106,68 @@ func (f *readOnly) read(r *Recorder, addr uint64, to []byte) bool {
 		}
 	}
 	return false
+}
+
+// holds is what sealed data holds, if that is known, and how sure that is.
+func (f *readOnly) holds(r *Recorder, addr uint64, to []byte) (k machine.Knowledge) {
+	f.grow(r.plan.Base.Parts)
+	for i := range f.sealed {
+		x := &f.sealed[i]
+		bias := r.code.Bias(x.image)
+		at, n := addr-bias, uint64(len(to))
+		if at < x.lo || at >= x.hi || n > x.hi-at {
+			continue
+		}
+		k = machine.Confirmed
+		im := r.plan.Base.Parts[x.image].Program.Image
+		for done := uint64(0); done < n; {
+			from := (at + done) &^ 7
+			word, relative, ok := im.Sealed(from)
+			if relative {
+				word += bias
+			}
+			if !ok {
+				k = machine.Unconfirmed
+				if word, ok = f.seen[from+bias]; !ok {
+					return machine.Unknown
+				}
+			}
+			var bytes [8]byte
+			binary.LittleEndian.PutUint64(bytes[:], word)
+			done += uint64(copy(to[done:], bytes[at+done-from:]))
+		}
+		return k
+	}
+	return machine.Unknown
+}
+
+// learn notes a word that is confirmed, if it is of sealed data.
+func (f *readOnly) learn(r *Recorder, addr uint64, word []byte) {
+	for i := range f.sealed {
+		x := &f.sealed[i]
+		if at := addr - r.code.Bias(x.image); at-x.lo < x.hi-x.lo && at%8 == 0 {
+			if f.seen == nil {
+				f.seen, f.names = map[uint64]uint64{}, map[uint64]string{}
+			}
+			to := binary.LittleEndian.Uint64(word)
+			f.seen[addr] = to
+			if name := r.plan.Base.Parts[x.image].Program.Image.Imports()[at]; name != "" {
+				f.names[to] = name
+			}
+		}
+	}
+}
+
+// name is that of a function of another image, by its address or that of a stub which leads there;
+// "": it is not known.
+func (f *readOnly) name(r *Recorder, addr uint64) string {
+	if name := f.names[addr]; name != "" {
+		return name
+	}
+	for i := range r.plan.Base.Parts {
+		if name := r.plan.Base.Parts[i].Program.Image.Imports()[addr-r.code.Bias(i)]; name != "" {
+			return name
+		}
+	}
+	return ""
 }

@@ -277,6 +277,21 @@ func TestValuesOfReturned(t *testing.T) {
 	isKnown(t, prove(t, target, 0, "-F", "returned_"), 0.99)
 }
 
+// TestValuesOfLibrary: what functions of the C library have returned that only read, and what they
+// and those that allocate leave as it is.
+func TestValuesOfLibrary(t *testing.T) {
+	for _, level := range []string{"-O0", "-O2"} {
+		path := filepath.Join(t.TempDir(), "library"+level)
+		out, err := exec.CommandContext(t.Context(), "gcc", level, "-fno-builtin", "-o", path,
+			"testdata/library.c").CombinedOutput()
+		if err != nil {
+			t.Fatalf("gcc: %v: %s", err, out)
+		}
+		target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+		isKnown(t, prove(t, target, 0, "-F", "library_"), 0.99)
+	}
+}
+
 // TestValuesOfRust: a program of another compiler, where there is one.
 func TestValuesOfRust(t *testing.T) {
 	if _, err := exec.LookPath("rustc"); err != nil {

@@ -39,6 +39,7 @@ type Image struct {
 	symbols     []Symbol
 	relocations Relocations
 	resolvers   []uint64
+	patched     []uint64 // words with relocations that are not relative, sorted
 	imports     map[uint64]string
 	jumps       map[uint64]uint64
 	foreign     []string

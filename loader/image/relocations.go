@@ -47,6 +47,42 @@ func (im *Image) Imports() map[uint64]string { return im.imports }
 // by the stub's address, of the slots that nobody writes any more once the loader has (RELRO).
 func (im *Image) Jumps() map[uint64]uint64 { return im.jumps }
 
+// Sealed returns what the word at an address holds once the loader has relocated the image and lets
+// nobody write it any more (RELRO). relative: the load base is to be added. ok is false where the
+// file does not say it, and of images whose code may run before.
+func (im *Image) Sealed(addr uint64) (word uint64, relative, ok bool) {
+	if addr%8 != 0 || len(im.Needed) == 0 || len(im.resolvers) > 0 || !im.isSealed(addr) {
+		return 0, false, false
+	}
+	if _, isOther := slices.BinarySearch(im.patched, addr); isOther {
+		return 0, false, false
+	}
+	if word, relative = im.relocations.At(addr); relative {
+		return word, true, true
+	}
+	s := im.SectionAt(addr) // the loader has words of its own in others
+	if s == nil || !strings.HasPrefix(s.Name, ".data.rel.ro") || len(im.relocations) == 0 {
+		return 0, false, false
+	}
+	b := im.Bytes(addr, addr+8)
+	if b == nil {
+		return 0, false, false
+	}
+	return binary.LittleEndian.Uint64(b), false, true
+}
+
+// SealedRange is where nobody writes any more once the loader has (RELRO); nothing is, lo is hi, if
+// the file has no such part.
+func (im *Image) SealedRange() (lo, hi uint64) {
+	for _, p := range im.file.parsed.Progs {
+		if end := (p.Vaddr + p.Memsz) &^ (relroPage - 1); p.Type == elf.PT_GNU_RELRO &&
+			p.Vaddr < end {
+			return p.Vaddr, end
+		}
+	}
+	return 0, 0
+}
+
 // Foreign returns the names of the functions and variables of other images whose addresses data
 // holds.
 func (im *Image) Foreign() []string { return im.foreign }
@@ -71,6 +107,8 @@ func (im *Image) readRelocations(dynamic symbolTable) map[uint64]string {
 	im.relocations = lastOfEach(im.relocations)
 	slices.Sort(im.resolvers)
 	im.resolvers = slices.Compact(im.resolvers)
+	slices.Sort(im.patched)
+	im.patched = slices.Compact(im.patched)
 	slices.Sort(im.foreign)
 	im.foreign = slices.Compact(im.foreign)
 	return slots
@@ -129,7 +167,11 @@ func (im *Image) readRela(data []byte, dynamic symbolTable, slots map[uint64]str
 		if index := info >> 32; index > 0 && index <= uint64(dynamic.len()) {
 			symbol = dynamic.at(int(index - 1))
 		}
-		switch elf.R_X86_64(uint32(info)) {
+		kind := elf.R_X86_64(uint32(info))
+		if kind != elf.R_X86_64_RELATIVE {
+			im.patched = append(im.patched, addr&^7, (addr+7)&^7)
+		}
+		switch kind {
 		case elf.R_X86_64_RELATIVE:
 			relocate(addr, addend)
 		case elf.R_X86_64_IRELATIVE:
@@ -196,13 +238,8 @@ func (im *Image) readStubs(slots map[uint64]string) map[uint64]string {
 // isSealed reports whether the loader has the word at an address be read-only, once it has written
 // it.
 func (im *Image) isSealed(addr uint64) bool {
-	for _, p := range im.file.parsed.Progs {
-		end := (p.Vaddr + p.Memsz) &^ (relroPage - 1)
-		if p.Type == elf.PT_GNU_RELRO && addr >= p.Vaddr && addr < end && end-addr >= 8 {
-			return true
-		}
-	}
-	return false
+	lo, hi := im.SealedRange()
+	return addr >= lo && addr < hi && hi-addr >= 8
 }
 
 // relroPage is what the loader protects at a time.

@@ -40,6 +40,7 @@ func resumptions(p *plan.Plan) (list []resumption) {
 
 // examineBefore finds out what comes of a resumption.
 func (m *maker) examineBefore(x *resumption) {
+	m.follow.ends = true
 	m.follow.behind(x.at).ahead(nil, func(w *way, loads []load) {
 		isRead := slices.ContainsFunc(loads, func(l load) bool { return l.need == toRead })
 		switch {

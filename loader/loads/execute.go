@@ -91,7 +91,8 @@ func (x execution) noteLoads(w *way, r *plan.Routine) {
 		if !a.Reads {
 			continue
 		}
-		l := load{at: value{node: unknown}, size: a.At.Size, pc: x.q.Addr}
+		l := load{at: value{node: unknown}, size: a.At.Size, pc: x.q.Addr,
+			past: x.st.passed}
 		if x.repeats() { // how many rounds there are is not known: few, as a rule
 			l.size = MostBytes
 		}
@@ -132,7 +133,7 @@ func (x execution) need(r *plan.Routine, o *x86.Operand, at value, size uint8) n
 	switch {
 	case !at.isKnown():
 		return notComputable
-	case x.f.isReadOnly(at):
+	case x.f.isReadOnly(at) || x.f.isSealed(at, size):
 		return readOnly
 	}
 	if x.st.covers(at, size) {
@@ -154,6 +155,21 @@ func (f *follower) isReadOnly(at value) bool {
 	}
 	s := f.plan.Program.Image.SectionAt(uint64(at.add))
 	return s != nil && !s.Writable
+}
+
+// isSealed reports whether the image's file says what an address of the image holds that the loader
+// writes to, and nobody after it.
+func (f *follower) isSealed(at value, size uint8) bool {
+	if at.node != biasNode || size == 0 {
+		return false
+	}
+	from, to := uint64(at.add), uint64(at.add)+uint64(size)
+	for from &^= 7; from < to; from += 8 {
+		if _, _, ok := f.plan.Program.Image.Sealed(from); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // address is where a memory operand lies.
@@ -184,6 +200,13 @@ func (f *follower) content(st *state, at value, size uint8) (v value, needed boo
 				n |= uint64(c) << (8 * i)
 			}
 			return constant(int64(n)), false
+		}
+	case at.node == biasNode && size == 8:
+		switch word, relative, ok := f.plan.Program.Image.Sealed(uint64(at.add)); {
+		case ok && relative:
+			return value{biasNode, int64(word)}, false
+		case ok:
+			return constant(int64(word)), false
 		}
 	}
 	return f.ns.of(node{op: Fetch, size: size, a: at}), true

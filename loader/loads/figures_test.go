@@ -104,6 +104,7 @@ func (w *way) count(x *Figures, known map[*group]bool) {
 			isRead = isRead || is && g.holds(l.at, l.size)
 		}
 		switch {
+		case l.past && !isRead: // another hit may come there
 		case l.need == notComputable, l.need == toRead && !isRead:
 			x.NotRead++
 		case l.need == toRead, l.need == returnAddress:

@@ -30,6 +30,7 @@ const (
 	returnAddress      // what a return takes that external code has stored: it is read all the same
 	readOnly           // of the image's file
 	notComputable      // the address depends on what is not known at the hit
+	byLibrary          // a function reads it that only reads, and is not traced
 	behindOther        // none, but external code, which may change what was loaded before
 	needs
 )
@@ -40,6 +41,7 @@ type load struct {
 	size uint8
 	need need
 	left bool   // it would be one read too many
+	past bool   // a function that only reads comes before it
 	pc   uint64 // of the instruction
 }
 
@@ -91,6 +93,7 @@ type follower struct {
 	facts []facts // by Routine.ID
 	ns    nodes
 
+	ends     bool  // at functions that only read, too
 	notes    bool  // where witnesses may stand
 	traces   bool  // the results of instructions
 	insns    int   // that may still be followed
@@ -247,7 +250,7 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 			if i == len(b.Insns)-1 && b.End == cfg.Jcc {
 				f.noteCase(st, at)
 			}
-			if f.notes && i >= behind {
+			if f.notes && i >= behind && !st.passed {
 				f.pass(w, st, r, spot{at, i})
 			}
 			f.execute(w, st, r, &b.Insns[i])
@@ -279,18 +282,21 @@ func (f *follower) next(w *way, st *state, r *plan.Routine, at place, depth int,
 		return f.part(w, st, r, at, depth)
 	case cfg.Table:
 		return f.choose(w, st, r, at, depth)
-	case cfg.Call:
+	case cfg.Call, cfg.CallInd:
 		if callee, sure := f.callee(r, int(at.block)); callee != nil {
 			w.leaves = w.leaves || !sure
 			st.calls = append(st.calls, place{at.routine, int32(b.Succ[0])})
 			return place{int32(callee.ID), int32(callee.Entry)}, true
+		}
+		if b.CallReturns() && f.passes(w, st, r, int(at.block)) {
+			return place{at.routine, int32(b.Succ[0])}, true
 		}
 		if f.traces && b.CallReturns() {
 			w.loads = append(w.loads, load{need: behindOther})
 			st.forget()
 			return place{at.routine, int32(b.Succ[0])}, true
 		}
-	case cfg.Tail:
+	case cfg.Tail, cfg.TailInd:
 		return f.jump(w, at)
 	case cfg.Ret:
 		if n := len(st.calls); n > 0 {

@@ -37,9 +37,8 @@ type grouper struct {
 func (g *grouper) group(w *way, last bool) {
 	for i := range w.loads {
 		l := &w.loads[i]
-		isRead := l.need == toRead || l.need == returnAddress
-		if isRead && !g.add(w, l.at, l.size) {
-			l.left = l.need == toRead && len(g.known) >= g.o.MostReads
+		if l.isRead() && !g.add(w, l.at, l.size) {
+			l.left = l.need == toRead && !l.past && len(g.known) >= g.o.MostReads
 			w.leaves = true
 		}
 	}
@@ -108,10 +107,15 @@ func (g *grouper) chooses(w *way) bool {
 	return false
 }
 
+// isRead reports whether a program is to make the load.
+func (l *load) isRead() bool {
+	return l.need == toRead || l.need == returnAddress || l.need == byLibrary
+}
+
 // hasReads reports whether anything has to be read on a way or behind it.
 func (w *way) hasReads() bool {
 	for i := range w.loads {
-		if w.loads[i].need == toRead {
+		if n := w.loads[i].need; n == toRead || n == byLibrary {
 			return true
 		}
 	}

@@ -122,7 +122,7 @@ func inPieces(n int, turn func(m *maker, i int), p *plan.Plan, known []facts, o 
 	list = make([]*maker, (n+atOnce-1)/atOnce)
 	parallel.Each(len(list), func(k int) {
 		m := &maker{o: o, follow: follower{plan: p, facts: known},
-			earlier: follower{plan: p, facts: known}}
+			earlier: follower{plan: p, facts: known, ends: true}}
 		m.emit.ns, m.knots = &m.follow.ns, newKnots()
 		for i := k * atOnce; i < min((k+1)*atOnce, n); i++ {
 			turn(m, i)

@@ -293,6 +293,7 @@ type state struct {
 	stores []store
 	calls  []place  // where calls that were made since the hit go on
 	cases  []choice // indices of switches that were checked
+	passed bool     // a function that only reads, and is not traced, has returned
 	// what the last return took for its address
 	returns value
 }

@@ -107,7 +107,7 @@ func (m *maker) between(w *way, before []passed, loads int) {
 
 // isLeft reports whether a load of the way is left out.
 func (w *way) isLeft(l *load) bool {
-	return l.left || l.need == toRead && slices.ContainsFunc(w.groups,
+	return l.left || l.need == toRead && !l.past && slices.ContainsFunc(w.groups,
 		func(g *group) bool { return g.out && g.holds(l.at, l.size) })
 }
 

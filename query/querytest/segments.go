@@ -70,6 +70,7 @@ func (o *counting) Site(at wet.Place, _ int, _ *machine.Machine) (lost bool, err
 
 func (o *counting) Load(*wet.Load) (machine.Knowledge, bool) { return machine.Unknown, false }
 func (o *counting) Used(wet.Place, uint16, *machine.Machine) {}
+func (o *counting) Leaves(machine.Outcome, *machine.Machine) {}
 func (o *counting) Doubt()                                   {}
 func (o *counting) Disagrees()                               {}
 

@@ -36,6 +36,7 @@ func (o *cutting) Site(at wet.Place, _ int, _ *machine.Machine) (lost bool, err 
 
 func (o *cutting) Load(*wet.Load) (machine.Knowledge, bool) { return machine.Unknown, false }
 func (o *cutting) Used(wet.Place, uint16, *machine.Machine) {}
+func (o *cutting) Leaves(machine.Outcome, *machine.Machine) {}
 func (o *cutting) Doubt()                                   {}
 
 func (o *cutting) Result(at wet.Place, _ uint16, _ *machine.Machine) {

@@ -30,6 +30,7 @@ type Memory struct {
 	era     uint64       // and LoseAll
 	stretch uint64       // and Begin
 	segment uint64       // and BeginSegment
+	other   uint64       // and Lose and LoseAll, but for what Calm has taken back
 	lowest  uint64       // private byte that was stored since LoseAll, or Drop
 	undo    []change
 	added   []uint64 // pages
@@ -56,6 +57,8 @@ type page struct {
 	era       uint64 // if this is the memory's
 	stored    bitmap // it was stored since Begin,
 	stretch   uint64 // if this is the memory's
+	calm      bitmap // it was known since code ran that may have changed it,
+	other     uint64 // if this is the memory's
 }
 
 type bitmap [pageSize / 64]uint64
@@ -156,6 +159,10 @@ func (m *Memory) put(addr uint64, from []byte, k machine.Knowledge, private, sto
 		if store {
 			set(&p.stored, at, len(from), true)
 		}
+		if p.other != m.other {
+			p.calm, p.other = bitmap{}, m.other
+		}
+		set(&p.calm, at, len(from), k != machine.Unknown)
 	}
 	if p.segment != m.segment {
 		p.held, p.touched, p.segment = bitmap{}, bitmap{}, m.segment
@@ -196,7 +203,42 @@ func (m *Memory) keep(p *page, at uint64, n int) {
 
 // Lose has nothing be known any more but private bytes: external code has run. What bytes held
 // stays held.
-func (m *Memory) Lose() { m.life++ }
+func (m *Memory) Lose() { m.life, m.other = m.life+1, m.other+1 }
+
+// Calm says, directly behind Lose, that the code that has run has only written below an address and
+// not far from there, where the stack ended, or, if it wrote elsewhere too, nothing right above it.
+// What was known is Calm then.
+func (m *Memory) Calm(below uint64, elsewhere bool) {
+	const near = 1 << 16 // bytes
+	if m.other--; elsewhere {
+		m.other++
+		for number := below / pageSize; number <= (below+near)/pageSize; number++ {
+			if p := m.page(number); p != nil && p.other == m.other-1 {
+				p.other = m.other
+			}
+		}
+	}
+	for number := (below - min(below, near)) / pageSize; number <= below/pageSize; number++ {
+		p := m.page(number)
+		if p == nil || p.other != m.other {
+			continue
+		}
+		for at := number * pageSize; at < min(below, (number+1)*pageSize); at += 64 {
+			set(&p.calm, at%pageSize, int(min(64, below-at)), false)
+		}
+	}
+}
+
+// IsCalm reports whether some bytes, 1 to 64, were known since code ran that may have changed them,
+// of a Memory that keeps its changes.
+func (m *Memory) IsCalm(addr uint64, n int) bool {
+	at := addr % pageSize
+	if first := int(pageSize - at); first < n {
+		return m.IsCalm(addr, first) && m.IsCalm(addr+uint64(first), n-first)
+	}
+	p := m.page(addr / pageSize)
+	return p != nil && p.other == m.other && get(&p.calm, at, n) == mask(n)
+}
 
 // Drop has no bytes be private below an address: they are of frames that are no more.
 func (m *Memory) Drop(below uint64) {
@@ -236,7 +278,7 @@ func (m *Memory) makePublic(p *page, at, n uint64) {
 // LoseAll has nothing be known any more: the thread may have stored anything anywhere. What bytes
 // held stays held.
 func (m *Memory) LoseAll() {
-	m.life++
+	m.life, m.other = m.life+1, m.other+1
 	m.era++
 	m.lowest = ^uint64(0)
 }

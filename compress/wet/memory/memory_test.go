@@ -77,6 +77,48 @@ func TestMemoryIsPlain(t *testing.T) {
 	})
 }
 
+// TestCalm: what was known before code that writes no memory, or none of the stack, is calm behind
+// it, but below the stack's end; what was stored since other code is, too.
+func TestCalm(t *testing.T) {
+	const stack, heap = 0x7fff0010, 0x1000
+	for _, c := range []struct {
+		name                      string
+		run                       func(m *Memory)
+		heap, stack, below, again bool
+	}{
+		{"other code", func(m *Memory) { m.Lose() }, false, false, false, true},
+		{"reads", func(m *Memory) { m.Lose(); m.Calm(stack, false) }, true, true, false, true},
+		{"allocates", func(m *Memory) { m.Lose(); m.Calm(stack, true) }, false, true, false, true},
+		{"reads, and other code", func(m *Memory) { m.Lose(); m.Calm(stack, false); m.Lose() },
+			false, false, false, true},
+		{"other code, and reads", func(m *Memory) { m.Lose(); m.Lose(); m.Calm(stack, false) },
+			false, false, false, true},
+		{"reads twice", func(m *Memory) {
+			m.Lose()
+			m.Calm(stack, false)
+			m.Lose()
+			m.Calm(stack, false)
+		}, true, true, false, true},
+		{"is undone", func(m *Memory) { m.Rollback() }, false, false, false, true},
+	} {
+		m := &Memory{}
+		m.Keep()
+		for _, at := range []uint64{heap, stack, stack - 8} {
+			m.Store(at, make([]byte, 8), machine.Confirmed, false)
+		}
+		m.Store(heap+8, make([]byte, 8), machine.Unknown, false)
+		m.Begin()
+		c.run(m)
+		m.Store(heap+16, make([]byte, 8), machine.Unconfirmed, false)
+		for at, want := range map[uint64]bool{heap: c.heap, heap + 8: false, stack: c.stack,
+			stack - 8: c.below, heap + 16: c.again, heap + 12: false} {
+			if got := m.IsCalm(at, 8); got != want {
+				t.Errorf("%s: what is at %x is calm: %v, want %v", c.name, at, got, want)
+			}
+		}
+	}
+}
+
 func (p plain) each(change func(a uint64, c *cell)) {
 	for a, c := range p {
 		change(a, &c)

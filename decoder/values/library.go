@@ -1,0 +1,192 @@
+package values
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"wpptrace/compress/wet/machine"
+	"wpptrace/loader/loads"
+)
+
+// A library is what is known of a function that is not traced and of which the name says what it
+// writes: what that leaves, and returns. Another one of the same name may do otherwise: so all that
+// is unconfirmed.
+type library struct {
+	effect  loads.Effect
+	stack   uint64       // where the stack ends
+	reads   []loads.Read // what memory held, and holds
+	returns bool         // value is what it returns
+	value   uint64
+}
+
+// Leaves: see wet.Oracle.
+func (o *oracle) Leaves(to machine.Outcome, m *machine.Machine) {
+	f := &o.library
+	f.effect, f.returns, f.reads = loads.Any, false, f.reads[:0]
+	if o.wrong || to.Way == machine.Faults || to.Way == machine.Unsure {
+		return
+	}
+	sp, k := m.General(machine.RSP)
+	name := o.recorder.fixed.name(o.recorder, to.To)
+	if f.effect = loads.EffectOf(name); f.effect == loads.Any || k == machine.Unknown ||
+		o.recorder.races || o.handled {
+		f.effect = loads.Any
+		return
+	}
+	f.stack = sp
+	if f.effect != loads.Nothing {
+		return
+	}
+	f.value, f.returns = o.result(name, m)
+	for _, list := range [...][]loads.Read{o.reads, o.doubted} {
+		for i := range list {
+			f.reads = o.unstored(f.reads, &list[i])
+		}
+	}
+}
+
+// unstored appends what was read, but for what the thread has stored there since.
+func (o *oracle) unstored(to []loads.Read, r *loads.Read) []loads.Read {
+	if r.Failed {
+		return to
+	}
+	stored := o.memory.Stored(r.Addr, r.Size)
+	if stored == 0 {
+		return append(to, *r)
+	}
+	for lo := 0; lo < r.Size; lo++ {
+		hi := lo
+		for hi < r.Size && stored>>hi&1 == 0 {
+			hi++
+		}
+		if hi > lo {
+			to = append(to, part(r, uint64(lo), uint64(hi)))
+			lo = hi
+		}
+	}
+	return to
+}
+
+// result is what a function returns that only reads, if what it reads is known. What those return
+// that compare is the difference of the first bytes that differ: of it, the sign alone is defined.
+func (o *oracle) result(name string, m *machine.Machine) (v uint64, ok bool) {
+	args := [3]uint64{}
+	has := 0 // so many of them are known
+	for i, n := range [...]int{machine.RDI, machine.RSI, machine.RDX} {
+		is, k := m.General(n)
+		if args[i] = is; k != machine.Unknown && has == i {
+			has++
+		}
+	}
+	const all = math.MaxUint64
+	switch name, _, _ = strings.Cut(name, "@"); {
+	case has == 0:
+	case name == "strlen":
+		n, ok := o.find(args[0], all, 0)
+		return n, ok
+	case has == 1:
+	case name == "strcmp":
+		return o.compare(args[0], args[1], all, true)
+	case name == loads.CompareStrings:
+		return o.compareStrings(args[0], args[1])
+	case has == 2:
+	case name == "memcmp":
+		return o.compare(args[0], args[1], args[2], false)
+	case name == "bcmp": // what it returns where they differ is not defined
+		v, ok = o.compare(args[0], args[1], args[2], false)
+		return v, ok && v == 0
+	case name == "strncmp":
+		return o.compare(args[0], args[1], args[2], true)
+	case name == "memchr":
+		n, ok := o.find(args[0], args[2], byte(args[1]))
+		if ok && n == args[2] {
+			return 0, true
+		}
+		return args[0] + n, ok
+	case name == loads.HashBytes:
+		b := o.bytes(args[0], args[1])
+		return hashOf(b, args[2]), uint64(len(b)) == args[1]
+	}
+	return 0, false
+}
+
+// hashOf is what libstdc++ makes of the bytes of a string, as its ABI has it: MurmurHash64A.
+func hashOf(b []byte, seed uint64) uint64 {
+	const by = 0xc6a4a7935bd1e995
+	mix := func(v uint64) uint64 { return v ^ v>>47 }
+	hash := seed ^ uint64(len(b))*by
+	for ; len(b) >= 8; b = b[8:] {
+		hash = (hash ^ mix(binary.LittleEndian.Uint64(b)*by)*by) * by
+	}
+	if len(b) > 0 {
+		var last [8]byte
+		copy(last[:], b)
+		hash = (hash ^ binary.LittleEndian.Uint64(last[:])) * by
+	}
+	return mix(mix(hash) * by)
+}
+
+// compareStrings compares two objects, each a pointer and a length.
+func (o *oracle) compareStrings(a, b uint64) (v uint64, ok bool) {
+	x, y := o.bytes(a, 16), o.bytes(b, 16)
+	if len(x) < 16 || len(y) < 16 {
+		return 0, false
+	}
+	n, k := binary.LittleEndian.Uint64(x[8:]), binary.LittleEndian.Uint64(y[8:])
+	v, ok = o.compare(binary.LittleEndian.Uint64(x), binary.LittleEndian.Uint64(y), min(n, k),
+		false)
+	if ok && v == 0 {
+		v = uint64(uint32(max(math.MinInt32, min(math.MaxInt32, int64(n-k)))))
+	}
+	return v, ok
+}
+
+// compare compares n bytes; up to a zero, if they are strings.
+func (o *oracle) compare(a, b, n uint64, areStrings bool) (v uint64, ok bool) {
+	x, y := o.bytes(a, n), o.bytes(b, n)
+	for i := range min(len(x), len(y)) {
+		switch {
+		case x[i] != y[i]:
+			return uint64(uint32(int32(x[i]) - int32(y[i]))), true
+		case areStrings && x[i] == 0:
+			return 0, true
+		}
+	}
+	return 0, uint64(min(len(x), len(y))) == n
+}
+
+// find finds the first one of n bytes that is this one; n: none is.
+func (o *oracle) find(at, n uint64, is byte) (first uint64, ok bool) {
+	b := o.bytes(at, n)
+	if i := bytes.IndexByte(b, is); i >= 0 {
+		return uint64(i), true
+	}
+	return n, uint64(len(b)) == n
+}
+
+// bytes are those that memory holds from an address on, as far as they are known, and most at most.
+func (o *oracle) bytes(addr uint64, most uint64) []byte {
+	var b [64]byte
+	n := int(min(most, uint64(len(b))))
+	if n == 0 {
+		return nil
+	}
+	known := o.memory.Load(addr, b[:n], false).Known
+	stored := o.memory.Stored(addr, n)
+	for _, list := range [...][]loads.Read{o.reads, o.doubted} {
+		for i := range list {
+			known |= overlay(&b, addr, n, stored|known, &list[i])
+		}
+	}
+	for i := range n {
+		if known>>i&1 != 0 || o.recorder.fixed.read(o.recorder, addr+uint64(i), b[i:i+1]) {
+			continue
+		}
+		if !o.memory.IsCalm(addr+uint64(i), 1) {
+			return bytes.Clone(b[:i])
+		}
+	}
+	return bytes.Clone(b[:n])
+}
