@@ -69,8 +69,9 @@ func (o *oracle) unstored(to []loads.Read, r *loads.Read) []loads.Read {
 	return to
 }
 
-// result is what a function returns that only reads, if what it reads is known. What those return
-// that compare is the difference of the first bytes that differ: of it, the sign alone is defined.
+// result is what a function returns that only reads, if what it reads is known. Where bytes differ,
+// memcmp returns what the C library's variant for the processor makes of them, which the name does
+// not say; strcmp returns the difference of the first two that differ, in all variants.
 func (o *oracle) result(name string, m *machine.Machine) (v uint64, ok bool) {
 	args := [3]uint64{}
 	has := 0 // so many of them are known
@@ -88,17 +89,14 @@ func (o *oracle) result(name string, m *machine.Machine) (v uint64, ok bool) {
 		return n, ok
 	case has == 1:
 	case name == "strcmp":
-		return o.compare(args[0], args[1], all, true)
+		return o.compare(args[0], args[1], all)
 	case name == loads.CompareStrings:
 		return o.compareStrings(args[0], args[1])
 	case has == 2:
-	case name == "memcmp":
-		return o.compare(args[0], args[1], args[2], false)
-	case name == "bcmp": // what it returns where they differ is not defined
-		v, ok = o.compare(args[0], args[1], args[2], false)
-		return v, ok && v == 0
+	case name == "memcmp" || name == "bcmp":
+		return 0, o.areEqual(args[0], args[1], args[2])
 	case name == "strncmp":
-		return o.compare(args[0], args[1], args[2], true)
+		return o.compare(args[0], args[1], args[2])
 	case name == "memchr":
 		n, ok := o.find(args[0], args[2], byte(args[1]))
 		if ok && n == args[2] {
@@ -128,29 +126,32 @@ func hashOf(b []byte, seed uint64) uint64 {
 	return mix(mix(hash) * by)
 }
 
-// compareStrings compares two objects, each a pointer and a length.
+// compareStrings compares two objects, each a pointer and a length. Where bytes differ it returns
+// what memcmp does.
 func (o *oracle) compareStrings(a, b uint64) (v uint64, ok bool) {
 	x, y := o.bytes(a, 16), o.bytes(b, 16)
 	if len(x) < 16 || len(y) < 16 {
 		return 0, false
 	}
 	n, k := binary.LittleEndian.Uint64(x[8:]), binary.LittleEndian.Uint64(y[8:])
-	v, ok = o.compare(binary.LittleEndian.Uint64(x), binary.LittleEndian.Uint64(y), min(n, k),
-		false)
-	if ok && v == 0 {
-		v = uint64(uint32(max(math.MinInt32, min(math.MaxInt32, int64(n-k)))))
-	}
-	return v, ok
+	v = uint64(uint32(max(math.MinInt32, min(math.MaxInt32, int64(n-k)))))
+	return v, o.areEqual(binary.LittleEndian.Uint64(x), binary.LittleEndian.Uint64(y), min(n, k))
 }
 
-// compare compares n bytes; up to a zero, if they are strings.
-func (o *oracle) compare(a, b, n uint64, areStrings bool) (v uint64, ok bool) {
+// areEqual reports whether n bytes are known at both addresses, and the same.
+func (o *oracle) areEqual(a, b, n uint64) bool {
+	x, y := o.bytes(a, n), o.bytes(b, n)
+	return uint64(len(x)) == n && bytes.Equal(x, y)
+}
+
+// compare compares strings, n bytes of them at most.
+func (o *oracle) compare(a, b, n uint64) (v uint64, ok bool) {
 	x, y := o.bytes(a, n), o.bytes(b, n)
 	for i := range min(len(x), len(y)) {
 		switch {
 		case x[i] != y[i]:
 			return uint64(uint32(int32(x[i]) - int32(y[i]))), true
-		case areStrings && x[i] == 0:
+		case x[i] == 0:
 			return 0, true
 		}
 	}

@@ -18,7 +18,7 @@ void library_merge(const struct word *from, struct word *to, int n) {
 	const struct word *left = from, *right = from + n / 2;
 	for (int i = 0; i < n / 2; i++) {
 		long a = left->length, b = right->length;
-		long by = memcmp(left->text, right->text, a < b ? a : b);
+		long by = strcmp(left->text, right->text);
 		long less = (by ? by : a - b) < 0;
 		*to++ = *(less ? left : right);
 		left += less;
@@ -30,7 +30,8 @@ long library_lengths(char **list, int n) {
 	long sum = 0;
 	for (int i = 0; i < n; i++)
 		sum = sum * 3 + strlen(list[i]) + (strcmp(list[i], list[n - 1 - i]) > 0) +
-		      (memchr(list[i], 'e', 4) != 0) - (strncmp(list[i], "wo", 2) == 0);
+		      (memchr(list[i], 'e', 4) != 0) - (strncmp(list[i], "wo", 2) == 0) +
+		      memcmp(list[i], list[n - 1 - i], 4);
 	return sum;
 }
 
