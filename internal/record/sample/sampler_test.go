@@ -352,9 +352,13 @@ func TestExit(t *testing.T) {
 	program := compile(t, "execs.c")
 	p := start(t, program)
 	s := sampler(t, p.Process, Options{})
+	before, err := p.Times() // it has worked since before it was sampled
+	if err != nil {
+		t.Fatal(err)
+	}
 	testenv.Eventually(t, func() bool {
 		used, err := p.Times()
-		return err == nil && used.CPU > 300*time.Millisecond
+		return err == nil && used.CPU-before.CPU > 300*time.Millisecond
 	}, "the process has worked")
 	p.cmd.Process.Kill()
 	p.cmd.Wait()
