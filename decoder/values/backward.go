@@ -322,7 +322,7 @@ func (o *oracle) along(code *wet.Routine, p, before *path, from start,
 		for i := range b.Insns[:lo] {
 			next += uint64(b.Insns[i].Len)
 		}
-		if j == 0 && before != nil && !o.leadTo(p, next) &&
+		if j == 0 && before != nil && !leadTo(o.between, p, next) &&
 			!o.returnTo(code, p, before, next) && !o.goesTo(next) && !o.comesBack(next) {
 			return 0, false, false
 		}
@@ -342,12 +342,12 @@ func (o *oracle) along(code *wet.Routine, p, before *path, from start,
 	return 0, false, true
 }
 
-// leadTo reports whether the instructions so far surely lead to where a path begins.
-func (o *oracle) leadTo(p *path, addr uint64) bool {
-	if len(o.between) == 0 || o.between[len(o.between)-1].in == nil {
+// leadTo reports whether instructions surely lead to where a path begins.
+func leadTo(between []executed, p *path, addr uint64) bool {
+	if len(between) == 0 || between[len(between)-1].in == nil {
 		return false
 	}
-	last := &o.between[len(o.between)-1]
+	last := &between[len(between)-1]
 	switch last.in.Op {
 	case machine.Call, machine.Jump:
 		return last.in.Src.Class == machine.Immediate && last.next+uint64(last.in.Imm) == addr

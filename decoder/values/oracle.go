@@ -335,7 +335,7 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 		copy(read[:], l.Bytes)
 		k = machine.Unconfirmed
 	}
-	if races && k == machine.Unconfirmed && (o.handled || o.isLocked(l.Place)) {
+	if races && k == machine.Unconfirmed && (o.handled || o.recorder.isLocked(l.Place)) {
 		k = machine.Unknown
 	}
 	if k == machine.Unknown && n == 8 && l.Addr == o.guard && l.All(n) { // it never changes
@@ -353,9 +353,9 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 
 // isLocked reports whether an instruction is atomic: what was read before is then seldom what it
 // loads, as others do the same.
-func (o *oracle) isLocked(at wet.Place) bool {
-	r, err := o.recorder.routine(at.Routine)
-	return err == nil && r.Blocks[at.Block].Insns[at.Insn].Locked
+func (r *Recorder) isLocked(at wet.Place) bool {
+	code, err := r.routine(at.Routine)
+	return err == nil && code.Blocks[at.Block].Insns[at.Insn].Locked
 }
 
 // overlay copies what was read of some bytes, but for those that were stored, and returns which.

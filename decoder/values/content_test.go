@@ -27,7 +27,7 @@ func TestResult(t *testing.T) {
 	object(objects+16, short, 2)
 	object(objects+32, worm, 4)
 	r := &Recorder{plan: &loads.Plan{Base: &plan.Plan{}}}
-	o := &oracle{recorder: r, memory: m}
+	x := &content{recorder: r, memory: m}
 	below := func(n int32) uint64 { return uint64(uint32(n)) }
 	for _, c := range []struct {
 		name   string
@@ -67,7 +67,7 @@ func TestResult(t *testing.T) {
 			regs.SetGeneral([]int{machine.RDI, machine.RSI, machine.RDX}[i], v,
 				machine.Unconfirmed)
 		}
-		if v, ok := o.result(c.name, regs); ok == c.isNone || ok && v != c.want {
+		if v, ok := x.result(c.name, regs); ok == c.isNone || ok && v != c.want {
 			t.Errorf("%s of %x: %#x, %v, want %#x", c.name, c.args, v, ok, c.want)
 		}
 	}
@@ -80,10 +80,9 @@ func TestReadsBehindStores(t *testing.T) {
 	m.Begin()
 	m.Store(0x1004, []byte{9, 9}, machine.Confirmed, false)
 	m.Store(0x100f, []byte{9}, machine.Confirmed, false)
-	o := &oracle{memory: m}
-	list := o.unstored(nil, &loads.Read{Addr: 0x1000, Size: 16})
-	list = o.unstored(list, &loads.Read{Addr: 0x2000, Size: 8})
-	list = o.unstored(list, &loads.Read{Addr: 0x2008, Size: 8, Failed: true})
+	x := &content{memory: m, reads: [2][]loads.Read{{{Addr: 0x1000, Size: 16}},
+		{{Addr: 0x2000, Size: 8}, {Addr: 0x2008, Size: 8, Failed: true}}}}
+	list := x.unstored(nil)
 	want := []loads.Read{{Addr: 0x1000, Size: 4}, {Addr: 0x1006, Size: 9}, {Addr: 0x2000, Size: 8}}
 	if len(list) != len(want) {
 		t.Fatalf("%v", list)
