@@ -135,7 +135,11 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 func unknownCommand(c *cobra.Command, word string) error {
 	c.SuggestionsMinimumDistance = 2
 	near := c.SuggestionsFor(word)
-	switch {
+	switch isSnapshot := strings.HasSuffix(word, ".wpp"); {
+	case isSnapshot && c.Name() == "values":
+		return usagef("what to print of %s: say it by --stat, --at or --var", word)
+	case isSnapshot:
+		return usagef("what to print of %s: name a command before it, as hot", word)
 	case c.Flags().Changed("pid"):
 		return usagef("unknown command %q: -p PID traces a process without one", word)
 	case len(near) > 0 && !strings.Contains(word, "/"):

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"wpptrace/compress/wet/machine"
+	"wpptrace/compress/wpp"
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/query/valuereport"
 	"wpptrace/query/values"
@@ -132,48 +133,63 @@ func TestWatchVariables(t *testing.T) {
 }
 
 // TestVariablesOnceSet: calls of external code between the uses of a variable make no lines of it:
-// there is one each time that it changes, without optimization, too.
+// there is one each time that it changes, without optimization, and where one instruction reads and
+// writes it.
 func TestVariablesOnceSet(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	program, snapshot := filepath.Join(dir, "external"), filepath.Join(dir, "v.wpp")
-	gcc := exec.CommandContext(t.Context(), "gcc", "-O0", "-g", "-o", program,
-		filepath.Join("testdata", "external.c"))
-	if out, err := gcc.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if _, err := tracer.ValuesTo(t.Context(), snapshot, exact.Target{Path: program},
-		"-q", "-F", "^(main|set|find|median|larger)$"); err != nil {
-		t.Fatal(err)
-	}
-	s := read(t, snapshot)
-	for name, want := range map[string]string{
-		"main.done":    "1:0 1:1 1:2 1:3 1:4 1:5",
-		"main.texts":   "1:0 1:1 1:2",
-		"set.n":        "1:12 2:0 3:0 4:-7 5:31",
-		"median.count": "1:0 1:1 1:2",
-		"median.scale": "1:3",
-		"set.e":        "1:0 1:x 2:0 2:x 3:x 4:0 4:x 5:x",
-		"set.key":      "1:x 2:x 3:x 4:x 5:x",
+	for level, all := range map[string]map[string]string{
+		"-O0": {
+			"main.done":    "1:0 1:1 1:2 1:3 1:4 1:5",
+			"main.texts":   "1:0 1:1 1:2",
+			"set.n":        "1:12 2:0 3:0 4:-7 5:31",
+			"median.count": "1:0 1:1 1:2",
+			"median.scale": "1:3",
+			"set.e":        "1:0 1:x 2:0 2:x 3:x 4:0 4:x 5:x",
+			"set.key":      "1:x 2:x 3:x 4:x 5:x",
+		},
+		"-O2": {"entries": "0:0 0:1 0:2 0:3"},
 	} {
-		list, err := values.VariablesNamed(s, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		err = values.EachTaken(s, list, nil, func(x *values.Taken) error {
-			text := fmt.Sprint(int32(x.Value))
-			switch pointer := strings.HasSuffix(want, "x"); {
-			case x.Known == machine.Unknown:
-				text = "-"
-			case pointer && x.Value != 0:
-				text = "x"
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			program, snapshot := filepath.Join(dir, "external"), filepath.Join(dir, "v.wpp")
+			gcc := exec.CommandContext(t.Context(), "gcc", level, "-g", "-o", program,
+				filepath.Join("testdata", "external.c"))
+			if out, err := gcc.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
 			}
-			got = append(got, fmt.Sprintf("%d:%s", x.Instance, text))
-			return nil
+			if _, err := tracer.ValuesTo(t.Context(), snapshot, exact.Target{Path: program},
+				"-q", "-F", "^(main|set|find|median|larger)"); err != nil {
+				t.Fatal(err)
+			}
+			s := read(t, snapshot)
+			for name, want := range all {
+				if text, err := taken(s, name, strings.HasSuffix(want, "x")); err != nil ||
+					text != want {
+					t.Errorf("%s: %s, want %s; %v", name, text, want, err)
+				}
+			}
 		})
-		if text := strings.Join(got, " "); err != nil || text != want {
-			t.Errorf("%s: %s, want %s; %v", name, text, want, err)
-		}
 	}
+}
+
+// taken is each value that a variable takes, behind the number of its activation.
+func taken(s *wpp.Snapshot, name string, isPointer bool) (string, error) {
+	list, err := values.VariablesNamed(s, name)
+	if err != nil {
+		return "", err
+	}
+	var got []string
+	err = values.EachTaken(s, list, nil, func(x *values.Taken) error {
+		text := fmt.Sprint(int32(x.Value))
+		switch {
+		case x.Known == machine.Unknown:
+			text = "-"
+		case isPointer && x.Value != 0:
+			text = "x"
+		}
+		got = append(got, fmt.Sprintf("%d:%s", x.Instance, text))
+		return nil
+	})
+	return strings.Join(got, " "), err
 }

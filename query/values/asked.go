@@ -244,8 +244,12 @@ func (a *Asked) At(addr uint64, at Moment, entry *Entry) (value uint64, k machin
 		return 0, machine.Unknown, has
 	}
 	value, k = p.read(at, a.offsets[len(a.offsets)-1], size)
-	value = value >> a.firstBit << (64 - a.Bits()) >> (64 - a.Bits())
-	return value, k, true
+	return a.number(value), k, true
+}
+
+// number is the number in the bytes where it is.
+func (a *Asked) number(bytes uint64) uint64 {
+	return bytes >> a.firstBit << (64 - a.Bits()) >> (64 - a.Bits())
 }
 
 // Address is where in memory it is before the instruction at a link-time address, and how many

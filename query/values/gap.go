@@ -1,6 +1,7 @@
 package values
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"wpptrace/compress/wet"
@@ -27,6 +28,9 @@ type gap struct {
 	isHidden bool   // see Frame.Hides
 	addr     uint64 // where it is, size bytes; 0: in no memory, or that is not known
 	size     int64
+	// it has been read, as an instruction does that writes it, too, as no other one had since from
+	isRead bool
+	read   uint64
 	// it has been given a value that is known, and one that is not, or may have been
 	isWritten, isOverwritten bool
 	isChanged                bool // code has run since from that may have written it
@@ -49,7 +53,7 @@ func (g *gap) goOn(f *followed, now *Taken) {
 	if !g.isChanged {
 		return
 	}
-	if g.isChanged = false; g.from != g.dash {
+	if g.isChanged, g.isRead = false, false; g.from != g.dash {
 		g.from.settle(false)
 	}
 	g.from = &event{taken: *now}
@@ -62,12 +66,13 @@ func (g *gap) before(b *wet.Before, isLost bool) {
 	g.isChanged = g.isChanged || isLost || b.External && !g.isHidden
 }
 
-// executed takes what an instruction may write.
+// executed takes what an instruction reads, and may write.
 func (g *gap) executed(e *wet.Executed) {
 	for i := range e.Accesses {
 		a := &e.Accesses[i]
 		switch {
 		case !a.Write:
+			g.reads(a)
 		case a.At == machine.Unknown || a.Size == 0:
 			if isLost := ByFrame(e.Code); isLost || !g.isHidden {
 				g.isChanged, g.isOverwritten = true, g.isOverwritten || isLost
@@ -80,6 +85,18 @@ func (g *gap) executed(e *wet.Executed) {
 			}
 		}
 	}
+}
+
+// reads takes what an instruction reads.
+func (g *gap) reads(a *machine.Access) {
+	ahead := g.addr - a.Addr
+	if g.isChanged || g.isWritten || g.addr == 0 || a.Known == machine.Unknown ||
+		ahead >= uint64(a.Size) || uint64(g.size) > min(8, uint64(a.Size)-ahead) {
+		return
+	}
+	var word [8]byte
+	copy(word[:], a.Data()[ahead:][:g.size])
+	g.isRead, g.read = true, g.dash.taken.Asked.number(binary.LittleEndian.Uint64(word[:]))
 }
 
 // ByFrame reports whether an instruction that writes to memory does so by RSP or RBP.
@@ -98,9 +115,20 @@ func (f *followed) close(last *lastValue, now *Taken, b *wet.Before, entry *Entr
 	f.forget(g)
 	*last = lastValue{isTaken: true, isKnown: true, value: now.Value}
 	addr, size, k := now.Asked.Address(b.Addr, b, entry)
-	isWritten := g.isWritten || k == machine.Unknown || addr != g.addr || size != g.size
+	isMoved := k == machine.Unknown || addr != g.addr || size != g.size
+	isWritten := g.isWritten || isMoved
 	stays := g.isHidden && !g.isOverwritten // it was the one before, up to a write
 	switch {
+	case g.isRead && !isMoved:
+		g.from.taken.Value, g.from.taken.Known = g.read, machine.Unconfirmed
+		if isSame := was.isTaken && was.value == g.read; isSame {
+			g.settle(false, false)
+		} else {
+			g.settle(was.isTaken, true)
+		}
+		if g.read == now.Value {
+			return
+		}
 	case was.isTaken && was.value == now.Value:
 		g.settle(false, false)
 		return
