@@ -138,6 +138,7 @@ func (f *frames) arrive(e *wet.Executed, before def, b *Builder) (begins bool) {
 	case (e.External || last.op == machine.Return) && f.goBack(e):
 		return e.Insn == 0
 	case last.op == machine.Return, e.External && last.next != e.Addr:
+		f.drop()
 		f.enter(e, frame{})
 		return true
 	case e.Routine != last.routine: // by a jump
@@ -154,6 +155,18 @@ func (f *frames) arrive(e *wet.Executed, before def, b *Builder) (begins bool) {
 func (f *frames) enter(e *wet.Executed, x frame) {
 	x.routine = e.Routine
 	f.stack = append(f.stack, x)
+}
+
+// drop drops the frame of a routine that has returned to code that is not traced, or has gone on
+// there, where that is all that its frame was for: else each call back would leave one. That of the
+// first call back stays, which says where the code that is not traced returns to.
+func (f *frames) drop() {
+	switch f.last.op {
+	case machine.Return, machine.Jump, machine.JumpIf:
+		if n := len(f.stack) - 1; f.stack[n].returns == 0 {
+			f.stack = f.stack[:n]
+		}
+	}
 }
 
 // goBack goes back to the frame whose call returns to an instance, if there is one.

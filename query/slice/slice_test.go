@@ -364,6 +364,39 @@ func TestThroughExternalCode(t *testing.T) {
 	}
 }
 
+// Code that is not traced may call back as often as it likes: there are no more frames for that,
+// and what it returns to goes on where it called.
+func TestCallsBack(t *testing.T) {
+	b := NewBuilder(noFlow)
+	run := func(routine int, addr uint64, external bool, code *machine.Insn) {
+		t.Helper()
+		e := wet.Executed{Place: wet.Place{Routine: routine}, Addr: addr, Code: code,
+			External: external}
+		if err := b.Executed(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	jumps := machine.Insn{Op: machine.Jump, Len: 1}
+	run(1, 100, false, &move)
+	run(1, 101, false, &calls)
+	for i := range 1000 {
+		run(2, 200, true, &calls) // of traced code
+		run(3, 300, false, &rets)
+		leave := &rets
+		if i%3 == 1 {
+			leave = &jumps
+		}
+		run(2, 201, false, leave)
+	}
+	if n := len(b.frames.stack); n > 3 {
+		t.Errorf("%d frames", n)
+	}
+	run(1, 102, true, &move)
+	if n := len(b.frames.stack); n != 1 || b.frames.stack[0].routine != 1 {
+		t.Errorf("%d frames once it has returned, the first of %+v", n, b.frames.stack[0])
+	}
+}
+
 // What is read and is not what was written there, others have written.
 func TestWrittenByOthers(t *testing.T) {
 	access := func(write bool, value byte) wet.Executed {
