@@ -1,6 +1,7 @@
 package values_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -279,6 +280,15 @@ func TestFindAddress(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", at, got, want)
+		}
+	}
+}
+
+// TestFindWithoutValues: in a snapshot of paths alone nothing is found, nor looked for.
+func TestFindWithoutValues(t *testing.T) {
+	for _, at := range []string{"0x501000", "0x401003", "clip", "end"} {
+		if w, err := values.Find(querytest.Compressor(), at); !errors.Is(err, values.ErrNone) {
+			t.Errorf("%s: %+v, %v", at, w, err)
 		}
 	}
 }

@@ -48,9 +48,12 @@ const end = "end"
 // by its link-time address or that in the process, in hex; end is what a thread did last: see
 // FindExecution. A routine that a compiler has given another name may be named as in the
 // source: see names.Meant. It fails where there is no such instruction in a routine that was
-// traced and ran.
+// traced and ran, and with ErrNone where there are no values.
 func Find(s *wpp.Snapshot, text string) (w *Where, err error) {
 	defer wpp.Recover(&err)
+	if !Has(s) {
+		return nil, ErrNone
+	}
 	w = &Where{Text: text}
 	if text == end {
 		w.Kind = End
