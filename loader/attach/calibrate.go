@@ -8,9 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 )
 
 // A Cost is the CPU time that a hit takes, by the class of the probed instruction.
@@ -34,14 +36,15 @@ type Calibrator struct {
 
 // NewCalibrator puts its two probes in. The caller closes it. Cost: a few ms.
 func (s *Session) NewCalibrator() (*Calibrator, error) {
-	c, err := s.calibrator()
+	c, err := calibratorOf(s.images.mechanism, s.objects.EmptyProbe)
 	if err != nil {
 		return nil, fmt.Errorf("measure the cost of a probe hit: %w", err)
 	}
 	return c, nil
 }
 
-func (s *Session) calibrator() (*Calibrator, error) {
+// calibratorOf puts the probes in of a program that reports nothing.
+func calibratorOf(m uprobe.Mechanism, empty *ebpf.Program) (*Calibrator, error) {
 	self, err := target.Open(os.Getpid())
 	if err != nil {
 		return nil, err
@@ -56,7 +59,7 @@ func (s *Session) calibrator() (*Calibrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.images.mechanism.Put(exe, s.objects.EmptyProbe, offsets, nil, self.PID)
+	l, err := m.Put(exe, empty, offsets, nil, self.PID)
 	if err != nil {
 		return nil, ProbeError(err)
 	}

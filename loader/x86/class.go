@@ -57,7 +57,7 @@ var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
 // whole, nor segments, that do not repeat and do not enter the kernel.
 func (in *Inst) stepped(code []byte) bool {
 	if in.Map > 1 || in.Rep != 0 {
-		return in.isEndbr64()
+		return in.IsEndbr64()
 	}
 	if in.Map == 1 {
 		return in.steppedTwoByte() && !bytes.Equal(code, nop5)
@@ -100,10 +100,6 @@ func (in *Inst) steppedTwoByte() bool {
 		return true
 	}
 	return false
-}
-
-func (in *Inst) isEndbr64() bool {
-	return in.Map == 1 && in.Op == 0x1e && in.ModRM == 0xfa && in.Rep == 0xf3 && in.Len == 4
 }
 
 func opcodes(ops ...byte) (set [256]bool) {

@@ -59,7 +59,9 @@ func (in *Inst) HasImmediate() bool {
 func (in *Inst) IsBreakpoint() bool { return in.Map == 0 && in.Op == 0xcc }
 
 // IsEndbr64 reports whether the instruction marks where indirect branches may lead.
-func (in *Inst) IsEndbr64() bool { return in.isEndbr64() }
+func (in *Inst) IsEndbr64() bool {
+	return in.Map == 1 && in.Op == 0x1e && in.ModRM == 0xfa && in.Rep == 0xf3 && in.Len == 4
+}
 
 // IsLongNoOp reports whether the instruction is a nop of several bytes, as only assemblers make it,
 // in front of labels and not behind them.
