@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"wpptrace/compress/sequitur"
+	"wpptrace/internal/saturating"
 )
 
 // From so many symbols on, a grammar is coded in one context: what mixing them saves of its bytes
@@ -107,22 +109,30 @@ var (
 // before it spends memory on them: 16 bytes a symbol and 150 a rule, while it is read. No rule that
 // it returns derives itself, and all are used.
 func Decode(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
+	return DecodeFirst(coded, mostSymbols, mostRules, math.MaxUint64)
+}
+
+// DecodeFirst is Decode for who needs the first terminals alone that the grammar derives, so many.
+// Where it derives more, what it returns derives these and some more, and what is behind is neither
+// read nor checked.
+func DecodeFirst(coded []byte, mostSymbols, mostRules, terminals uint64) ([][]uint32, error) {
 	switch {
 	case len(coded) == 0:
 		return nil, errShort
 	case int(coded[0]) > contexts:
 		return nil, errMixed
 	}
-	return decode(coded[1:], func(uint64) int { return int(coded[0]) }, mostSymbols, mostRules)
+	return decode(coded[1:], func(uint64) int { return int(coded[0]) }, mostSymbols, mostRules,
+		terminals)
 }
 
 // DecodeEarly reads what Encode wrote before it wrote how many contexts are mixed, as Decode does.
 func DecodeEarly(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
-	return decode(coded, mixedEarly, mostSymbols, mostRules)
+	return decode(coded, mixedEarly, mostSymbols, mostRules, math.MaxUint64)
 }
 
-func decode(coded []byte, mixed func(symbols uint64) int, mostSymbols,
-	mostRules uint64) ([][]uint32, error) {
+func decode(coded []byte, mixed func(symbols uint64) int, mostSymbols, mostRules,
+	terminals uint64) ([][]uint32, error) {
 	symbols, n := binary.Uvarint(coded)
 	if n <= 0 {
 		return nil, errShort
@@ -135,12 +145,17 @@ func decode(coded []byte, mixed func(symbols uint64) int, mostSymbols,
 	d.model = newGrammarModel(d.reader, symbols, mixed(symbols))
 	defer d.model.release()
 	d.begin()
-	for len(d.open) > 0 {
+	for len(d.open) > 0 && (d.derived < terminals || terminals == math.MaxUint64) {
 		if err := d.symbol(); err != nil {
 			return nil, err
 		}
 	}
 	switch {
+	case len(d.open) > 0: // no body is empty: what came last was no beginning of one
+		for len(d.open) > 0 {
+			d.close()
+		}
+		return d.bodies, nil
 	case len(d.reader.in) > 0:
 		return nil, errLong
 	case d.left > 0:
@@ -154,19 +169,27 @@ type decoder struct {
 	reader *coder
 	model  grammarModel
 	bodies [][]uint32
-	open   []openBody
-	inOpen []uint32 // the symbols of the open bodies, the innermost's last
-	left   uint64   // symbols that may still come
+	// terminals that what has been read derives, in all and by rules that are complete: 2^64-1 are
+	// as many or more
+	derived uint64
+	lengths []uint64
+	open    []openBody
+	inOpen  []uint32 // the symbols of the open bodies, the innermost's last
+	left    uint64   // symbols that may still come
 
 	mostRules uint64
 }
 
-// An openBody is a rule whose body begins at a place in inOpen and has not ended.
-type openBody struct{ rule, at int }
+// An openBody is a rule whose body begins at a place in inOpen, and behind so many terminals, and
+// has not ended.
+type openBody struct {
+	rule, at int
+	behind   uint64
+}
 
 func (d *decoder) begin() {
-	d.open = append(d.open, openBody{len(d.bodies), len(d.inOpen)})
-	d.bodies = append(d.bodies, nil)
+	d.open = append(d.open, openBody{len(d.bodies), len(d.inOpen), d.derived})
+	d.bodies, d.lengths = append(d.bodies, nil), append(d.lengths, 0)
 }
 
 // symbol reads the next symbol, or the end of a body.
@@ -177,14 +200,19 @@ func (d *decoder) symbol() error {
 	case d.reader.missing > 0:
 		return errShort
 	case ends:
-		d.end()
+		d.model.end(d.close())
 		return nil
 	case d.left == 0:
 		return errSymbols
 	}
 	d.left--
 	if !isNew {
-		d.inOpen = append(d.inOpen, d.model.symbol(0))
+		symbol, n := d.model.symbol(0), uint64(1)
+		if sequitur.IsRule(symbol) {
+			n = d.lengths[sequitur.RuleOf(symbol)]
+		}
+		d.inOpen = append(d.inOpen, symbol)
+		d.derived = saturating.Add(d.derived, n)
 		return nil
 	}
 	if uint64(len(d.bodies)) >= d.mostRules {
@@ -196,11 +224,12 @@ func (d *decoder) symbol() error {
 	return nil
 }
 
-// end closes the innermost body.
-func (d *decoder) end() {
+// close closes the innermost body, and returns its rule.
+func (d *decoder) close() int {
 	top := d.open[len(d.open)-1]
 	d.open = d.open[:len(d.open)-1]
 	d.bodies[top.rule] = slices.Clone(d.inOpen[top.at:])
 	d.inOpen = d.inOpen[:top.at]
-	d.model.end(top.rule)
+	d.lengths[top.rule] = d.derived - top.behind
+	return top.rule
 }

@@ -100,6 +100,54 @@ func TestRoundTripOfAnyStream(t *testing.T) {
 	})
 }
 
+// expanded is what the rule of some bodies derives, up to so many terminals.
+func expanded(bodies [][]uint32, of, most int) (list []uint32) {
+	for _, v := range bodies[of] {
+		switch {
+		case len(list) >= most:
+			return list[:most]
+		case sequitur.IsRule(v):
+			list = append(list, expanded(bodies, sequitur.RuleOf(v), most-len(list))...)
+		default:
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// What is decoded for the first terminals derives them, and is no more than what derives all.
+func TestDecodeFirstOfAnyStream(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		largest := rapid.SampledFrom([]uint32{0, 1, 3, 100}).Draw(t, "largest")
+		n := rapid.IntRange(1, 2000).Draw(t, "length")
+		stream := rapid.SliceOfN(rapid.Uint32Range(0, largest), n, n).Draw(t, "stream")
+		first := rapid.IntRange(1, n+1).Draw(t, "first")
+		all := grammarOf(stream...)
+		for _, coded := range [][]byte{Encode(all), EncodeQuick(all)} {
+			got, err := DecodeFirst(coded, 1<<30, 1<<30, uint64(first))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := stream[:min(first, n)]; !slices.Equal(expanded(got, 0, first), want) {
+				t.Fatalf("%v derives %v, want %v", got, expanded(got, 0, first), want)
+			}
+			if symbolsOf(got) > symbolsOf(all) || len(got) > len(all) {
+				t.Fatalf("%v is more than %v", got, all)
+			}
+		}
+	})
+}
+
+// What is behind the first terminals is not read: it takes no time, and may be damaged.
+func TestDecodeFirstReadsNoMore(t *testing.T) {
+	all := grammarOf(stream(20_000)...)
+	coded := EncodeQuick(all)
+	got, err := DecodeFirst(coded[:len(coded)/2], 1<<30, 1<<30, 5_000)
+	if n := symbolsOf(got); err != nil || n == 0 || n > symbolsOf(all)/2 {
+		t.Errorf("%d symbols of %d, %v", n, symbolsOf(all), err)
+	}
+}
+
 // Rules need not be numbered in the order of their first use, but they come back so.
 func TestEncodeNumbersRules(t *testing.T) {
 	coded := Encode([][]uint32{{0, rule(2), rule(2)}, {1, 2}, {rule(1), 3, rule(1)}})

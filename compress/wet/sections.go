@@ -131,6 +131,7 @@ func readThreads(section *wpp.Section, n int) (of map[int]int, err error) {
 // number of goroutines may replay it, and others of its thread.
 type Segment struct {
 	snapshot *wpp.Snapshot
+	paths    *wpp.Grammar // of the thread, up to the segment's end at least
 	code     *Code
 	thread   int
 	head     int // bytes
@@ -190,7 +191,7 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 		} else if r.err == nil && i != thread {
 			continue
 		}
-		g := Segment{snapshot: s, code: code, thread: thread, head: len(data), log: log}
+		g := Segment{snapshot: s, paths: s.Threads[thread].Grammar, code: code, thread: thread, head: len(data), log: log}
 		if place >= 0 {
 			g.common, g.place = groups[number], place
 		}
@@ -327,10 +328,20 @@ func (g *Segment) Start() (Place, bool) {
 // segment, or the end: by symbols, ascending, without those that were not. It must not be changed.
 func (g *Segment) Ran() []Ran { return g.ran }
 
+// Alone returns the segment for who reads no other one of the thread: its stream is read up to the
+// segment's end alone.
+func (g *Segment) Alone() *Segment {
+	alone := *g
+	if g.end != nil {
+		alone.paths = g.paths.First(g.end.at.Symbol + 1)
+	}
+	return &alone
+}
+
 // Symbols iterates over the symbols of the thread's stream from First on. To get there costs as
 // much as the bodies of rules on the way.
 func (g *Segment) Symbols() iter.Seq[uint32] {
-	return expand(g.snapshot.Threads[g.thread].Grammar, g.First())
+	return expand(g.paths, g.First())
 }
 
 // Replay tells an observer what was executed at the symbols [from, to) of the thread's stream, as
@@ -410,7 +421,7 @@ func (g *Segment) walk(n, from, to uint64, o Observer) (*Walker, error) {
 	w.stop, w.done.TID, p.memory = n, thread.TID, w.Memory()
 	at, err := g.begin(w)
 	from = max(from, at)
-	for sym := range expand(thread.Grammar, at) {
+	for sym := range expand(g.paths, at) {
 		if at >= to || err != nil {
 			break
 		}

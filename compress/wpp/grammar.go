@@ -182,6 +182,29 @@ func (g *Grammar) Segments() []*Segment {
 	return slices.Clone(g.segments.list)
 }
 
+// First returns a grammar that derives the first symbols that g derives, so many: of segments, what
+// is behind these is not read. It is for who needs no others, and says of its rules how often they
+// occur there, but how many symbols a segment has in all.
+func (g *Grammar) First(symbols uint64) *Grammar {
+	if g.segments == nil {
+		return g
+	}
+	var list []*Segment
+	for _, s := range g.segments.list {
+		if symbols == 0 {
+			break
+		}
+		n := min(symbols, s.size.Length)
+		if n < s.size.Length {
+			part := *s
+			part.first, s = n, &part
+		}
+		list = append(list, s)
+		symbols -= n
+	}
+	return Join(list)
+}
+
 // Body returns the right-hand side of a rule. It must not be changed.
 func (g *Grammar) Body(rule int) []uint32 {
 	switch {

@@ -12,6 +12,7 @@ type Segment struct {
 	size    Size
 	grammar *Grammar // nil: the source has it
 	source  Source   // nil: it is in memory
+	first   uint64   // how many symbols of its stream are needed, the first ones; 0: all
 }
 
 // A Size is how large a grammar is.
@@ -24,8 +25,9 @@ type Size struct {
 // A Source has a segment's grammar, for example in a file. Any number of goroutines may use it.
 type Source interface {
 	// Load returns the grammar, decoded for the caller alone. It is of the size that the segment
-	// declares, and its terminals are symbols of the snapshot.
-	Load() (*Grammar, error)
+	// declares, and its terminals are symbols of the snapshot. Where it derives more than so many
+	// symbols, it may be one that derives these and some of those behind.
+	Load(first uint64) (*Grammar, error)
 	// Name is the path of the file that the grammar is in, or "".
 	Name() string
 }
@@ -55,7 +57,10 @@ func (s *Segment) Load() (*Grammar, error) {
 	if s.grammar != nil {
 		return s.grammar, nil
 	}
-	return s.source.Load()
+	if s.first > 0 {
+		return s.source.Load(s.first)
+	}
+	return s.source.Load(math.MaxUint64)
 }
 
 // emptyGrammar derives nothing. Threads that did nothing share it.

@@ -19,8 +19,8 @@ type gone struct{}
 
 var errGone = errors.New("disk failed")
 
-func (gone) Load() (*wpp.Grammar, error) { return nil, errGone }
-func (gone) Name() string                { return "x.wpp" }
+func (gone) Load(uint64) (*wpp.Grammar, error) { return nil, errGone }
+func (gone) Name() string                      { return "x.wpp" }
 
 // TestValuesOfUnreadableSegments: where a segment of paths cannot be read any more, each question
 // about values fails with the error that says so.

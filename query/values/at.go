@@ -108,6 +108,7 @@ func (f *finder) count(j *job) (mayHave bool) {
 // run does the jobs, some of them at once, and gives what they find to found, in their order.
 func (f *finder) run(jobs []*job) error {
 	if len(jobs) == 1 {
+		jobs[0].segment = jobs[0].segment.Alone()
 		return jobs[0].run(f.found)
 	}
 	done := make([]chan error, len(jobs))
@@ -195,6 +196,9 @@ func (j *job) visits() (list []visit) {
 			break
 		}
 		for _, x := range j.counter.visit(sym) {
+			if n > 0 && x.number > n && j.counter.where.Kind != Line {
+				return list // of a line, one that began before may go on
+			}
 			at := x.place(position)
 			if n > 0 && n != x.number ||
 				begins && at.Compare(from) < 0 || ends && at.Compare(to) >= 0 {

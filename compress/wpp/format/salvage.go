@@ -40,7 +40,7 @@ func (f *fileReader) salvaged(err error) (*wpp.Snapshot, error) {
 			continue
 		}
 		x.terminals = len(f.s.Symbols)
-		if _, loadErr := x.Load(); loadErr != nil {
+		if _, loadErr := x.Load(math.MaxUint64); loadErr != nil {
 			break // a system that went down has written the end of a file before the middle
 		}
 		n := x.about.Thread

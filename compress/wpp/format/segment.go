@@ -123,8 +123,8 @@ func (s *storedSegment) coded() ([]byte, error) {
 	return coded, nil
 }
 
-// Load returns the segment's grammar, checked.
-func (s *storedSegment) Load() (*wpp.Grammar, error) {
+// Load returns the segment's grammar, or what derives its first symbols, checked: see wpp.Source.
+func (s *storedSegment) Load(first uint64) (*wpp.Grammar, error) {
 	coded, err := s.coded()
 	if err != nil {
 		return nil, err
@@ -132,7 +132,9 @@ func (s *storedSegment) Load() (*wpp.Grammar, error) {
 	about := s.about
 	decode := map[SegmentSection_Coding]func([]byte, uint64, uint64) ([][]uint32, error){
 		SegmentSection_EARLY: coding.DecodeEarly, SegmentSection_PLAIN: coding.DecodePlain,
-		SegmentSection_MIXED: coding.Decode,
+		SegmentSection_MIXED: func(coded []byte, symbols, rules uint64) ([][]uint32, error) {
+			return coding.DecodeFirst(coded, symbols, rules, first)
+		},
 	}[about.Coding]
 	if decode == nil {
 		return nil, damaged("segment at byte %d: unknown coding %d", s.at, about.Coding)
@@ -145,8 +147,9 @@ func (s *storedSegment) Load() (*wpp.Grammar, error) {
 	if err != nil {
 		return nil, damaged("segment at byte %d: %w", s.at, err)
 	}
-	if uint64(g.Rules()) != about.Rules || uint64(g.BodySymbols()) != about.Symbols ||
-		g.Length(0) != about.Length {
+	isFirst := first < about.Length && g.Length(0) >= first && g.Length(0) <= about.Length
+	if !isFirst && (uint64(g.Rules()) != about.Rules || uint64(g.BodySymbols()) != about.Symbols ||
+		g.Length(0) != about.Length) {
 		return nil, damaged("segment at byte %d: it is not as large as it says", s.at)
 	}
 	if err := g.CheckTerminals(s.terminals); err != nil {

@@ -89,6 +89,25 @@ func TestSegmentsRoundTrip(t *testing.T) {
 	})
 }
 
+// The first symbols of a thread in segments are those of the whole thread.
+func TestFirstOfSegments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := wpptest.Any(t)
+		lazy, err := readLazily(encoded(t, wpptest.InSegments(want, wpptest.Cuts(t))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want.Threads {
+			all := slices.Collect(want.Threads[i].Grammar.Expand(0))
+			n := rapid.IntRange(0, len(all)+1).Draw(t, "symbols")
+			got := slices.Collect(lazy.Threads[i].Grammar.First(uint64(n)).Expand(0))
+			if n = min(n, len(all)); len(got) < n || !slices.Equal(got, all[:len(got)]) {
+				t.Fatalf("%v are the first %d of %v", got, n, all)
+			}
+		}
+	})
+}
+
 // checkSameGrammar compares what the methods of two grammars say.
 func checkSameGrammar(t *rapid.T, a, b *wpp.Grammar) {
 	if b.NumSegments() > 0 {
