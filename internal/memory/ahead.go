@@ -21,6 +21,7 @@ const (
 // questions do not take, and leaves four times what is alive from then on.
 func Ahead() {
 	debug.SetGCPercent(800)
+	before := uintptr(unsafe.Pointer(new([64]byte))) // in a part of the heap that is small yet
 	var block []byte
 	// Neither fits in the room that there is, and each leaves as much more behind it. They are not
 	// touched: they take addresses, and no memory.
@@ -28,7 +29,8 @@ func Ahead() {
 		block = make([]byte, room+1)
 	}
 	runtime.AddCleanup(&block[0], func(int) { debug.SetGCPercent(400) }, 0)
-	first := uintptr(unsafe.Pointer(&block[0])) &^ (arena - 1)
-	// it is only advice, and fails where a part of the addresses is not taken yet
-	_, _, _ = unix.Syscall(unix.SYS_MADVISE, first, arena, unix.MADV_HUGEPAGE)
+	// Where in an arena the heap begins is drawn by lot: it may be in the next one by now. It is only
+	// advice, and says that it failed where a part of the addresses is not taken yet.
+	first := before &^ (arena - 1)
+	_, _, _ = unix.Syscall(unix.SYS_MADVISE, first, 2*arena, unix.MADV_HUGEPAGE)
 }
