@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"regexp"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -52,12 +53,14 @@ func (s *selectionFlags) check() error {
 }
 
 // behindLibrary is LIBRARY:^ but neither a class of characters, [:^alpha:], nor a name's colons.
-var behindLibrary = regexp.MustCompile(`([^\[:]):\^`)
+var behindLibrary = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([^\[:]):\^`)
+})
 
 func compile(flag string, expressions []string) (list []*regexp.Regexp, err error) {
 	for _, text := range expressions {
 		// ^ is where a name begins, behind a library's, too
-		re, err := regexp.Compile(behindLibrary.ReplaceAllString(text, "$1:"))
+		re, err := regexp.Compile(behindLibrary().ReplaceAllString(text, "$1:"))
 		if err != nil {
 			return nil, usagef("read %s %q: %w", flag, text, err)
 		}

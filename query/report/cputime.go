@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/samples"
@@ -126,7 +127,9 @@ func TimeText(r *profile.TimeReport) string {
 }
 
 // interpreters are by the names of their programs and libraries.
-var interpreters = regexp.MustCompile(`^(lib)?(python|perl|ruby|php|lua|tcl)[-0-9.]*(\.so|$)`)
+var interpreters = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(lib)?(python|perl|ruby|php|lua|tcl)[-0-9.]*(\.so|$)`)
+})
 
 func partName(kind profile.TimeKind, name string) string {
 	switch kind {
@@ -135,7 +138,7 @@ func partName(kind profile.TimeKind, name string) string {
 	case profile.ImageTime:
 		return "other code of " + name
 	case profile.FileTime:
-		if interpreters.MatchString(name) {
+		if interpreters().MatchString(name) {
 			return name + " (interpreter)"
 		}
 		return name
