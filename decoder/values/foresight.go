@@ -61,8 +61,10 @@ func (f *foresight) Load(addr uint64, to []byte) machine.Knowledge {
 	for i := len(f.stores) - 1; i >= 0; i-- {
 		s := &f.stores[i]
 		at := addr - s.Addr
-		switch {
-		case at < uint64(s.Size) && at+n <= uint64(s.Size) && !s.unknown:
+		switch isAll := at < uint64(s.Size) && at+n <= uint64(s.Size); {
+		case isAll && s.unknown:
+			return f.ahead(addr, to)
+		case isAll:
 			copy(to, s.Bytes[at:])
 			return machine.Unconfirmed
 		case at < uint64(s.Size) || s.Addr-addr < n:
@@ -84,13 +86,18 @@ func (f *foresight) Load(addr uint64, to []byte) machine.Knowledge {
 	if f.o.recorder.fixed.holds(f.o.recorder, addr, to) != machine.Unknown {
 		return machine.Unconfirmed
 	}
-	if f.take(f.reads, addr, to) {
-		r := loads.Read{Addr: addr, Size: len(to)}
-		copy(r.Bytes[:], to)
-		f.used = append(f.used, r)
-		return machine.Unconfirmed
+	return f.ahead(addr, to)
+}
+
+// ahead takes some bytes from what the next hit has read: nothing else says what is there.
+func (f *foresight) ahead(addr uint64, to []byte) machine.Knowledge {
+	if !f.take(f.reads, addr, to) {
+		return machine.Unknown
 	}
-	return machine.Unknown
+	r := loads.Read{Addr: addr, Size: len(to)}
+	copy(r.Bytes[:], to)
+	f.used = append(f.used, r)
+	return machine.Unconfirmed
 }
 
 // take takes some bytes from what was read, if they are there.

@@ -1,6 +1,7 @@
-/* What functions of the C library have returned is known by what comes of it: a sum, or a value
- * that is moved if it is not zero. */
+/* What functions of the C library have returned is known by what comes of it: a sum, a value that
+ * is moved if it is not zero, or where it is stored, though it be stored through. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *names[] = {"one", "two", "three", "four", "one", "five and more"};
@@ -22,10 +23,24 @@ void returned_add(int n) {
 	total += cells[n & 7];
 }
 
+struct cell {
+	long key, times;
+};
+
+void returned_cell(int key) {
+	char text[32];
+	struct cell *cell = calloc(1, sizeof *cell);
+	cell->key = key;
+	cell->times = 1;
+	snprintf(text, sizeof text, "cell %d", key);
+	free(cell);
+}
+
 int main(void) {
 	long sum = 0;
 	for (int i = 0; i < 100; i++) {
 		sum += returned_sum(i);
+		returned_cell(i);
 		returned_add(i);
 	}
 	printf("%ld %ld\n", sum, total);
