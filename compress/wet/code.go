@@ -167,7 +167,7 @@ func appendRoutine(b []byte, r *Routine) []byte {
 func readCode(s *wpp.Snapshot, data []byte) (*Code, error) {
 	r := &reader{rest: data}
 	if v := r.number(); v != version && r.err == nil {
-		return nil, fmt.Errorf("it is of version %d, which a later wpptrace reads", v)
+		return nil, fmt.Errorf("it is of version %d, which another wpptrace reads", v)
 	}
 	c := &Code{routines: make([]*Routine, len(s.Routines)), tables: s.Routines}
 	for image := range r.count(len(s.Images), "images") {

@@ -59,7 +59,7 @@ func CountsOf(s *wpp.Snapshot) (*Counts, error) {
 		r := &reader{rest: data}
 		c := &Counts{}
 		if v := r.number(); v != version {
-			r.fail("version %d, which a later wpptrace reads", v)
+			r.fail("version %d, which another wpptrace reads", v)
 		}
 		for _, f := range c.fields() {
 			*f = r.number()

@@ -56,7 +56,8 @@ func (l *Log) note(to []noted, segment int) []noted {
 }
 
 // common returns the bytes that several of some logs load and say alike: what the first one has of
-// them, and what is another for each of the others. Each is ascending by addresses.
+// them, and what is another for each of the others. Each is ascending by addresses. Of more pages
+// than an image may have those above are left out: each segment says itself what it has there.
 func common(logs []*Log) (list [][]run, any bool) {
 	list = make([][]run, len(logs))
 	if len(logs) < 2 {
@@ -69,17 +70,26 @@ func common(logs []*Log) (list [][]run, any bool) {
 	slices.SortFunc(all, func(a, b noted) int {
 		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.segment, b.segment))
 	})
+	pages, last := 0, uint64(0) // that have some, and the last one
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].addr == all[0].addr {
 			n++
 		}
+		page := all[0].addr / imagePageSize
+		if pages == mostImagePages && page != last {
+			break
+		}
+		has := false
 		for i := range 8 {
-			any = commonByte(list, all[:n], i) || any
+			has = commonByte(list, all[:n], i) || has
+		}
+		if has && (pages == 0 || page != last) {
+			pages, last = pages+1, page
 		}
 		all = all[n:]
 	}
-	return list, any
+	return list, pages > 0
 }
 
 // commonByte adds what several of those that have noted 8 bytes say alike, one after the other, of
@@ -147,7 +157,8 @@ func appendColumn(b, column []byte) []byte {
 const (
 	// mostCommon bounds how many bytes a column may have.
 	mostCommon = 1 << 26
-	// mostImagePages bounds an image: no segment touches more.
+	// mostImagePages bounds an image, to some 150 MB: no stretch touches more, see memory.Memory,
+	// but the segments of a group may, together.
 	mostImagePages = 1 << 15
 )
 
@@ -179,7 +190,7 @@ func readCommon(r *reader) (c together) {
 
 // imageOf is that of a segment, by its number in its group.
 func (c *together) imageOf(segment int) (*image, error) {
-	m := &image{pages: map[uint64]*imagePage{}}
+	m := &image{}
 	where, data := reader{rest: c.where}, reader{rest: c.data}
 	for range segment + 1 {
 		end := uint64(0)
@@ -210,21 +221,20 @@ type imagePage struct {
 	has  [imagePageSize / 64]uint64
 }
 
-// imageOf is that of a segment, by its number in its group.
-func imageOf(list [][]run, segment int) *image {
-	m := &image{pages: map[uint64]*imagePage{}}
-	for _, runs := range list[:segment+1] {
-		for i := range runs {
-			m.put(runs[i].addr, runs[i].data)
-		}
+// add makes the image of the segment before in a group that of the next one, by its runs.
+func (m *image) add(runs []run) {
+	for i := range runs {
+		m.put(runs[i].addr, runs[i].data)
 	}
-	return m
 }
 
 func (m *image) put(addr uint64, data []byte) {
 	for len(data) > 0 {
 		p, at := m.page(addr/imagePageSize), addr%imagePageSize
 		if p == nil {
+			if m.pages == nil {
+				m.pages = map[uint64]*imagePage{}
+			}
 			p = &imagePage{}
 			m.pages[addr/imagePageSize], m.last = p, p
 		}

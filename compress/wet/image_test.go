@@ -2,6 +2,7 @@ package wet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ func loaded(words map[uint64]uint64) *Log {
 // TestImage: an image has what is put there last, and says so only of bytes that were put.
 func TestImage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, want := &image{pages: map[uint64]*imagePage{}}, map[uint64]byte{}
+		m, want := &image{}, map[uint64]byte{}
 		for range rapid.IntRange(0, 10).Draw(t, "runs") {
 			addr := rapid.SampledFrom([]uint64{0, 50, 4080, 8190, ^uint64(0) - 4200}).
 				Draw(t, "run") + uint64(rapid.IntRange(0, 9).Draw(t, "at"))
@@ -85,6 +86,34 @@ func TestWhatIsInCommon(t *testing.T) {
 	}
 	if n := size(many, many, changed, changed); n > two+two*3/4 {
 		t.Errorf("%d bytes where half has changed, %d where nothing has", n, two)
+	}
+}
+
+// TestCommonPages: what segments have in common is never more than is read: of more pages each says
+// what it has there.
+func TestCommonPages(t *testing.T) {
+	l := &Log{}
+	for page := range uint64(mostImagePages + 1) {
+		l.untouched = append(l.untouched, untouched{len(l.said), page * imagePageSize, 8})
+		l.said.say(cellOf(at1(1), loadCode), otherwise, 0)
+		l.said.say(cellOf(at1(1), loadWord), page, 0)
+	}
+	runs, _ := common([]*Log{l, l})
+	r := &reader{rest: appendCommon(nil, runs)}
+	c := readCommon(r)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.imageOf(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var word [8]byte
+	const last = mostImagePages - 1
+	if !m.read(last*imagePageSize, word[:]) || binary.LittleEndian.Uint64(word[:]) != last ||
+		m.read((last+1)*imagePageSize, word[:]) {
+		t.Errorf("the image has %d pages, and not %d, or another word: %x", len(m.pages),
+			mostImagePages, word)
 	}
 }
 

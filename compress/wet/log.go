@@ -284,8 +284,10 @@ func Encode(group []*Log) Encoded {
 	if any {
 		e.common = appendCommon(nil, runs)
 	}
+	m := &image{}
 	for i, l := range now {
-		e.segments[i] = segment{l.appendHead(nil), l.append(nil, l.without(imageOf(runs, i)))}
+		m.add(runs[i])
+		e.segments[i] = segment{l.appendHead(nil), l.append(nil, l.without(m))}
 	}
 	return e
 }

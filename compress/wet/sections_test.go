@@ -133,6 +133,48 @@ func TestSegmentsOfThreads(t *testing.T) {
 	}
 }
 
+// TestSegmentsOfGroups: a segment is read with what it has in common with others of its group, and
+// refused where a section of its own is missing: see TestDamagedValues for that of the group.
+func TestSegmentsOfGroups(t *testing.T) {
+	s := recorded(t, []int{0, 1, 2, 2})
+	words := map[uint64]uint64{0x1000: 1, 0x2000: 2}
+	first, second := loaded(words), loaded(words)
+	second.start = &start{at: Place{Symbol: 1, Step: 1, Block: 2, Insn: 3},
+		state: machine.New().AppendState(nil)}
+	e := Encode([]*Log{first, second})
+	list := e.Sections(0) // what they have in common, then a head and a log of each
+	read := func(of ...*wpp.Section) ([]Segment, error) {
+		part := *s
+		part.Sections = append(slices.Collect(s.SectionsOf(CodeKind)), of...)
+		return Segments(&part, 0)
+	}
+	got, err := read(list...)
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%d segments, %v", len(got), err)
+	}
+	for i := range got {
+		p, err := got[i].open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var word [8]byte
+		if !p.common.read(0x2000, word[:]) || word[0] != 2 {
+			t.Errorf("segment %d: %x", i, word)
+		}
+	}
+	for name, c := range map[string]struct {
+		sections []*wpp.Section
+		want     string
+	}{
+		"no head": {slices.Concat(list[:3], list[4:]), "values without a beginning"},
+		"no log":  {list[:4], "a beginning, and no values"},
+	} {
+		if _, err := read(c.sections...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
 // TestRan: how often paths ran is read as it was written, and refused where it can not be.
 func TestRan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
