@@ -299,8 +299,7 @@ func (f *follower) next(w *way, st *state, r *plan.Routine, at place, depth int,
 	case cfg.Tail, cfg.TailInd:
 		return f.jump(w, at)
 	case cfg.Ret:
-		if n := len(st.calls); n > 0 {
-			to, st.calls = st.calls[n-1], st.calls[:n-1]
+		if to, ok = st.goBack(); ok {
 			return to, true
 		}
 		w.ends, w.address, w.behind = returned, st.returns, f.facts[r.ID].behind

@@ -309,6 +309,17 @@ func (s *state) forget() {
 	s.flags, s.stores, s.cases = compared{}, nil, nil
 }
 
+// goBack returns from the last of the calls; false: there is none. What is called next takes no
+// place in a list that other states have, too.
+func (s *state) goBack() (to place, ok bool) {
+	n := len(s.calls)
+	if n == 0 {
+		return to, false
+	}
+	to, s.calls = s.calls[n-1], s.calls[:n-1:n-1]
+	return to, true
+}
+
 // A choice is where the index of a switch was at its check.
 type choice struct {
 	routine, check int

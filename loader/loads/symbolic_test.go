@@ -23,3 +23,26 @@ func TestRotated(t *testing.T) {
 		}
 	})
 }
+
+// TestGoBack: what a way calls behind a return is no call of another way.
+func TestGoBack(t *testing.T) {
+	var f follower
+	first := f.states.get()
+	first.calls = append(make([]place, 0, 4), place{1, 1}, place{2, 2})
+	second := f.copy(first)
+	for _, st := range []*state{second, first} {
+		to, ok := st.goBack()
+		if !ok || to != (place{2, 2}) {
+			t.Errorf("a return leads to %v, %t", to, ok)
+		}
+		st.calls = append(st.calls, place{3, 3})
+	}
+	for _, want := range []place{{3, 3}, {1, 1}} {
+		if to, ok := first.goBack(); !ok || to != want {
+			t.Errorf("a return leads to %v, %t, want %v", to, ok, want)
+		}
+	}
+	if to, ok := first.goBack(); ok {
+		t.Errorf("without a call a return leads to %v", to)
+	}
+}
