@@ -52,7 +52,7 @@ type place struct{ lo, hi uint64 }
 // betweenLooks is how often all that a process has mapped is looked at: nothing reports mremap.
 const betweenLooks = 100 * time.Millisecond
 
-// mostNoted is how many mappings are told apart.
+// mostNoted is how many mappings are told apart. Where there are more, others may write anywhere.
 const mostNoted = 1 << 14
 
 // Follow begins to follow a process: what it maps from now on is noted before it is used, and so is
@@ -93,9 +93,9 @@ func (m *Memory) Update() (anywhere bool) {
 	had := len(m.noted)
 	areas, isAll := m.sequences()
 	for _, a := range areas {
-		m.noted[mapping{place: place{a.Addr, a.Addr + a.Size}, shared: true}] = true
+		m.note(mapping{place: place{a.Addr, a.Addr + a.Size}, shared: true})
 	}
-	isWhole := m.records.read(m.process.PID, func(x mapping) { m.noted[x] = true })
+	isWhole := m.records.read(m.process.PID, m.note)
 	if !m.anywhere && time.Since(m.looked) > betweenLooks {
 		_ = m.look() // it has ended
 	}
@@ -104,6 +104,15 @@ func (m *Memory) Update() (anywhere bool) {
 	}
 	m.anywhere = m.anywhere || !isAll || !isWhole || len(m.noted) > mostNoted
 	return m.anywhere
+}
+
+// note notes a mapping. Where too many are told apart it is one of any file: a process that maps
+// file after file has them at few places.
+func (m *Memory) note(x mapping) {
+	if len(m.noted) > mostNoted {
+		x = mapping{place: x.place, shared: true, write: x.write}
+	}
+	m.noted[x] = true
 }
 
 // Holds reports whether others may write to some of those bytes.
@@ -124,7 +133,7 @@ func (m *Memory) look() error {
 		n := mapping{place: place{x.Lo, x.Hi}, code: x.Exec, shared: x.Shared, write: x.Write}
 		n.file.major, n.file.minor, n.file.inode = x.File.Numbers()
 		if n.mayChange() {
-			m.noted[n] = true
+			m.note(n)
 		}
 	}
 	m.arrange()

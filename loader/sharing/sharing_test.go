@@ -258,3 +258,24 @@ func TestManyMappings(t *testing.T) {
 		t.Error("what was lost is taken for whole")
 	}
 }
+
+// TestManyFiles: of a process that maps file after file no more is noted than the places that it
+// maps them at, and these are known.
+func TestManyFiles(t *testing.T) {
+	m := &Memory{noted: map[mapping]bool{}}
+	for inode := range uint64(4 * mostNoted) {
+		at := inode % 8 << 12
+		m.note(mapping{place: place{at, at + 4096}, file: file{inode: 1 + inode}, write: at > 0})
+	}
+	m.arrange()
+	if n := len(m.noted); n <= mostNoted || n > mostNoted+9 {
+		t.Errorf("%d mappings are noted", n)
+	}
+	if !m.Holds(0, 1) || !m.Holds(8<<12-1, 1) || m.Holds(8<<12, 1) {
+		t.Errorf("others write to %x", m.places)
+	}
+	const code = 4096
+	if is := m.Text().IsRewritten; !is(code, []byte{1}, nil) {
+		t.Error("code that could be written is not found")
+	}
+}
