@@ -191,7 +191,8 @@ func Segments(s *wpp.Snapshot, thread int) (list []Segment, err error) {
 		} else if r.err == nil && i != thread {
 			continue
 		}
-		g := Segment{snapshot: s, paths: s.Threads[thread].Grammar, code: code, thread: thread, head: len(data), log: log}
+		g := Segment{snapshot: s, paths: s.Threads[thread].Grammar, code: code, thread: thread,
+			head: len(data), log: log}
 		if place >= 0 {
 			g.common, g.place = groups[number], place
 		}

@@ -83,7 +83,7 @@ func (f *foresight) Load(addr uint64, to []byte) machine.Knowledge {
 	if !f.other && m.Stored(addr, len(to)) == 0 && f.take(f.o.reads, addr, to) {
 		return machine.Unconfirmed
 	}
-	if f.o.recorder.fixed.holds(f.o.recorder, addr, to) != machine.Unknown {
+	if f.o.recorder.fixed.holds(f.o.recorder, addr, to) {
 		return machine.Unconfirmed
 	}
 	return f.ahead(addr, to)

@@ -305,10 +305,12 @@ func (o *oracle) Load(l *wet.Load) (k machine.Knowledge, isNew bool) {
 		o.recorder.fixed.read(o.recorder, l.Addr, read[:n]) {
 		k = machine.Confirmed
 	}
-	if k == machine.Unknown && stored == 0 {
-		k = o.recorder.fixed.holds(o.recorder, l.Addr, read[:n])
+	isSealed := k == machine.Unknown && stored == 0 &&
+		o.recorder.fixed.holds(o.recorder, l.Addr, read[:n])
+	if isSealed {
+		k = machine.Unconfirmed
 	}
-	if races && k != machine.Confirmed && o.shown(l, read[:], k != machine.Unknown) {
+	if (races || isSealed) && k != machine.Confirmed && o.shown(l, read[:], k != machine.Unknown) {
 		k = machine.Confirmed
 	}
 	// the program of the last hit has not come so far

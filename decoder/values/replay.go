@@ -3,7 +3,6 @@ package values
 import (
 	"encoding/binary"
 
-	"wpptrace/compress/wet/machine"
 	"wpptrace/loader/plan"
 )
 
@@ -108,8 +107,9 @@ func (f *readOnly) read(r *Recorder, addr uint64, to []byte) bool {
 	return false
 }
 
-// holds is what sealed data holds, if that is known, and how sure that is.
-func (f *readOnly) holds(r *Recorder, addr uint64, to []byte) (k machine.Knowledge) {
+// holds is what sealed data holds, if that is known. It is not sure: the process may have made it
+// writable anew, as those do that hook calls.
+func (f *readOnly) holds(r *Recorder, addr uint64, to []byte) bool {
 	f.grow(r.plan.Base.Parts)
 	for i := range f.sealed {
 		x := &f.sealed[i]
@@ -118,7 +118,6 @@ func (f *readOnly) holds(r *Recorder, addr uint64, to []byte) (k machine.Knowled
 		if at < x.lo || at >= x.hi || n > x.hi-at {
 			continue
 		}
-		k = machine.Confirmed
 		im := r.plan.Base.Parts[x.image].Program.Image
 		for done := uint64(0); done < n; {
 			from := (at + done) &^ 7
@@ -127,18 +126,17 @@ func (f *readOnly) holds(r *Recorder, addr uint64, to []byte) (k machine.Knowled
 				word += bias
 			}
 			if !ok {
-				k = machine.Unconfirmed
 				if word, ok = f.seen[from+bias]; !ok {
-					return machine.Unknown
+					return false
 				}
 			}
 			var bytes [8]byte
 			binary.LittleEndian.PutUint64(bytes[:], word)
 			done += uint64(copy(to[done:], bytes[at+done-from:]))
 		}
-		return k
+		return true
 	}
-	return machine.Unknown
+	return false
 }
 
 // learn notes a word that is confirmed, if it is of sealed data.

@@ -29,8 +29,8 @@ func Ahead() {
 		block = make([]byte, room+1)
 	}
 	runtime.AddCleanup(&block[0], func(int) { debug.SetGCPercent(400) }, 0)
-	// Where in an arena the heap begins is drawn by lot: it may be in the next one by now. It is only
-	// advice, and says that it failed where a part of the addresses is not taken yet.
+	// Where in an arena the heap begins is drawn by lot: it may be in the next one by now. It is
+	// only advice, and says that it failed where a part of the addresses is not taken yet.
 	first := before &^ (arena - 1)
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, first, 2*arena, unix.MADV_HUGEPAGE)
 }

@@ -64,7 +64,8 @@ func FuzzSize(f *testing.F) {
 }
 
 // A process has room ahead, in large pages where the kernel has such, and its collector leaves less
-// once it has run. Where the heap begins is drawn by lot, at times so that the room is in two parts.
+// once it has run. Where the heap begins is drawn by lot, at times so that the room is in two
+// parts.
 func TestAhead(t *testing.T) {
 	const asked = "WPPTRACE_TEST_AHEAD"
 	if os.Getenv(asked) == "" { // the room is what a heap has that has just begun

@@ -61,3 +61,30 @@ func TestRewrittenCode(t *testing.T) {
 		})
 	}
 }
+
+// TestSealedData: what is loaded of data that the loader seals is not confirmed where no probe
+// shows it: the process may have written there all the same.
+func TestSealedData(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "sealed")
+	gcc := exec.CommandContext(t.Context(), "gcc", "-O2", "-fPIE", "-pie", "-Wl,-z,relro,-z,now",
+		"-o", program, "testdata/sealed.c")
+	if out, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	file := filepath.Join(t.TempDir(), "x.wpp")
+	target := exact.Target{Path: program, Env: zoo.Env()}
+	outcome, err := tracer.ValuesTo(t.Context(), file, target, "-F", "^sealed_")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := tracer.ReadValues(t.Context(), file, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	race := raced{t: t, saw: map[uint64]uint64{}}
+	race.read(outcome.Stdout)
+	race.compare(r.Streams[0])
+	if race.log(); race.compared != 400 || race.mistaken == 0 {
+		t.Errorf("%d values are compared, %d are mistaken", race.compared, race.mistaken)
+	}
+}
