@@ -16,6 +16,8 @@ import (
 type content struct {
 	recorder *Recorder // knows what nobody writes
 	memory   *memory.Memory
+	differs  bool // what memcmp returns is of this difference
+	found    difference
 	reads    [2][]loads.Read // of the last hit; the second if stores have not gone there
 }
 
@@ -51,8 +53,8 @@ func (c *content) parts(to []loads.Read, r *loads.Read) []loads.Read {
 }
 
 // result is what a function returns that only reads, if what it reads is known. Where bytes differ,
-// memcmp returns what the C library's variant for the processor makes of them, which the name does
-// not say; strcmp returns the difference of the first two that differ, in all variants.
+// memcmp returns what the C library's variant for the processor makes of them, which must have been
+// seen; strcmp returns the difference of the first two that differ, in all variants.
 func (c *content) result(name string, m *machine.Machine) (v uint64, ok bool) {
 	args := [3]uint64{}
 	has := 0 // so many of them are known
@@ -75,7 +77,7 @@ func (c *content) result(name string, m *machine.Machine) (v uint64, ok bool) {
 		return c.compareStrings(args[0], args[1])
 	case has == 2:
 	case name == "memcmp" || name == "bcmp":
-		return 0, c.areEqual(args[0], args[1], args[2])
+		return c.compareBytes(args[0], args[1], args[2])
 	case name == "strncmp":
 		return c.compare(args[0], args[1], args[2])
 	case name == "memchr":
@@ -115,14 +117,20 @@ func (c *content) compareStrings(a, b uint64) (v uint64, ok bool) {
 		return 0, false
 	}
 	n, k := binary.LittleEndian.Uint64(x[8:]), binary.LittleEndian.Uint64(y[8:])
-	v = uint64(uint32(max(math.MinInt32, min(math.MaxInt32, int64(n-k)))))
-	return v, c.areEqual(binary.LittleEndian.Uint64(x), binary.LittleEndian.Uint64(y), min(n, k))
+	v, ok = c.compareBytes(binary.LittleEndian.Uint64(x), binary.LittleEndian.Uint64(y), min(n, k))
+	if ok && v == 0 {
+		v = uint64(uint32(max(math.MinInt32, min(math.MaxInt32, int64(n-k)))))
+	}
+	return v, ok
 }
 
-// areEqual reports whether n bytes are known at both addresses, and the same.
-func (c *content) areEqual(a, b, n uint64) bool {
+// compareBytes is memcmp.
+func (c *content) compareBytes(a, b, n uint64) (v uint64, ok bool) {
 	x, y := c.bytes(a, n), c.bytes(b, n)
-	return uint64(len(x)) == n && bytes.Equal(x, y)
+	if c.found, c.differs = differ(x, y, n); c.differs {
+		return c.recorder.variant.returns(&c.found)
+	}
+	return 0, uint64(len(x)) == n && bytes.Equal(x, y)
 }
 
 // compare compares strings, n bytes of them at most.

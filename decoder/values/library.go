@@ -14,12 +14,14 @@ type library struct {
 	reads   []loads.Read // what memory held, and holds
 	returns bool         // value is what it returns
 	value   uint64
+	differs bool // it returns what memcmp does of a difference
+	found   difference
 }
 
 // Leaves: see wet.Oracle.
 func (o *oracle) Leaves(to machine.Outcome, m *machine.Machine) {
 	f := &o.library
-	f.effect, f.returns, f.reads = loads.Any, false, f.reads[:0]
+	f.effect, f.returns, f.differs, f.reads = loads.Any, false, false, f.reads[:0]
 	if o.wrong || to.Way == machine.Faults || to.Way == machine.Unsure {
 		return
 	}
@@ -34,7 +36,9 @@ func (o *oracle) Leaves(to machine.Outcome, m *machine.Machine) {
 	if f.effect != loads.Nothing {
 		return
 	}
-	c := content{o.recorder, o.memory, [2][]loads.Read{o.reads, o.doubted}}
+	c := content{recorder: o.recorder, memory: o.memory,
+		reads: [2][]loads.Read{o.reads, o.doubted}}
 	f.value, f.returns = c.result(name, m)
+	f.differs, f.found = c.differs, c.found
 	f.reads = c.unstored(f.reads)
 }

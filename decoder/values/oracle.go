@@ -415,6 +415,10 @@ func (o *oracle) Resync(at wet.Place, m *machine.Machine) (begins, lost bool, er
 	v.Unsure = v.Registers & b.unsure
 	o.constant(at, &b, m, &v)
 	guessed := o.library.effect != loads.Any && o.thread.walker.AtOnce()
+	if guessed && o.library.differs && b.holds(machine.RAX, 4) &&
+		b.unsure>>machine.RAX&1 == 0 {
+		o.recorder.variant.learn(&o.library.found, uint32(b.values[machine.RAX]))
+	}
 	if guessed && o.library.returns && b.known&(1<<machine.RAX) == 0 {
 		v.Registers |= 1 << machine.RAX
 		v.Unsure |= 1 << machine.RAX

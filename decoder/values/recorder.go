@@ -37,6 +37,7 @@ type Recorder struct {
 	indexed int                   // sites of the plan that are there
 	sited   []*wet.Routine        // by number: those whose blocks have their sites
 	fixed   readOnly
+	variant variant
 	segment uint64        // the length of a segment
 	coding  chan struct{} // who encodes one has put something in
 	races   bool          // others may write to all memory

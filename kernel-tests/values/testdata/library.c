@@ -13,12 +13,14 @@ static char texts[64][12];
 static struct word words[64], merged[64];
 static struct word *volatile found;
 
-/* as sorts do that have no jump on what they compare */
+/* as sorts do that have no jump on what they compare; memcmp's result, where bytes differ, is seen
+ * in library_lengths alone */
 void library_merge(const struct word *from, struct word *to, int n) {
 	const struct word *left = from, *right = from + n / 2;
 	for (int i = 0; i < n / 2; i++) {
 		long a = left->length, b = right->length;
-		long by = strcmp(left->text, right->text);
+		long by = i & 1 ? strcmp(left->text, right->text)
+				: memcmp(left->text + 4, right->text + 4, 1 + i % 8);
 		long less = (by ? by : a - b) < 0;
 		*to++ = *(less ? left : right);
 		left += less;
@@ -26,12 +28,20 @@ void library_merge(const struct word *from, struct word *to, int n) {
 	}
 }
 
+long noted;
+
+__attribute__((noinline)) void library_note(int by) {
+	noted = noted * 5 + by;
+}
+
 long library_lengths(char **list, int n) {
 	long sum = 0;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
 		sum = sum * 3 + strlen(list[i]) + (strcmp(list[i], list[n - 1 - i]) > 0) +
 		      (memchr(list[i], 'e', 4) != 0) - (strncmp(list[i], "wo", 2) == 0) +
 		      memcmp(list[i], list[n - 1 - i], 4);
+		library_note(memcmp(list[i] + 4, list[n - 1 - i] + 4, 1 + i % 8));
+	}
 	return sum;
 }
 
