@@ -277,6 +277,19 @@ func TestValuesOfReturned(t *testing.T) {
 	isKnown(t, prove(t, target, 0, "-F", "returned_"), 0.99)
 }
 
+// TestValuesOfHiddenLoads: what is loaded from where no program of a probe computes is known, as is
+// what code that is not traced has returned to a routine that returns it.
+func TestValuesOfHiddenLoads(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hidden")
+	out, err := exec.CommandContext(t.Context(), "gcc", "-O0", "-o", path,
+		"testdata/hidden.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("gcc: %v: %s", err, out)
+	}
+	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	isKnown(t, prove(t, target, 0, "-F", "hidden_|main"), 0.99)
+}
+
 // TestValuesOfLibrary: what functions of the C library have returned that only read, and what they
 // and those that allocate leave as it is.
 func TestValuesOfLibrary(t *testing.T) {

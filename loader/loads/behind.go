@@ -1,6 +1,7 @@
 package loads
 
 import (
+	"cmp"
 	"slices"
 
 	"wpptrace/loader/plan"
@@ -10,10 +11,12 @@ import (
 // A resumption is where code goes on behind other code, or begins, and what comes of it up to the
 // next probe.
 type resumption struct {
-	at     place
-	call   *plan.Routine // behind a call of that; nil: external code may have run
-	probes []spot        // before which something is read that they may read
-	stores []spot        // those before which something is only stored
+	at      spot
+	call    *plan.Routine // behind a call of that; nil: external code may have run
+	isEntry bool
+	hidden  bool   // what is not known is what the instruction there loads
+	probes  []spot // before which something is read that they may read
+	stores  []spot // those before which something is only stored
 	// routines that may return before any probe
 	returns []int32
 }
@@ -25,13 +28,14 @@ func resumptions(p *plan.Plan) (list []resumption) {
 			continue
 		}
 		if r.ExternalCallers() {
-			list = append(list, resumption{at: place{int32(id), int32(r.Entry)}})
+			list = append(list, resumption{isEntry: true,
+				at: spot{place: place{int32(id), int32(r.Entry)}}})
 		}
 		for b := range r.Blocks {
 			if r.Blocks[b].CallReturns() {
 				_, callee := r.Callee(b)
 				list = append(list, resumption{call: callee,
-					at: place{int32(id), int32(r.Blocks[b].Succ[0])}})
+					at: spot{place: place{int32(id), int32(r.Blocks[b].Succ[0])}}})
 			}
 		}
 	}
@@ -55,16 +59,27 @@ func (m *maker) examineBefore(x *resumption) {
 	})
 }
 
-// A spot is an instruction with a probe.
+// A spot is an instruction.
 type spot struct {
 	place
 	insn int
 }
 
+func (s spot) compare(with spot) int {
+	return cmp.Or(cmp.Compare(s.routine, with.routine), cmp.Compare(s.block, with.block),
+		cmp.Compare(s.insn, with.insn))
+}
+
+// An origin is where code begins whose loads a later hit reads, or that one only that is hidden.
+type origin struct {
+	spot
+	hidden bool
+}
+
 // beforeHits lists by probes the places from which the code up to them runs behind external code:
 // routines may have returned since without a probe. Those that only store come last.
-func beforeHits(all []resumption, routines int) map[spot][]place {
-	list, stores := map[spot][]place{}, map[spot][]place{}
+func beforeHits(all []resumption, routines int) map[spot][]origin {
+	list, stores := map[spot][]origin{}, map[spot][]origin{}
 	callers := make([][]*resumption, routines)
 	var left []*resumption
 	for i := range all {
@@ -75,11 +90,12 @@ func beforeHits(all []resumption, routines int) map[spot][]place {
 		}
 	}
 	for ; len(left) > 0; left = left[1:] {
+		from := origin{left[0].at, left[0].hidden}
 		for _, at := range left[0].probes {
-			list[at] = append(list[at], left[0].at)
+			list[at] = append(list[at], from)
 		}
 		for _, at := range left[0].stores {
-			stores[at] = append(stores[at], left[0].at)
+			stores[at] = append(stores[at], from)
 		}
 		for _, routine := range left[0].returns {
 			left = append(left, callers[routine]...)
@@ -105,13 +121,15 @@ type translator struct {
 	stored   []load  // the places of memory among held
 	stores   []store // on the way: what was there before is not there any more
 	blind    bool    // memory is not read there
+	unread   []value // nor what is loaded from there
 }
 
 // stackGuard is where a thread has, beyond fs, the number that guards return addresses: it stays.
 const stackGuard = 0x28
 
-// newTranslator returns one for the end of a way, by what registers, or some of them, hold there.
-func newTranslator(from, to *nodes, w *way, by x86.Set) *translator {
+// newTranslator returns one for the end of a way, by what registers, or some of them, hold there;
+// stored: and memory where the way has stored something.
+func newTranslator(from, to *nodes, w *way, by x86.Set, stored bool) *translator {
 	t := &translator{from: from, to: to, held: map[int32]value{}, stores: w.stores}
 	t.reset()
 	for reg, v := range w.back {
@@ -119,8 +137,8 @@ func newTranslator(from, to *nodes, w *way, by x86.Set) *translator {
 			t.held[v.node] = held(reg).plus(-v.add)
 		}
 	}
-	for i := len(w.stores) - 1; i >= 0; i-- {
-		if s := &w.stores[i]; by == allRegisters && !overlap(w.stores[i+1:], s.at, s.size) {
+	for i := len(w.stores) - 1; i >= 0 && stored; i-- {
+		if s := &w.stores[i]; !overlap(w.stores[i+1:], s.at, s.size) {
 			t.hold(s)
 		}
 	}
@@ -177,6 +195,9 @@ func (t *translator) make(id int32) value {
 		if t.blind && n.a != (value{fsNode, stackGuard}) || overlap(t.stores, n.a, n.size) {
 			return value{node: unknown}
 		}
+		if slices.Contains(t.unread, n.a) {
+			return value{node: unknown}
+		}
 		n.a = t.value(n.a)
 		return t.to.of(n)
 	case either:
@@ -194,23 +215,23 @@ const (
 )
 
 // before makes the program that reads at a probe what was loaded since external code.
-func (m *maker) before(at spot, from []place) {
+func (m *maker) before(at spot, from []origin) {
 	first := &m.earlier
 	m.follow.ns.reset()
 	all := &way{}
 	for _, p := range from[:min(len(from), mostFrom)] {
-		first.behind(p).ahead(nil, func(w *way, loads []load) {
+		first.behind(p.spot).ahead(nil, func(w *way, loads []load) {
 			if w.ends != probed || w.probe != at {
 				return
 			}
-			t := newTranslator(&first.ns, &m.follow.ns, w, allRegisters)
+			t := newTranslator(&first.ns, &m.follow.ns, w, allRegisters, true)
 			add := func(l load) {
 				if l.pc = 0; l.at.isKnown() && !slices.Contains(all.loads, l) {
 					all.loads = append(all.loads, l)
 				}
 			}
 			for _, l := range loads {
-				if l.need == toRead && !w.changes(&l) {
+				if l.need == toRead && !w.changes(&l) && (!p.hidden || m.hiding[l.pc]) {
 					l.at = t.value(l.at)
 					add(l)
 				}

@@ -14,7 +14,7 @@ type Figures struct {
 // FiguresOf returns the figures of the plan that Make makes.
 func FiguresOf(p *plan.Plan, o Options) (f Figures) {
 	o.MostReads = MostReads
-	known, all, _ := prepare(p, &o)
+	known, all, _, _ := prepare(p, &o)
 	hits := 0.0
 	parts := make([]Figures, len(all))
 	weights := make([]float64, len(all))

@@ -96,9 +96,11 @@ type follower struct {
 	ends     bool  // at functions that only read, too
 	notes    bool  // where witnesses may stand
 	traces   bool  // the results of instructions
+	hides    bool  // hidden loads
 	insns    int   // that may still be followed
 	until    *spot // as if there were a probe; nil: nowhere
 	accesses []x86.Access
+	hidden   []spot // if the follower notes that
 	// of the hit at hand, used again for the next one
 	ways   pool[way]
 	states pool[state]
@@ -189,10 +191,10 @@ func (f *follower) from(s *Site, outcome int) *way {
 	return w
 }
 
-// behind follows the code from a block on, in terms of what there is then.
-func (f *follower) behind(at place) *way {
+// behind follows the code from an instruction on, in terms of what there is then.
+func (f *follower) behind(at spot) *way {
 	st, w := f.begin(), f.way()
-	f.follow(w, st, at, 0, false, 0)
+	f.follow(w, st, at.place, at.insn, false, 0)
 	return w
 }
 
@@ -243,7 +245,9 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 			end = min(end, f.until.insn)
 		}
 		if f.insns -= max(end-insn, 1); f.insns < 0 {
-			w.cut = true
+			if w.cut = true; f.traces {
+				w.back = f.registers(st)
+			}
 			return
 		}
 		for i := insn; i < end; i++ {
@@ -253,7 +257,11 @@ func (f *follower) follow(w *way, st *state, at place, insn int, isHit bool, dep
 			if f.notes && i >= behind && !st.passed {
 				f.pass(w, st, r, spot{at, i})
 			}
+			loads := len(w.loads)
 			f.execute(w, st, r, &b.Insns[i])
+			if f.hides && slices.ContainsFunc(w.loads[loads:], isHidden) {
+				f.hidden = append(f.hidden, spot{at, i})
+			}
 		}
 		if end < len(b.Insns) {
 			w.ends, w.probe = probed, spot{at, end}

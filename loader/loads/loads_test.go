@@ -52,6 +52,49 @@ func TestMostReads(t *testing.T) {
 	}
 }
 
+// TestExtraBehindHidden: probes for values alone stand behind loads whose addresses no program
+// computes, and behind a routine that returns what malloc has, where no hit is near.
+func TestExtraBehindHidden(t *testing.T) {
+	path := testenv.CompileC(t, `
+		#include <stdlib.h>
+		struct node { struct node *next; long key; } empty, *plain = &empty;
+		struct node *buckets[61] = {[0 ... 60] = &empty};
+		__attribute__((noipa)) long same(long *key) { return *key; }
+		__attribute__((noipa)) void *get(void) { return malloc(16); }
+		long remainder_of(long key) {
+			struct node *n = buckets[(unsigned long)key % 61];
+			return same(&n->key) + n->key - same(&n->key);
+		}
+		long computed(void) {
+			struct node *n = plain;
+			return same(&n->key) + n->key - same(&n->key);
+		}
+		void got(long key) {
+			struct node *n = get();
+			long a = same(&key), b = same(&a), c = same(&b), d = same(&c), e = same(&d);
+			a = same(&e), b = same(&a), c = same(&b), d = same(&c), e = same(&d);
+			n->key = same(&e);
+		}
+		int main(int argc, char **argv) {
+			got(argc);
+			return remainder_of(argc) + computed();
+		}`, "-O0")
+	p := planned(t, path)
+	l, err := loads.Make(p, loads.Options{Extra: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{}
+	for _, s := range l.Extra {
+		has[p.Routines[s.Routine].Name] = true
+	}
+	for name, want := range map[string]bool{"remainder_of": true, "computed": false, "got": true} {
+		if has[name] != want {
+			t.Errorf("%s has a probe for values alone: %v", name, has[name])
+		}
+	}
+}
+
 // TestExtraIsEmulated: probes for values alone are on instructions that the kernel emulates, one at
 // each, and none is one of the plan's.
 func TestExtraIsEmulated(t *testing.T) {

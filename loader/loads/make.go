@@ -29,19 +29,25 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 	if o.MostReads <= 0 || o.MostReads > MostReads {
 		o.MostReads = MostReads
 	}
-	known, all, list := prepare(p, &o)
+	known, all, hidden, list := prepare(p, &o)
 	behind := inPieces(len(list), func(m *maker, i int) { m.behind(list[i].from) }, p, known, &o)
 	spots := make([]spot, len(all))
 	for i := range all {
 		spots[i] = spot{place{int32(all[i].Routine), int32(all[i].Block)}, all[i].Insn}
 	}
 	resumed := resumptions(p)
+	for _, at := range hidden {
+		resumed = append(resumed, resumption{at: at, hidden: true})
+	}
 	inPieces(len(resumed), func(m *maker, i int) { m.examineBefore(&resumed[i]) }, p, known, &o)
 	from := beforeHits(resumed, len(p.Routines))
 	few := o
 	few.MostReads = min(o.MostReads, mostBehind)
-	before := inPieces(len(all), func(m *maker, i int) { m.before(spots[i], from[spots[i]]) },
-		p, known, &few)
+	hiding := addressesOf(hidden, p)
+	before := inPieces(len(all), func(m *maker, i int) {
+		m.hiding = hiding
+		m.before(spots[i], from[spots[i]])
+	}, p, known, &few)
 	sites := inPieces(len(all), func(m *maker, i int) { m.site(&all[i]) }, p, known, &o)
 
 	made := &Plan{Base: p, Extra: all[len(p.Sites):], After: map[uint64]uint32{}}
@@ -78,7 +84,8 @@ func Make(p *plan.Plan, o Options) (*Plan, error) {
 
 // prepare finds what programs are made of: what is known of routines, where probes stand, those of
 // the plan first, and where programs go on.
-func prepare(p *plan.Plan, o *Options) (known []facts, all []Site, list []continuation) {
+func prepare(p *plan.Plan, o *Options) (known []facts, all []Site, hidden []spot,
+	list []continuation) {
 	known = make([]facts, len(p.Routines))
 	exported := exports(p)
 	parallel.Each(len(known), func(i int) {
@@ -95,10 +102,13 @@ func prepare(p *plan.Plan, o *Options) (known []facts, all []Site, list []contin
 	for i, r := range p.Routines {
 		known[i].returnsOut = r.ExternalCallers() && calls[i] == 0
 	}
+	hidden = hiddenLoads(p, all, known, o)
 	if o.Extra {
+		outside, hiding := returnsOutside(p, known, o), addressesOf(hidden, p)
 		found := inPieces(len(p.Routines), func(m *maker, i int) {
+			m.hiding = hiding
 			if r := p.Routines[i]; r.Traced() {
-				m.extras(r, calls[i])
+				m.extras(r, calls[i], outside, ofRoutine(hidden, i))
 			}
 		}, p, known, o)
 		for _, m := range found {
@@ -113,7 +123,7 @@ func prepare(p *plan.Plan, o *Options) (known []facts, all []Site, list []contin
 	inPieces(len(list), func(m *maker, i int) { m.examine(&list[i]) }, p, known, o)
 	f := finder{plan: p, facts: known}
 	f.find(list)
-	return known, all, list
+	return known, all, hidden, list
 }
 
 // inPieces has makers take numbers up to n on all CPUs, each some in their order.
@@ -145,7 +155,10 @@ type maker struct {
 	knots   *knots
 	made    [][2]program
 	extra   []Site
-	again   []int // which of what it was to make sites for has got some
+	hidden  []spot
+	losing  []int32         // routines: see noteHidden
+	hiding  map[uint64]bool // instructions with hidden loads
+	again   []int           // which of what it was to make sites for has got some
 }
 
 // A program is what is made for one outcome of a site.
@@ -183,7 +196,7 @@ func (m *maker) site(s *Site) {
 func (m *maker) behind(at place) {
 	var list [2]program
 	m.emit.alone = true
-	m.program(m.follow.behind(at), &list[0])
+	m.program(m.follow.behind(spot{place: at}), &list[0])
 	m.made = append(m.made, list)
 }
 
@@ -201,7 +214,7 @@ func (m *maker) steps(w *way) (leaves bool) {
 
 // examine finds out what programs behind a call do.
 func (m *maker) examine(c *continuation) {
-	w := m.follow.behind(c.from)
+	w := m.follow.behind(spot{place: c.from})
 	c.reads, c.returns = w.hasReads(), w.mayReturn()
 	m.steps(w)
 	for _, s := range m.emit.steps {
