@@ -137,9 +137,9 @@ func unknownCommand(c *cobra.Command, word string) error {
 	near := c.SuggestionsFor(word)
 	switch isSnapshot := strings.HasSuffix(word, ".wpp"); {
 	case isSnapshot && c.Name() == "values":
-		return usagef("what to print of %s: say it by --stat, --at or --var", word)
+		return usagef("nothing asked of %s: give --stat, --at or --var", word)
 	case isSnapshot:
-		return usagef("what to print of %s: name a command before it, as hot", word)
+		return usagef("nothing asked of %s: give a command before it, such as hot", word)
 	case c.Flags().Changed("pid"):
 		return usagef("unknown command %q: -p PID traces a process without one", word)
 	case len(near) > 0 && !strings.Contains(word, "/"):

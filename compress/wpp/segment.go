@@ -1,6 +1,7 @@
 package wpp
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -57,10 +58,7 @@ func (s *Segment) Load() (*Grammar, error) {
 	if s.grammar != nil {
 		return s.grammar, nil
 	}
-	if s.first > 0 {
-		return s.source.Load(s.first)
-	}
-	return s.source.Load(math.MaxUint64)
+	return s.source.Load(cmp.Or(s.first, math.MaxUint64))
 }
 
 // emptyGrammar derives nothing. Threads that did nothing share it.

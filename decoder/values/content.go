@@ -16,9 +16,10 @@ import (
 type content struct {
 	recorder *Recorder // knows what nobody writes
 	memory   *memory.Memory
-	differs  bool // what memcmp returns is of this difference
-	found    difference
 	reads    [2][]loads.Read // of the last hit; the second if stores have not gone there
+	// what result has found, where memcmp's variant decides what it returns
+	differs bool
+	found   difference
 }
 
 // unstored appends what was read, but for what the thread has stored there since.

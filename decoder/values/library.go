@@ -14,8 +14,8 @@ type library struct {
 	reads   []loads.Read // what memory held, and holds
 	returns bool         // value is what it returns
 	value   uint64
-	differs bool // it returns what memcmp does of a difference
-	found   difference
+	differs bool       // memcmp's variant decides what it returns,
+	found   difference // for this
 }
 
 // Leaves: see wet.Oracle.

@@ -23,13 +23,8 @@ func TestValuesOfFewRoutines(t *testing.T) {
 		{"-O1", []string{"-F", "^leaf$"}, 1},
 		{"-O2", []string{"-F", "^(leaf|make|count)$"}, 0.6},
 	} {
-		path := filepath.Join(t.TempDir(), "few")
-		out, err := exec.CommandContext(t.Context(), "gcc", run.opt, "-o", path,
-			"testdata/few.c").CombinedOutput()
-		if err != nil {
-			t.Fatalf("gcc: %v: %s", err, out)
-		}
-		target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+		target := exact.Target{Path: compile(t, "few.c", run.opt), Env: zoo.Env(),
+			FixedAddresses: true}
 		isKnown(t, prove(t, target, 0, run.flags...), run.least)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -20,12 +19,7 @@ import (
 // a file, a signal's handler, or the kernel for restartable sequences, is not confirmed unless it
 // was read so, nor is it where the recording ends. What was read, the program says itself.
 func TestRacesAreNeverSilent(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "race")
-	gcc := exec.CommandContext(t.Context(), "gcc", "-O2", "-pthread", "-o", program,
-		"testdata/race.c")
-	if out, err := gcc.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	program := compile(t, "race.c", "-O2", "-pthread")
 	for _, c := range []struct {
 		how       string
 		confirmed float64 // of the instructions, at least
@@ -36,14 +30,7 @@ func TestRacesAreNeverSilent(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "race.wpp")
 			target := exact.Target{Path: program, Args: []string{c.how}, Env: zoo.Env()}
-			outcome, err := tracer.ValuesTo(t.Context(), file, target, "-F", "^(race_|thread$)")
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := tracer.ReadValues(t.Context(), file, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r, outcome := recordedTo(t, file, target, "-F", "^(race_|thread$)")
 			race := raced{t: t, saw: map[uint64]uint64{}}
 			const noGate, noSequences = 77, 78
 			switch outcome.Exit {
@@ -95,6 +82,21 @@ func isWithoutStates(t *testing.T, file string, streams []*truth.ValueStream) {
 			}
 		}
 	}
+}
+
+// recordedTo records a program's values to a file, and returns them with what the program did.
+func recordedTo(t *testing.T, file string, target exact.Target,
+	flags ...string) (*exact.ValueRecord, exact.Outcome) {
+	t.Helper()
+	outcome, err := tracer.ValuesTo(t.Context(), file, target, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := tracer.ReadValues(t.Context(), file, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, outcome
 }
 
 // A raced is a run of which it is known what was read, by where that is kept.

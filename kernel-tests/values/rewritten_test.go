@@ -14,11 +14,7 @@ import (
 // TestRewrittenCode: of code that changes while it is recorded nothing is confirmed, and that is
 // said, with the routine; of the same code that stays as it is all is.
 func TestRewrittenCode(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "rewritten")
-	gcc := exec.CommandContext(t.Context(), "gcc", "-O2", "-o", program, "testdata/rewritten.c")
-	if out, err := gcc.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	program := compile(t, "rewritten.c", "-O2")
 	const warning = "no value is confirmed: the code of 1 routine was changed while it was " +
 		"recorded, or could be: rewritten_one"
 	for name, args := range map[string][]string{"stays": nil, "changes": {"it"}} {
@@ -26,14 +22,7 @@ func TestRewrittenCode(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "x.wpp")
 			target := exact.Target{Path: program, Args: args, Env: zoo.Env()}
-			outcome, err := tracer.ValuesTo(t.Context(), file, target, "-F", "^rewritten_")
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := tracer.ReadValues(t.Context(), file, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r, outcome := recordedTo(t, file, target, "-F", "^rewritten_")
 			race := raced{t: t, saw: map[uint64]uint64{}}
 			race.read(outcome.Stdout)
 			for i := range r.Streams[0].Steps {
@@ -65,22 +54,10 @@ func TestRewrittenCode(t *testing.T) {
 // TestSealedData: what is loaded of data that the loader seals is not confirmed where no probe
 // shows it: the process may have written there all the same.
 func TestSealedData(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "sealed")
-	gcc := exec.CommandContext(t.Context(), "gcc", "-O2", "-fPIE", "-pie", "-Wl,-z,relro,-z,now",
-		"-o", program, "testdata/sealed.c")
-	if out, err := gcc.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	program := compile(t, "sealed.c", "-O2", "-fPIE", "-pie", "-Wl,-z,relro,-z,now")
 	file := filepath.Join(t.TempDir(), "x.wpp")
 	target := exact.Target{Path: program, Env: zoo.Env()}
-	outcome, err := tracer.ValuesTo(t.Context(), file, target, "-F", "^sealed_")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := tracer.ReadValues(t.Context(), file, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, outcome := recordedTo(t, file, target, "-F", "^sealed_")
 	race := raced{t: t, saw: map[uint64]uint64{}}
 	race.read(outcome.Stdout)
 	race.compare(r.Streams[0])

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"wpptrace/internal/testenv"
@@ -62,6 +63,17 @@ func TestValuesOfOneRoutine(t *testing.T) {
 	if isKnown(t, report, 0.995); report.Steps < 7000 {
 		t.Errorf("%d instructions", report.Steps)
 	}
+}
+
+// compile compiles a C program of testdata.
+func compile(t *testing.T, source string, flags ...string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), strings.TrimSuffix(source, ".c"))
+	args := append(flags, "-o", path, filepath.Join("testdata", source))
+	if out, err := exec.CommandContext(t.Context(), "gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v: %s", err, out)
+	}
+	return path
 }
 
 // prove fails the test unless each value that is recorded of some routines is that of the truth.
@@ -241,52 +253,32 @@ func TestValuesOfRealPrograms(t *testing.T) {
 // TestValuesOfStraightCode: code without jumps that loads from more places than a hit can read has
 // probes for values alone in between.
 func TestValuesOfStraightCode(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "straight")
-	out, err := exec.CommandContext(t.Context(), "gcc", "-O0", "-o", path,
-		"testdata/straight.c").CombinedOutput()
-	if err != nil {
-		t.Fatalf("gcc: %v: %s", err, out)
-	}
-	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	target := exact.Target{Path: compile(t, "straight.c", "-O0"), Env: zoo.Env(),
+		FixedAddresses: true}
 	isKnown(t, prove(t, target, 0, "-F", "main|take|block"), 0.999)
 }
 
 // TestValuesOfReversedBytes: where code loads from addresses that follow from numbers whose bytes
 // are in the other order.
 func TestValuesOfReversedBytes(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "reversed")
-	out, err := exec.CommandContext(t.Context(), "gcc", "-O2", "-o", path,
-		"testdata/reversed.c").CombinedOutput()
-	if err != nil {
-		t.Fatalf("gcc: %v: %s", err, out)
-	}
-	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	target := exact.Target{Path: compile(t, "reversed.c", "-O2"), Env: zoo.Env(),
+		FixedAddresses: true}
 	isKnown(t, prove(t, target, 0, "-F", "walk"), 0.995)
 }
 
 // TestValuesOfReturned: what code that is not traced has returned is known by what is known before
 // it.
 func TestValuesOfReturned(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "returned")
-	out, err := exec.CommandContext(t.Context(), "gcc", "-O0", "-o", path,
-		"testdata/returned.c").CombinedOutput()
-	if err != nil {
-		t.Fatalf("gcc: %v: %s", err, out)
-	}
-	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	target := exact.Target{Path: compile(t, "returned.c", "-O0"), Env: zoo.Env(),
+		FixedAddresses: true}
 	isKnown(t, prove(t, target, 0, "-F", "returned_"), 0.99)
 }
 
 // TestValuesOfHiddenLoads: what is loaded from where no program of a probe computes is known, as is
 // what code that is not traced has returned to a routine that returns it.
 func TestValuesOfHiddenLoads(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "hidden")
-	out, err := exec.CommandContext(t.Context(), "gcc", "-O0", "-o", path,
-		"testdata/hidden.c").CombinedOutput()
-	if err != nil {
-		t.Fatalf("gcc: %v: %s", err, out)
-	}
-	target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+	target := exact.Target{Path: compile(t, "hidden.c", "-O0"), Env: zoo.Env(),
+		FixedAddresses: true}
 	isKnown(t, prove(t, target, 0, "-F", "hidden_|main"), 0.99)
 }
 
@@ -294,13 +286,8 @@ func TestValuesOfHiddenLoads(t *testing.T) {
 // and those that allocate leave as it is.
 func TestValuesOfLibrary(t *testing.T) {
 	for _, level := range []string{"-O0", "-O2"} {
-		path := filepath.Join(t.TempDir(), "library"+level)
-		out, err := exec.CommandContext(t.Context(), "gcc", level, "-fno-builtin", "-o", path,
-			"testdata/library.c").CombinedOutput()
-		if err != nil {
-			t.Fatalf("gcc: %v: %s", err, out)
-		}
-		target := exact.Target{Path: path, Env: zoo.Env(), FixedAddresses: true}
+		target := exact.Target{Path: compile(t, "library.c", level, "-fno-builtin"), Env: zoo.Env(),
+			FixedAddresses: true}
 		isKnown(t, prove(t, target, 0, "-F", "library_"), 0.99)
 	}
 }

@@ -30,7 +30,7 @@ type Memory struct {
 	era     uint64       // and LoseAll
 	stretch uint64       // and Begin
 	segment uint64       // and BeginSegment
-	other   uint64       // and Lose and LoseAll, but for what Calm has taken back
+	other   uint64       // and Lose and LoseAll, but for those that Calm has taken back
 	lowest  uint64       // private byte that was stored since LoseAll, or Drop
 	undo    []change
 	added   []uint64 // pages
@@ -205,9 +205,9 @@ func (m *Memory) keep(p *page, at uint64, n int) {
 // stays held.
 func (m *Memory) Lose() { m.life, m.other = m.life+1, m.other+1 }
 
-// Calm says, directly behind Lose, that the code that has run has only written below an address and
-// not far from there, where the stack ended, or, if it wrote elsewhere too, nothing right above it.
-// What was known is Calm then.
+// Calm says, directly behind Lose, what the code that has run may have written: memory close below
+// an address, where the stack ended, and, if elsewhere, any other but what is right above it.
+// IsCalm reports what was known before and is not among that.
 func (m *Memory) Calm(below uint64, elsewhere bool) {
 	const near = 1 << 16 // bytes
 	if m.other--; elsewhere {
